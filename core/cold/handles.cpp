@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/hot/handles.h"
+
+#include <mutex>
+
+#include "core/cold/memory.h"
+
+namespace commlens {
+namespace {
+
+constexpr std::uint64_t first_capacity = 256;  // 4 KiB
+std::mutex mutex;
+
+// Finds the entry of `handle`, or where it would go.
+HandleMap::Slot& place(const HandleMap::Slots& s, std::uint64_t handle) noexcept {
+  HandleMap::Slot* reusable = nullptr;
+  for (std::uint64_t i = HandleMap::home(handle) & s.mask;; i = (i + 1) & s.mask) {
+    HandleMap::Slot& slot = s.slot[i];
+    const std::uint64_t found = slot.handle.load(std::memory_order_relaxed);
+    if (found == handle) return slot;
+    if (found == HandleMap::gone && reusable == nullptr) reusable = &slot;
+    if (found == 0) return reusable != nullptr ? *reusable : slot;
+  }
+}
+
+}  // namespace
+
+bool HandleMap::put(std::uint64_t handle, void* value) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Slots* s = slots.load(std::memory_order_relaxed);
+  if (s == nullptr || (used + 1) * 2 > s->mask) {
+    // The old array stays: another thread may be reading it.  All of them together are no larger than the new one.
+    const std::uint64_t capacity = s == nullptr ? first_capacity : (s->mask + 1) * 2;
+    auto* const memory = static_cast<char*>(map_memory(sizeof(Slots) + capacity * sizeof(Slot)));
+    if (memory == nullptr) return false;
+    auto* const grown = reinterpret_cast<Slots*>(memory);
+    grown->mask = capacity - 1;
+    grown->slot = reinterpret_cast<Slot*>(memory + sizeof(Slots));
+    used = 0;
+    for (std::uint64_t i = 0; s != nullptr && i <= s->mask; ++i) {
+      const std::uint64_t old = s->slot[i].handle.load(std::memory_order_relaxed);
+      if (old == 0 || old == gone) continue;
+      Slot& slot = place(*grown, old);
+      slot.value.store(s->slot[i].value.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      slot.handle.store(old, std::memory_order_relaxed);
+      ++used;
+    }
+    slots.store(grown, std::memory_order_release);
+    s = grown;
+  }
+  Slot& slot = place(*s, handle);
+  if (slot.handle.load(std::memory_order_relaxed) == 0) ++used;
+  slot.value.store(value, std::memory_order_relaxed);
+  slot.handle.store(handle, std::memory_order_release);
+  return true;
+}
+
+void* HandleMap::take(std::uint64_t handle) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Slots* const s = slots.load(std::memory_order_relaxed);
+  if (s == nullptr) return nullptr;
+  Slot& slot = place(*s, handle);
+  if (slot.handle.load(std::memory_order_relaxed) != handle) return nullptr;
+  void* const value = slot.value.load(std::memory_order_relaxed);
+  slot.handle.store(gone, std::memory_order_release);
+  return value;
+}
+
+}  // namespace commlens

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace commlens {
+
+// 64-bit identities: equal inputs give equal identities on every process, with no communication.
+using Identity = std::uint64_t;
+
+// The finaliser of splitmix64: every input bit reaches every output bit.
+inline constexpr Identity mixed(Identity x) noexcept {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+// Order matters: combine(a, b) != combine(b, a).
+inline constexpr Identity combine(Identity a, Identity b) noexcept {
+  return mixed(a * 0x9e3779b97f4a7c15u + mixed(b + 0x9e3779b97f4a7c15u));
+}
+
+inline Identity identity_of(const void* data, std::size_t bytes) noexcept {
+  Identity h = bytes;
+  for (std::size_t i = 0; i < bytes; ++i) h = combine(h, static_cast<const unsigned char*>(data)[i]);
+  return h;
+}
+
+}  // namespace commlens

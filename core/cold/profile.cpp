@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cold/profile.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/cold/wire.h"
+#include "generated/procedures.h"
+
+namespace commlens {
+
+std::uint32_t Profile::draft_index(Identity identity) {
+  const auto [entry, is_new] = by_identity_.try_emplace(identity, static_cast<std::uint32_t>(drafts_.size()));
+  if (is_new) {
+    drafts_.emplace_back();
+    drafts_.back().comm.identity = identity;
+  }
+  return entry->second;
+}
+
+bool Profile::add(const char* bytes, std::size_t size) {
+  WireReader in(bytes, size);
+  Rank rank;
+  RankFacts& facts = rank.facts;
+  facts.rank = static_cast<int>(in.number());
+  facts.world = in.number();
+  facts.node = in.text();
+  facts.pid = static_cast<int>(in.number());
+  facts.cpus = in.text();
+  facts.init_ns = in.number();
+  facts.app_ns = in.number();
+  facts.threads = static_cast<int>(in.number());
+  facts.own_init_ns = in.number();
+  facts.own_call_ns = in.number();
+  rank.lost_calls = in.number();
+
+  if (sites.empty()) sites.push_back({"", "", 0});
+  std::vector<std::uint32_t> site_numbers{0};
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    SiteFacts site;
+    site.module = in.text();
+    site.build_id = in.text();
+    site.offset = in.number();
+    const auto [entry, is_new] = by_site_.try_emplace({site.module, site.build_id, site.offset}, sites.size());
+    if (is_new) sites.push_back(std::move(site));
+    site_numbers.push_back(entry->second);
+  }
+  const auto site_at = [&](std::uint64_t n) { return n < site_numbers.size() ? site_numbers[n] : 0; };
+
+  std::unordered_map<std::uint64_t, std::uint32_t> comm_numbers{{0, 0}};
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    const std::uint64_t local = in.number();
+    Draft told;
+    told.comm.kind = static_cast<CommKind>(in.number());
+    Identity identity = in.number();
+    told.parent = in.number();
+    told.comm.op = static_cast<std::uint32_t>(in.number());
+    told.letter = static_cast<char>(in.number());
+    told.comm.site = static_cast<int>(site_at(in.number()));
+    told.comm.leader = static_cast<int>(in.signed_number());
+    told.teller.rank_in_comm = static_cast<int>(in.signed_number());
+    told.comm.size = static_cast<int>(in.signed_number());
+    told.comm.remote_size = static_cast<int>(in.signed_number());
+    told.teller.second_side = in.number() != 0;
+    told.teller.world_rank = facts.rank;
+    told.count = static_cast<std::uint32_t>(in.number());
+    told.comm.created_ns = static_cast<std::int64_t>(in.number());
+    told.comm.freed_ns = static_cast<std::int64_t>(in.number()) - 1;
+    told.comm.user_name = in.text();
+    told.comm.topology = in.text();
+    for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) told.set.push_back(in.number());
+    if (told.comm.kind == CommKind::set) {
+      // The same communicators make the same set, in whatever order a rank met them.
+      std::sort(told.set.begin(), told.set.end());
+      identity = identity_of(told.set.data(), told.set.size() * sizeof(Identity));
+    }
+    told.comm.identity = identity;
+
+    const std::uint32_t index = draft_index(identity);
+    comm_numbers[local] = index;
+    Draft& draft = drafts_[index];
+    const Member member = told.teller;
+    const auto place = [](const Draft& d) {
+      return std::make_tuple(d.teller.second_side, d.teller.rank_in_comm, d.teller.world_rank);
+    };
+    if (draft.members.empty() || place(told) < place(draft)) {
+      told.members = std::move(draft.members);
+      if (told.comm.user_name.empty()) told.comm.user_name = draft.comm.user_name;
+      draft = std::move(told);
+    } else if (draft.comm.user_name.empty()) {
+      draft.comm.user_name = told.comm.user_name;
+    }
+    draft.members.push_back(member);
+  }
+
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    KeyFacts key{};
+    const auto comm = comm_numbers.find(in.number());
+    key.comm = comm == comm_numbers.end() ? 0 : comm->second;
+    key.op = static_cast<std::uint32_t>(in.number());
+    key.bin = static_cast<std::uint32_t>(in.number());
+    key.region = static_cast<std::uint32_t>(in.number());
+    key.site = site_at(in.number());
+    Row row{};
+    row.rank = facts.rank;
+    row.calls = in.number();
+    row.time = in.number();
+    row.time_min = in.number();
+    row.time_max = in.number();
+    row.bytes_sent = in.number();
+    row.bytes_received = in.number();
+    if (!in.ok()) return false;
+    const auto [entry, is_new] = by_key_.try_emplace({key.comm, key.op, key.bin, key.region, key.site}, keys.size());
+    if (is_new) keys.push_back(key);
+    row.key = entry->second;
+    rank.calls += row.calls;
+    rank.mpi_ns += row.time;
+    rows.push_back(row);
+  }
+  facts.own_collect_ns = in.number();
+  if (!in.ok()) return false;
+  ranks.push_back(std::move(rank));
+  return true;
+}
+
+// Writes the world ranks of one group in the order of its ranks: runs of equal stride become ranges.
+std::string Profile::ranges_of(const std::vector<Member>& members, bool second_side) const {
+  std::vector<int> world;
+  for (const Member& m : members) {
+    if (m.second_side == second_side) world.push_back(m.world_rank);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < world.size();) {
+    std::size_t end = i + 1;  // one past the run that begins at i
+    const int stride = end < world.size() ? world[end] - world[i] : 0;
+    while (end < world.size() && stride > 0 && world[end] - world[end - 1] == stride) ++end;
+    if (stride != 1 && end - i < 3) end = i + 1;
+    if (!text.empty()) text += ",";
+    text += std::to_string(world[i]);
+    if (end - i > 1) {
+      text += "-" + std::to_string(world[end - 1]);
+      if (stride != 1) text += ":" + std::to_string(stride);
+    }
+    i = end;
+  }
+  return text;
+}
+
+int Profile::family_of(std::size_t comm, std::map<std::tuple<int, std::uint32_t, int, char>, int>& families) {
+  // Parents stand before their children only by chance of the order of ranks, hence the recursion; its depth is that
+  // of the application's tree of communicators.
+  Comm& c = comms[comm];
+  if (c.family != 0 || comm == 0) return c.family;
+  const int parent = c.parent < 0 ? -1 : family_of(static_cast<std::size_t>(c.parent), families);
+  const char letter = c.kind == CommKind::set ? '{' : c.name[0];
+  c.family = families.try_emplace({parent, c.op, c.site, letter}, static_cast<int>(families.size()) + 1).first->second;
+  return c.family;
+}
+
+void Profile::finish() {
+  std::sort(ranks.begin(), ranks.end(), [](const Rank& a, const Rank& b) { return a.facts.rank < b.facts.rank; });
+
+  // The order of communicators: as their leaders got them, MPI_COMM_WORLD first, those of one process and sets last.
+  std::vector<std::uint32_t> order(drafts_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  const auto place = [this](std::uint32_t i) {
+    const Draft& d = drafts_[i];
+    return std::make_tuple(d.comm.kind == CommKind::set, d.letter == letter_self, d.count, d.teller.world_rank,
+                           d.letter, d.comm.identity);
+  };
+  std::sort(order.begin() + 1, order.end(), [&](std::uint32_t a, std::uint32_t b) { return place(a) < place(b); });
+  std::vector<std::uint32_t> new_index(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) new_index[order[i]] = i;
+
+  comms.clear();
+  for (const std::uint32_t old : order) {
+    Draft& d = drafts_[old];
+    Comm c = d.comm;
+    if (old == 0) {
+      c.name = "-";
+    } else if (c.kind != CommKind::set) {
+      c.name = std::string(1, d.letter) + std::to_string(d.teller.world_rank) + "." + std::to_string(d.count);
+      std::sort(d.members.begin(), d.members.end(), [](const Member& a, const Member& b) {
+        return std::make_tuple(a.second_side, a.rank_in_comm) < std::make_tuple(b.second_side, b.rank_in_comm);
+      });
+      c.members = ranges_of(d.members, false);
+      if (c.kind == CommKind::inter) c.members += " | " + ranges_of(d.members, true);
+      const auto parent = by_identity_.find(d.parent);
+      if (d.parent != 0 && parent != by_identity_.end()) c.parent = static_cast<int>(new_index[parent->second]);
+    } else {
+      for (const Identity member : d.set) {
+        const auto found = by_identity_.find(member);
+        if (found != by_identity_.end()) c.set.push_back(static_cast<int>(new_index[found->second]));
+      }
+      std::sort(c.set.begin(), c.set.end());
+    }
+    if (c.site == 0) c.site = -1;
+    comms.push_back(std::move(c));
+  }
+  for (Comm& c : comms) {
+    if (c.kind != CommKind::set) continue;
+    for (const int member : c.set)
+      c.name += (c.name.empty() ? "{" : ",") + comms[static_cast<std::size_t>(member)].name;
+    c.name += "}";
+  }
+  std::map<std::tuple<int, std::uint32_t, int, char>, int> families;
+  for (std::size_t i = 0; i < comms.size(); ++i) family_of(i, families);
+
+  // Keys in the order of the communicators, rows in the order of the keys: SQLite fills its pages best that way.
+  for (KeyFacts& key : keys) key.comm = new_index[key.comm];
+  std::vector<std::uint32_t> key_order(keys.size());
+  std::iota(key_order.begin(), key_order.end(), 0u);
+  const auto key_place = [this](std::uint32_t i) {
+    const KeyFacts& k = keys[i];
+    return std::make_tuple(k.comm, k.op, k.bin, k.region, k.site);
+  };
+  std::sort(key_order.begin(), key_order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return key_place(a) < key_place(b); });
+  std::vector<KeyFacts> sorted_keys;
+  std::vector<std::uint32_t> new_key(keys.size());
+  for (const std::uint32_t old : key_order) {
+    new_key[old] = static_cast<std::uint32_t>(sorted_keys.size());
+    sorted_keys.push_back(keys[old]);
+  }
+  keys = std::move(sorted_keys);
+  for (Row& row : rows) row.key = new_key[row.key];
+  std::sort(rows.begin(), rows.end(),
+            [](const Row& a, const Row& b) { return std::make_pair(a.key, a.rank) < std::make_pair(b.key, b.rank); });
+}
+
+}  // namespace commlens

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/cold/identity.h"
+#include "core/hot/clock.h"
+#include "core/hot/comm_view.h"
+#include "core/hot/handles.h"
+#include "core/hot/key.h"
+
+namespace commlens {
+
+enum class CommKind : std::uint8_t { none, intra, inter, set };
+
+// All we know of one communicator on this process.  Kept after the application frees it.
+struct CommRecord {
+  CommView view{};
+  CommKind kind = CommKind::none;
+  Identity identity = 0;
+  std::uint32_t parent = 0;  // index; 0: none
+  std::uint32_t op = 0;      // procedure that made it; 0: predefined or unknown
+  char letter = '-';
+  Site site = 0;
+  int leader = -1;  // world rank of rank 0; -1: outside this world
+  int remote_size = 0;
+  bool second_side = false;  // intercommunicators: this process is in the group whose leader comes second
+  std::uint32_t count = 0;   // how many communicators this process had got when it got this one
+  Ticks created = 0;
+  Ticks freed = 0;  // 0: not freed
+  std::string user_name;
+  std::string topology;
+  std::vector<std::uint32_t> members;  // of a set: indices
+  std::uint32_t creations = 0;         // made from this one so far
+};
+
+// The communicators of this process.  Knows nothing of MPI: core/mpi/ tells it what it learned.
+class Registry {
+ public:
+  Registry();
+
+  // Adds a communicator and returns its view, or the "no communicator" view when there is no more room.
+  // The record's view.index, count and created are set here.
+  const CommView& add(CommRecord record, bool counts) noexcept;
+
+  // The n of the n-th creation on a parent, and of the n-th one under a key that only part of a parent knows.
+  std::uint32_t next_on_parent(std::uint32_t parent) noexcept;
+  std::uint32_t next_under(Identity key) noexcept;
+
+  void freed(std::uint32_t index) noexcept;
+  void name(std::uint32_t index, const char* user_name) noexcept;
+
+  // The pseudo-communicator for calls whose requests belong to several: `sorted` are different indices, ascending.
+  const CommView& set_of(const std::uint32_t* sorted, std::size_t n) noexcept;
+
+  const CommView& none() const noexcept { return *none_; }
+  Identity identity(std::uint32_t index) noexcept;
+
+  // For collection, when no other thread calls MPI any more.
+  const std::deque<CommRecord>& records() const noexcept { return records_; }
+
+ private:
+  std::mutex mutex_;
+  std::deque<CommRecord> records_;  // never moves
+  const CommView* none_;
+  std::unordered_map<Identity, std::uint32_t> counters_;
+  std::uint32_t count_ = 0;
+  HandleMap sets_;  // content hash -> CommView
+};
+
+}  // namespace commlens

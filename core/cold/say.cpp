@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cold/say.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+
+namespace commlens {
+
+void say(const char* format, ...) noexcept {
+  const int saved = errno;
+  char line[2048] = "commlens: ";
+  const std::size_t prefix = std::strlen(line);
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line + prefix, sizeof line - prefix - 1, format, arguments);
+  va_end(arguments);
+  const std::size_t length = std::strlen(line);
+  line[length] = '\n';
+  const ssize_t written = write(STDERR_FILENO, line, length + 1);
+  static_cast<void>(written);  // nobody is left to tell
+  errno = saved;
+}
+
+int launcher_rank() noexcept {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "PALS_RANKID"}) {
+    const char* const text = std::getenv(name);
+    if (text != nullptr && *text >= '0' && *text <= '9') return std::atoi(text);
+  }
+  return -1;
+}
+
+}  // namespace commlens

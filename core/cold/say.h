@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace commlens {
+
+// Writes one line to stderr, "commlens: " before it: the only way the library speaks.  One write, so that lines of
+// many ranks do not mix; never through stdio, whose buffers belong to the application.
+void say(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)));
+
+// Rank in the job as the launcher put it into the environment, before MPI can tell; -1 when nobody did.
+int launcher_rank() noexcept;
+
+}  // namespace commlens

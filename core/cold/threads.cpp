@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cold/threads.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "core/cold/memory.h"
+
+namespace commlens {
+
+__thread Thread* current_thread = nullptr;
+
+namespace {
+
+constexpr std::uint64_t first_capacity = 1024;  // index entries: 8 KiB
+constexpr std::size_t segment_cells = 256;      // 16 KiB
+
+std::mutex mutex;
+std::atomic<Thread*> all{nullptr};
+Thread* idle = nullptr;
+std::atomic<int> count{0};
+pthread_key_t at_exit;
+bool at_exit_made = false;
+
+// When no memory is to be had for a thread: it forwards its calls and counts them here, until it ends.
+__thread Thread reserve;
+
+void leave_thread(void* t) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  static_cast<Thread*>(t)->next_idle = idle;
+  idle = static_cast<Thread*>(t);
+  current_thread = nullptr;
+}
+
+bool grow_index(Table& table) noexcept {
+  const std::uint64_t capacity = table.capacity == 0 ? first_capacity : table.capacity * 2;
+  auto* const index = static_cast<Cell**>(map_memory(capacity * sizeof(Cell*)));
+  if (index == nullptr) return false;
+  for (std::uint64_t i = 0; i < table.capacity; ++i) {
+    Cell* const cell = table.index[i];
+    if (cell == nullptr) continue;
+    std::uint64_t to = hash_of(cell->key, cell->site) & (capacity - 1);
+    while (index[to] != nullptr) to = (to + 1) & (capacity - 1);
+    index[to] = cell;
+  }
+  if (table.index != nullptr) unmap_memory(table.index, table.capacity * sizeof(Cell*));
+  table.index = index;
+  table.capacity = capacity;
+  return true;
+}
+
+}  // namespace
+
+Thread* enter_thread() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!at_exit_made) at_exit_made = pthread_key_create(&at_exit, leave_thread) == 0;
+  Thread* t = idle;
+  if (t != nullptr) {
+    idle = t->next_idle;
+    t->outermost = nullptr;
+    t->region = 0;
+  } else {
+    t = static_cast<Thread*>(map_memory(sizeof(Thread)));
+    if (t == nullptr) {
+      current_thread = &reserve;
+      return &reserve;
+    }
+    t->next = all.load(std::memory_order_relaxed);
+    all.store(t, std::memory_order_release);
+  }
+  count.fetch_add(1, std::memory_order_relaxed);
+  if (at_exit_made) pthread_setspecific(at_exit, t);
+  current_thread = t;
+  return t;
+}
+
+Cell* add_cell(Table& table, Key key, Site site) noexcept {
+  // Half full at most, so that probes stay short; a table that cannot grow fills up to the last free entry.
+  if (table.used * 2 >= table.capacity && !grow_index(table) && table.used + 1 >= table.capacity) {
+    return &table.overflow;
+  }
+  if (table.free == table.segment_end) {
+    auto* const segment = static_cast<Cell*>(map_memory(segment_cells * sizeof(Cell)));
+    if (segment == nullptr) return &table.overflow;
+    table.free = segment;
+    table.segment_end = segment + segment_cells;
+  }
+  Cell* const cell = table.free++;
+  cell->key = key;
+  cell->site = site;
+  const std::uint64_t mask = table.capacity - 1;
+  std::uint64_t i = hash_of(key, site) & mask;
+  while (table.index[i] != nullptr) i = (i + 1) & mask;
+  table.index[i] = cell;
+  ++table.used;
+  return cell;
+}
+
+void* grow_scratch(Thread& t, std::size_t bytes) noexcept {
+  std::size_t size = 4096;
+  while (size < bytes) size *= 2;
+  void* const memory = map_memory(size);
+  if (memory == nullptr) return nullptr;
+  if (t.scratch != nullptr) unmap_memory(t.scratch, t.scratch_bytes);
+  t.scratch = memory;
+  t.scratch_bytes = size;
+  return memory;
+}
+
+const Thread* first_thread() noexcept { return all.load(std::memory_order_acquire); }
+int thread_count() noexcept { return count.load(std::memory_order_relaxed); }
+
+}  // namespace commlens

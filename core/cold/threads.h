@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/hot/thread.h"
+
+namespace commlens {
+
+// The tables of all threads that made a call, newest first.  Threads may be added while it is walked.
+const Thread* first_thread() noexcept;
+
+// How many different threads made a call; tables may be fewer.
+int thread_count() noexcept;
+
+}  // namespace commlens

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "core/hot/clock.h"
+
+namespace commlens {
+
+using Ns = std::uint64_t;
+
+// Chooses the clock; before the first stamp.
+void choose_clock() noexcept;
+
+// Converts ticks to nanoseconds by two readings of both clocks, at the start and now: the longer the run, the better.
+class TickScale {
+ public:
+  static TickScale since_start() noexcept;
+  Ns ns(Ticks duration) const noexcept {
+    return static_cast<Ns>(std::llround(static_cast<double>(duration) * ns_per_tick_));
+  }
+
+ private:
+  double ns_per_tick_ = 1;
+};
+
+}  // namespace commlens

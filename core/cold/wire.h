@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace commlens {
+
+// What ranks send each other: numbers of seven bits a byte, low bits first; texts with their length before them.
+// Both ends are the same build in the same job, so there is no version and no byte order to agree on.
+class WireWriter {
+ public:
+  void number(std::uint64_t n) {
+    for (; n >= 0x80; n >>= 7) bytes_.push_back(static_cast<char>(n | 0x80));
+    bytes_.push_back(static_cast<char>(n));
+  }
+  // Small negative numbers stay short: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
+  void signed_number(std::int64_t n) {
+    number((static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63));
+  }
+  void text(const std::string& t) {
+    number(t.size());
+    bytes_.insert(bytes_.end(), t.begin(), t.end());
+  }
+  const std::vector<char>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<char> bytes_;
+};
+
+// Reads the same in the same order.  Past the end everything is zero and ok() turns false.
+class WireReader {
+ public:
+  WireReader(const char* begin, std::size_t bytes) : at_(begin), end_(begin + bytes) {}
+
+  std::uint64_t number() {
+    std::uint64_t n = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (at_ == end_) return fail();
+      const auto byte = static_cast<unsigned char>(*at_++);
+      n |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return n;
+    }
+    return fail();
+  }
+  std::int64_t signed_number() {
+    const std::uint64_t n = number();
+    return static_cast<std::int64_t>((n >> 1) ^ (~(n & 1) + 1));
+  }
+  std::string text() {
+    const std::uint64_t length = number();
+    if (length > static_cast<std::uint64_t>(end_ - at_)) {
+      fail();
+      return {};
+    }
+    std::string t(at_, at_ + length);
+    at_ += length;
+    return t;
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  std::uint64_t fail() {
+    ok_ = false;
+    at_ = end_;
+    return 0;
+  }
+
+  const char* at_;
+  const char* end_;
+  bool ok_ = true;
+};
+
+}  // namespace commlens

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace commlens {
+
+// Return address of the outermost MPI call; 0 when call sites are off.
+using Site = std::uint64_t;
+
+// Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k, v_bin for v and w collectives.
+inline constexpr std::uint32_t v_bin = 127;
+
+inline std::uint32_t bin_of(std::uint64_t bytes) noexcept {
+  return bytes == 0 ? 0 : 64u - static_cast<std::uint32_t>(__builtin_clzll(bytes));
+}
+
+// What a cell counts, in one word so that one compare decides.  The top bit keeps a used key from being 0.
+//
+//   63   62..37       36..27     26..20   19..0
+//   1    communicator procedure  bin      region
+using Key = std::uint64_t;
+
+inline constexpr std::uint32_t max_comm = (1u << 26) - 1;
+inline constexpr std::uint32_t max_region = (1u << 20) - 1;
+
+inline constexpr Key make_key(std::uint32_t comm, std::uint32_t op, std::uint32_t bin, std::uint32_t region) noexcept {
+  return (Key{1} << 63) | (Key{comm} << 37) | (Key{op} << 27) | (Key{bin} << 20) | Key{region};
+}
+
+inline constexpr std::uint32_t comm_of_key(Key k) noexcept { return static_cast<std::uint32_t>(k >> 37) & max_comm; }
+inline constexpr std::uint32_t op_of_key(Key k) noexcept { return static_cast<std::uint32_t>(k >> 27) & 0x3ff; }
+inline constexpr std::uint32_t bin_of_key(Key k) noexcept { return static_cast<std::uint32_t>(k >> 20) & 0x7f; }
+inline constexpr std::uint32_t region_of_key(Key k) noexcept { return static_cast<std::uint32_t>(k) & max_region; }
+
+}  // namespace commlens

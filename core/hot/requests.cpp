@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/hot/requests.h"
+
+namespace commlens {
+
+bool RequestTable::put(std::uint64_t handle, Payload payload) noexcept {
+  for (int l = 0; l < level_count; ++l) {
+    Level& level = levels_[l];
+    if (level.slots.load(std::memory_order_acquire) == nullptr && !open_level(l)) return false;
+    Slot* const slots = level.slots.load(std::memory_order_acquire);
+    const std::uint64_t home = hash(handle) & level.mask();
+    Slot* free = nullptr;
+    bool more = true;  // requests of this home may live further on
+    for (std::uint64_t step = 0; step < window && (more || free == nullptr); ++step) {
+      const std::uint64_t bucket = (home + step) & level.mask();
+      for (int i = 0; i < slots_per_bucket; ++i) {
+        Slot& slot = slots[bucket * slots_per_bucket + static_cast<std::uint64_t>(i)];
+        const std::uint64_t found = slot.handle.load(std::memory_order_acquire);
+        if (found == handle) {
+          Payload old = slot.payload.load(std::memory_order_acquire);
+          if (old != 0 && slot.payload.compare_exchange_strong(old, payload, std::memory_order_acq_rel)) return true;
+        } else if (found == 0 && free == nullptr) {
+          free = &slot;
+        }
+      }
+      more = level.spilled(bucket);
+      if (free == nullptr) level.spill[bucket].store(1, std::memory_order_release);
+    }
+    while (free != nullptr) {
+      std::uint64_t expected = 0;
+      if (free->handle.compare_exchange_strong(expected, handle, std::memory_order_acq_rel)) {
+        free->payload.store(payload, std::memory_order_release);
+        return true;
+      }
+      return put(handle, payload);  // another thread took the slot: look again
+    }
+  }
+  return false;
+}
+
+}  // namespace commlens

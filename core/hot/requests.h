@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/hot/table.h"
+
+namespace [[gnu::visibility("hidden")]] commlens {
+
+// What we remember of a request until it completes, in one word:
+//
+//   63..48    47..6                            5..0
+//   sequence  cell that made it, or the        flags
+//             PersistentRequest
+//
+// Both are 64-byte aligned.  The sequence number tells a request from an older one that had the same handle.
+using Payload = std::uint64_t;
+
+namespace RequestFlag {
+inline constexpr Payload active = 1;      // started, not yet completed
+inline constexpr Payload persistent = 2;  // the pointer is a PersistentRequest
+inline constexpr Payload receives = 4;    // its status tells the bytes it received
+inline constexpr Payload idup = 8;        // its completion makes a communicator
+inline constexpr Payload all = 63;
+}  // namespace RequestFlag
+
+// A persistent request moves the same bytes each time it is started.
+struct alignas(64) PersistentRequest {
+  Cell* maker;
+  std::uint64_t sent, received;
+  PersistentRequest* next_free;
+};
+
+inline constexpr Payload pointer_bits = ((Payload{1} << 48) - 1) & ~RequestFlag::all;
+
+inline Payload make_payload(const void* pointer, Payload flags, std::uint64_t sequence) noexcept {
+  return (sequence << 48) | reinterpret_cast<Payload>(pointer) | flags;
+}
+inline PersistentRequest* persistent_of(Payload p) noexcept {
+  return reinterpret_cast<PersistentRequest*>(p & pointer_bits);
+}
+inline Cell* maker_of(Payload p) noexcept {
+  return (p & RequestFlag::persistent) != 0 ? persistent_of(p)->maker : reinterpret_cast<Cell*>(p & pointer_bits);
+}
+
+// All requests under way, from any thread: started in one, completed in another.  No lock, no allocation but the
+// mapping of the next level when one is full.
+//
+// A level is an array of buckets, a cache line of four slots each.  A request lives in its home bucket or one of
+// the three after it, or in the next, larger level.  `spilled` says, for ever, that a bucket once passed a request
+// on; only then need a search go on.
+//
+// Slot protocol: handle 0 is free.  claim: handle 0 -> h by compare-and-swap, then the payload.  release: payload
+// -> 0 by compare-and-swap (the winner owns the release), then handle -> 0.  A payload of 0 beside a handle is a
+// slot in between: nobody's.  MPI may give a handle out again before we released it: put() then replaces the
+// payload in place, and the compare-and-swap of the late release fails.
+class RequestTable {
+ public:
+  struct Slot {
+    std::atomic<std::uint64_t> handle;
+    std::atomic<Payload> payload;
+  };
+
+  struct Found {
+    Slot* slot;
+    Payload payload;  // 0: not known
+  };
+
+  Found find(std::uint64_t handle) noexcept {
+    for (int l = 0; l < level_count; ++l) {
+      Level& level = levels_[l];
+      Slot* const slots = level.slots.load(std::memory_order_acquire);
+      if (slots == nullptr) break;
+      const std::uint64_t home = hash(handle) & level.mask();
+      for (std::uint64_t step = 0; step < window; ++step) {
+        const std::uint64_t bucket = (home + step) & level.mask();
+        for (int i = 0; i < slots_per_bucket; ++i) {
+          Slot& slot = slots[bucket * slots_per_bucket + static_cast<std::uint64_t>(i)];
+          if (slot.handle.load(std::memory_order_acquire) != handle) continue;
+          const Payload payload = slot.payload.load(std::memory_order_acquire);
+          if (payload != 0) return {&slot, payload};
+        }
+        if (!level.spilled(bucket)) return {nullptr, 0};
+      }
+    }
+    return {nullptr, 0};
+  }
+
+  // Remembers a request; false when memory ran out.
+  bool put(std::uint64_t handle, Payload payload) noexcept;
+
+  // Forgets it, unless its handle was given out again in the meantime.
+  static void release(const Found& found) noexcept {
+    Payload expected = found.payload;
+    if (found.slot->payload.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) {
+      found.slot->handle.store(0, std::memory_order_release);
+    }
+  }
+
+  // Changes the flags of a persistent request; returns what it holds then, 0 when it is another one by now.
+  static Payload change(const Found& found, Payload payload) noexcept {
+    Payload expected = found.payload;
+    return found.slot->payload.compare_exchange_strong(expected, payload, std::memory_order_acq_rel) ? payload : 0;
+  }
+
+ private:
+  static constexpr int slots_per_bucket = 4;
+  static constexpr std::uint64_t window = 4;
+  static constexpr int level_count = 5;  // 1,024 requests, then 16 times as many each: 67 million
+
+  struct Level {
+    std::atomic<Slot*> slots{nullptr};
+    std::atomic<std::uint8_t>* spill = nullptr;  // one a bucket, behind the slots
+    std::uint64_t buckets = 0;
+    std::uint64_t mask() const noexcept { return buckets - 1; }
+    bool spilled(std::uint64_t bucket) const noexcept { return spill[bucket].load(std::memory_order_acquire) != 0; }
+  };
+
+  static std::uint64_t hash(std::uint64_t handle) noexcept {
+    const std::uint64_t h = handle * 0x9e3779b97f4a7c15u;
+    return h >> 20;
+  }
+
+  bool open_level(int l) noexcept;  // cold
+
+  Level levels_[level_count];
+};
+
+}  // namespace commlens

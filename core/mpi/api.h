@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "commlens_have.h"
+
+namespace [[gnu::visibility("hidden")]] commlens {
+
+// The MPI procedures we call ourselves, by their PMPI_ names in the MPI library: found by name, because a program
+// may load MPI after us, and because an undefined symbol of ours would break programs without MPI.
+// clang-format off
+#define COMMLENS_API(X)                                                                                   \
+  X(Bcast) X(Cart_get) X(Cartdim_get) X(Comm_dup) X(Comm_free) X(Comm_group) X(Comm_rank)                 \
+  X(Comm_remote_group) X(Comm_remote_size) X(Comm_set_errhandler) X(Comm_size) X(Comm_test_inter)         \
+  X(Dist_graph_neighbors_count) X(Gather) X(Get_elements_x) X(Get_library_version) X(Get_version)         \
+  X(Graph_neighbors_count) X(Graphdims_get) X(Group_free) X(Group_size) X(Group_translate_ranks)          \
+  X(Query_thread) X(Recv) X(Send) X(Test_cancelled) X(Topo_test) X(Type_size_x)
+// clang-format on
+
+struct Api {
+// Members have the names the standard gives the procedures.
+// NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses)
+#define COMMLENS_MEMBER(name) decltype(&PMPI_##name) name;
+  COMMLENS_API(COMMLENS_MEMBER)
+#undef COMMLENS_MEMBER
+  // NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
+
+  // Predefined handles.  In Open MPI they are addresses of data symbols, which we must not refer to either.
+  MPI_Comm comm_world, comm_self, comm_null;
+  MPI_Datatype byte;
+  MPI_Errhandler errors_return;
+  MPI_Op no_op;
+  MPI_Request request_null;
+  MPI_Message message_null, message_no_proc;
+  std::uint64_t empty_request;  // Open MPI: the handle of every request that was complete when it was made
+};
+
+extern Api api;
+
+// Finds them all; false, with one line said, when one is missing.
+bool load_api() noexcept;
+
+// True for handles that many requests share because they were complete when they were made: such a request tells
+// nothing of where it came from, and costs no waiting.
+inline bool is_shared(MPI_Request request) noexcept {
+#if defined(OPEN_MPI)
+  return reinterpret_cast<std::uint64_t>(request) == api.empty_request;
+#else
+  // MPICH and its descendants: the two top bits of a handle are 01 for predefined objects.
+  return (static_cast<std::uint32_t>(request) >> 30) == 1u;
+#endif
+}
+
+}  // namespace commlens

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides, at the first call of each MPI name, where that name leads.
+#include "core/mpi/bind.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <mpi.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "commlens_have.h"
+#include "core/cold/say.h"
+#include "core/mpi/state.h"
+
+extern "C" {
+extern void* commlens_slots[2 * commlens::slot_count];
+__attribute__((visibility("hidden"))) void* commlens_bind(long entry) noexcept;
+}
+
+namespace commlens {
+
+extern const Wrapper wrappers_p2p[], wrappers_collective[], wrappers_neighbor[], wrappers_rma[], wrappers_io[],
+    wrappers_completion[], wrappers_comm[], wrappers_other[];
+
+void* next_definitions[2 * slot_count];
+
+namespace {
+
+const char* const names[] = {
+#define ENTRY(name, slot) "P" #name,
+#define MISSING(name, slot) nullptr,
+#include "generated/entries.inc"
+#undef ENTRY
+#undef MISSING
+};
+
+void* wrappers[2 * slot_count];
+std::atomic<bool> measuring{false};
+std::once_flag started;
+
+// The MPI library when it is not in the global scope: Python loads its modules, and with them MPI, RTLD_LOCAL.
+// Looked for again until it is there: the first name may be asked for before.
+void* local_mpi_library() noexcept {
+  static std::atomic<void*> library{nullptr};
+  void* found = library.load();
+  if (found != nullptr) return found;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        const char* const slash = std::strrchr(info->dlpi_name, '/');
+        const char* const base = slash == nullptr ? info->dlpi_name : slash + 1;
+        if (std::strncmp(base, "libmpi", 6) != 0 && std::strncmp(base, "libpmpi", 7) != 0) return 0;
+        void* const handle = dlopen(info->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
+        if (handle == nullptr) return 0;
+        if (dlsym(handle, "PMPI_Init") != nullptr) {
+          *static_cast<void**>(out) = handle;
+          return 1;
+        }
+        dlclose(handle);
+        return 0;
+      },
+      &found);
+  library.store(found);
+  return found;
+}
+
+// The binary interface of the MPI library that is loaded.
+std::string loaded_family() {
+  if (data_definition("ompi_mpi_comm_world") != nullptr) return "Open MPI";
+  const auto get_library_version = reinterpret_cast<int (*)(char*, int*)>(next_definition("PMPI_Get_library_version"));
+  if (get_library_version == nullptr) return "";
+  char text[MPI_MAX_LIBRARY_VERSION_STRING + 8192] = "";
+  int length = 0;
+  if (get_library_version(text, &length) != 0) return "";
+  for (const char* mark : {"MPICH", "Intel(R) MPI", "MVAPICH", "CRAY MPICH"}) {
+    if (std::strstr(text, mark) != nullptr) return "MPICH";
+  }
+  return std::string(text).substr(0, 40);
+}
+
+void start() noexcept try {
+  read_options();
+  if (!options().on(Option::enable)) return;
+  const std::string family = loaded_family();
+  if (family != COMMLENS_FAMILY_NAME) {
+    if (launcher_rank() <= 0) {
+      if (family.empty()) {
+        say("no MPI library is loaded; not profiling");
+      } else {
+        say("the application uses %s, but this libcommlens.so is built for %s: running unprofiled. Start it with "
+            "commlens-run, which picks the right one",
+            family.c_str(), COMMLENS_FAMILY_NAME);
+      }
+    }
+    return;
+  }
+  for (const Wrapper* table : {wrappers_p2p, wrappers_collective, wrappers_neighbor, wrappers_rma, wrappers_io,
+                               wrappers_completion, wrappers_comm, wrappers_other}) {
+    for (const Wrapper* w = table; w->slot >= 0; ++w) {
+      void** const both = &wrappers[2L * w->slot];
+      both[0] = w->by_mpi;
+      both[1] = w->by_pmpi;
+    }
+  }
+  if (prepare()) measuring.store(true);
+} catch (...) {
+  say("could not start; running unprofiled");
+}
+
+int no_such_procedure() { return MPI_ERR_OTHER; }
+
+}  // namespace
+
+void* next_definition(const char* name) noexcept {
+  void* const next = dlsym(RTLD_NEXT, name);
+  if (next != nullptr) return next;
+  void* const library = local_mpi_library();
+  return library == nullptr ? nullptr : dlsym(library, name);
+}
+
+void* data_definition(const char* name) noexcept {
+  void* const found = dlsym(RTLD_DEFAULT, name);
+  if (found != nullptr) return found;
+  void* const library = local_mpi_library();
+  return library == nullptr ? nullptr : dlsym(library, name);
+}
+
+void stop_measuring() noexcept {
+  measuring.store(false);
+  for (int i = 0; i < 2 * slot_count; ++i) {
+    if (next_definitions[i] != nullptr) __atomic_store_n(&commlens_slots[i], next_definitions[i], __ATOMIC_RELEASE);
+  }
+}
+
+}  // namespace commlens
+
+// Called by entry.S; returns where to jump.
+void* commlens_bind(long entry) noexcept {
+  using namespace commlens;
+  const int saved = errno;
+  std::call_once(started, start);
+  const char* const name = names[entry / 2] + (entry % 2 == 0 ? 1 : 0);
+  void* next = next_definition(name);
+  if (next == nullptr) {
+    say("no MPI library that is loaded defines %s; the call fails", name);
+    next = reinterpret_cast<void*>(no_such_procedure);
+  }
+  next_definitions[entry] = next;
+  void* const target = measuring.load() && wrappers[entry] != nullptr ? wrappers[entry] : next;
+  __atomic_store_n(&commlens_slots[entry], target, __ATOMIC_RELEASE);
+  errno = saved;
+  return target;
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is this communicator?  Its identity, from what every member knows without asking
+// (docs/decisions/0005-identity.md).
+#include "core/mpi/creation.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/cold/say.h"
+#include "core/mpi/job.h"
+#include "core/mpi/wrap.h"
+
+namespace commlens {
+namespace {
+
+constexpr Identity unknown_processes = 0x756e6b6e6f776eu;
+
+void say_no_memory() { say("rank %d: no memory for another communicator; its calls are counted under none", job.rank); }
+
+// World ranks of the members of `group`; MPI_UNDEFINED for those outside this world.
+std::vector<int> world_ranks(MPI_Group group) {
+  int size = 0;
+  api.Group_size(group, &size);
+  std::vector<int> here(static_cast<std::size_t>(size)), world(static_cast<std::size_t>(size));
+  for (int i = 0; i < size; ++i) here[static_cast<std::size_t>(i)] = i;
+  if (size > 0) api.Group_translate_ranks(group, size, here.data(), job.group, world.data());
+  return world;
+}
+
+// The same for every member: depends on the set of processes and their order.
+Identity processes_of(MPI_Group group, bool& all_here) {
+  const std::vector<int> world = world_ranks(group);
+  all_here = std::find(world.begin(), world.end(), MPI_UNDEFINED) == world.end();
+  return identity_of(world.data(), world.size() * sizeof(int));
+}
+
+// World rank of rank 0 of `group`, or -1 when it is of another world.
+int leader_of(MPI_Group group) {
+  int zero = 0, leader = MPI_UNDEFINED;
+  api.Group_translate_ranks(group, 1, &zero, job.group, &leader);
+  return leader == MPI_UNDEFINED ? -1 : leader;
+}
+
+class Groups {
+ public:
+  explicit Groups(MPI_Comm comm, bool inter) {
+    api.Comm_group(comm, &local);
+    if (inter) api.Comm_remote_group(comm, &remote);
+    inter_ = inter;
+  }
+  ~Groups() {
+    api.Group_free(&local);
+    if (inter_) api.Group_free(&remote);
+  }
+  Groups(const Groups&) = delete;
+  Groups& operator=(const Groups&) = delete;
+  MPI_Group local, remote;
+
+ private:
+  bool inter_;
+};
+
+// What collectives need to know of a topology, and a line for the report.
+void describe_topology(MPI_Comm comm, CommRecord& record) {
+  CommView& view = record.view;
+  int kind = MPI_UNDEFINED;
+  if (api.Topo_test(comm, &kind) != MPI_SUCCESS) return;
+  if (kind == MPI_CART) {
+    int n = 0;
+    api.Cartdim_get(comm, &n);
+    const auto dimensions = static_cast<std::size_t>(n);
+    std::vector<int> dims(dimensions + 1), periods(dimensions + 1), coords(dimensions + 1);
+    if (n > 0) api.Cart_get(comm, n, dims.data(), periods.data(), coords.data());
+    record.topology = "cart ";
+    for (std::size_t d = 0; d < dimensions; ++d) {
+      record.topology += (d == 0 ? "" : "x") + std::to_string(dims[d]);
+      // Neighbours come as pairs, downwards and upwards, one dimension after the other.
+      const bool below = periods[d] == 0 && coords[d] == 0;
+      const bool above = periods[d] == 0 && coords[d] == dims[d] - 1;
+      if (2 * d + 1 < 64) {
+        view.absent |= (below ? std::uint64_t{1} : 0) << (2 * d) | (above ? std::uint64_t{1} : 0) << (2 * d + 1);
+      }
+      view.sources += (below ? 0 : 1) + (above ? 0 : 1);
+    }
+    record.topology += " periodic ";
+    for (std::size_t d = 0; d < dimensions; ++d) record.topology += periods[d] != 0 ? '1' : '0';
+    view.destinations = view.sources;
+    view.source_slots = view.destination_slots = 2 * n;
+  } else if (kind == MPI_GRAPH) {
+    int nodes = 0, edges = 0;
+    api.Graphdims_get(comm, &nodes, &edges);
+    api.Graph_neighbors_count(comm, view.rank, &view.sources);
+    record.topology = "graph " + std::to_string(nodes) + " nodes " + std::to_string(edges) + " edges";
+    view.destinations = view.source_slots = view.destination_slots = view.sources;
+  } else if (kind == MPI_DIST_GRAPH) {
+    int weighted = 0;
+    api.Dist_graph_neighbors_count(comm, &view.sources, &view.destinations, &weighted);
+    record.topology = weighted != 0 ? "dist_graph weighted" : "dist_graph";
+    view.source_slots = view.sources;
+    view.destination_slots = view.destinations;
+  }
+}
+
+// The creations that MPI_Comm_idup began.  Few at a time.
+struct Pending {
+  Op op;
+  const CommView* parent;
+  MPI_Comm* variable;
+  MPI_Comm value;  // what MPI wrote at once, or MPI_COMM_NULL
+  std::uint32_t n;
+  Site site;
+};
+std::mutex pending_mutex;
+std::unordered_map<std::uint64_t, Pending> pending;
+
+void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std::uint32_t n_on_parent, Site site) {
+  CommRecord record;
+  CommView& view = record.view;
+  int inter = 0;
+  api.Comm_test_inter(made, &inter);
+  api.Comm_rank(made, &view.rank);
+  api.Comm_size(made, &view.size);
+  view.inter = inter != 0;
+  view.blocks = view.size;
+  record.kind = view.inter ? CommKind::inter : CommKind::intra;
+  record.parent = parent.index;
+  record.op = op;
+  record.letter = op == op::unknown ? letter_unknown : op_facts[op].letter;
+  record.site = site;
+
+  Identity leaders;
+  Identity processes = 0;
+  bool all_here = true;
+  const bool by_processes = origin.how == Origin::How::by_processes || origin.how == Origin::How::by_meeting;
+  if (view.inter) {
+    const Groups groups(made, true);
+    api.Comm_remote_size(made, &record.remote_size);
+    view.blocks = record.remote_size;
+    const int local = view.rank == 0 ? job.rank : leader_of(groups.local);
+    const int remote = leader_of(groups.remote);
+    // Both sides put the leaders in the same order; one of another world always comes second.
+    const bool swap = remote >= 0 && (local < 0 || remote < local);
+    record.second_side = swap;
+    record.leader = swap ? remote : local;
+    leaders = combine(static_cast<Identity>(swap ? remote : local), static_cast<Identity>(swap ? local : remote));
+    if (by_processes) {
+      bool local_here = true, remote_here = true;
+      const Identity a = processes_of(groups.local, local_here);
+      const Identity b = processes_of(groups.remote, remote_here);
+      processes = swap ? combine(b, a) : combine(a, b);
+      all_here = local_here && remote_here;
+    }
+  } else {
+    // A translation of one rank costs Open MPI a search of the world: the leader need not ask who it is, and of a
+    // duplicate it is the parent's.
+    const Groups groups(made, false);
+    record.leader = view.rank == 0 ? job.rank : leader_of(groups.local);
+    leaders = static_cast<Identity>(record.leader);
+    if (by_processes) processes = processes_of(groups.local, all_here);
+    describe_topology(made, record);
+  }
+
+  const Identity parent_identity = registry->identity(parent.index);
+  Identity identity = combine(combine(job.world, parent_identity), op);
+  switch (origin.how) {
+    case Origin::How::on_parent: identity = combine(combine(identity, n_on_parent), leaders); break;
+    case Origin::How::under_group:
+      identity = combine(combine(identity, origin.key), leaders);
+      identity = combine(identity, registry->next_under(identity));
+      break;
+    case Origin::How::by_world: identity = combine(job.world, op); break;
+    case Origin::How::by_meeting:
+    case Origin::How::by_processes:
+      // Both sides must agree, though one may have accepted what the other connected; and neither has a parent in
+      // common.  Where the other side is of another world, its profile is another one, too.
+      identity = combine(combine(combine(job.world, processes), leaders), origin.key);
+      identity = combine(identity, registry->next_under(identity));
+      if (!all_here) identity = combine(identity, unknown_processes);
+      break;
+  }
+  record.identity = identity;
+  const CommView& known = registry->add(std::move(record), true);
+  if (known.index == 0 || !comms.put(bits(made), const_cast<CommView*>(&known))) say_no_memory();
+}
+
+}  // namespace
+
+namespace identity {
+
+Origin processes(const char* stringtag) noexcept {
+  return {Origin::How::by_processes, identity_of(stringtag, std::strlen(stringtag))};
+}
+
+Origin group(MPI_Group group, int tag) noexcept try {
+  bool all_here = true;
+  const Identity members = job.ready ? processes_of(group, all_here) : 0;
+  return {Origin::How::under_group, combine(members, static_cast<Identity>(tag))};
+} catch (const std::bad_alloc&) {
+  return {Origin::How::under_group, static_cast<Identity>(tag)};
+}
+
+}  // namespace identity
+
+void created(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, Site site) noexcept try {
+  if (!job.ready) return;
+  const std::uint32_t n = origin.how == Origin::How::on_parent ? registry->next_on_parent(parent.index) : 0;
+  // MPI_Comm_get_parent returns the same communicator every time.
+  if (made == api.comm_null || comms.find(bits(made)) != nullptr) return;
+  add(op, parent, made, origin, n, site);
+} catch (const std::bad_alloc&) {
+  say_no_memory();
+}
+
+void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, MPI_Request request, Site site) noexcept
+    try {
+  if (!job.ready) return;
+  const std::uint32_t n = registry->next_on_parent(parent.index);
+  const std::lock_guard<std::mutex> lock(pending_mutex);
+  pending[bits(request)] = {op, &parent, made, set_already ? *made : api.comm_null, n, site};
+} catch (const std::bad_alloc&) {
+  say_no_memory();
+}
+
+void creation_completed(std::uint64_t request_bits) noexcept try {
+  Pending p;
+  {
+    const std::lock_guard<std::mutex> lock(pending_mutex);
+    const auto found = pending.find(request_bits);
+    if (found == pending.end()) return;
+    p = found->second;
+    pending.erase(found);
+  }
+  // Fortran bindings pass the address of a variable of their own, which is gone by now: what MPI wrote at once is
+  // better where there is such a thing.
+  MPI_Comm made = p.value != api.comm_null ? p.value : *p.variable;
+  if (made == api.comm_null || comms.find(bits(made)) != nullptr) return;
+  add(p.op, *p.parent, made, identity::parent(), p.n, p.site);
+} catch (const std::bad_alloc&) {
+  say_no_memory();
+}
+
+const CommView& adopt_comm(MPI_Comm comm) noexcept {
+  if (!job.ready || comm == api.comm_null) return no_comm();
+  created(op::unknown, no_comm(), comm, {Origin::How::by_processes, 0}, 0);
+  const void* const known = comms.find(bits(comm));
+  return known != nullptr ? *static_cast<const CommView*>(known) : no_comm();
+}
+
+const CommView* comm_going(MPI_Comm comm) noexcept { return static_cast<const CommView*>(comms.take(bits(comm))); }
+void comm_gone(const CommView* view) noexcept { registry->freed(view->index); }
+void comm_stays(MPI_Comm comm, const CommView* view) noexcept { comms.put(bits(comm), const_cast<CommView*>(view)); }
+
+void name_comm(MPI_Comm comm, const char* name) noexcept {
+  const void* const known = comms.find(bits(comm));
+  if (known != nullptr) registry->name(static_cast<const CommView*>(known)->index, name);
+}
+
+void made_window(MPI_Win win, const CommView& comm) noexcept { windows.put(bits(win), const_cast<CommView*>(&comm)); }
+void window_going(MPI_Win win) noexcept { windows.take(bits(win)); }
+
+void made_file(MPI_File file, const CommView& comm) noexcept {
+  auto* const record = new (std::nothrow) FileRecord{&comm, nullptr};
+  if (record != nullptr && !files.put(bits(file), record)) delete record;
+}
+
+void file_going(MPI_File file) noexcept { delete static_cast<FileRecord*>(files.take(bits(file))); }
+
+void Call::remember_persistent(MPI_Request request, Cell& maker, const Volume& v, Payload flags) noexcept {
+  if (request == api.request_null || is_shared(request)) return;
+  PersistentRequest* const p = new_persistent();
+  if (p == nullptr) {
+    ++thread_.forgotten;
+    return;
+  }
+  *p = {&maker, v.sent, v.received, nullptr};
+  if (!requests.put(bits(request), make_payload(p, flags, ++thread_.sequence))) {
+    free_persistent(p);
+    ++thread_.forgotten;
+  }
+}
+
+}  // namespace commlens

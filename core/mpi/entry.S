@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The exported names.  MPI_X and PMPI_X are one indirect jump through commlens_slots, which holds, for each:
+ *   at first       a stub that asks commlens_bind (bind.cpp) where to go, like a PLT entry
+ *   when measuring our wrapper
+ *   when not       the next definition of the same name: the MPI library's, or another tool's
+ *
+ * A jump instead of a C function, so that a call of an MPI with another binary interface (4-byte handles instead of
+ * 8-byte ones) passes through unharmed, and so that the wrapper sees the application's return address.
+ */
+#include "commlens_have.h"
+
+#include "core/mpi/fortran_forms.h"
+
+#if !defined(__x86_64__)
+#error "commlens has entry code for x86-64 only"
+#endif
+
+        .text
+
+#define MISSING(name, slot)
+#define ENTRY(name, slot)                                                                                    \
+        .globl name; .type name, @function; .p2align 4;                                                      \
+name:   endbr64; jmp *commlens_slots + 16 * slot(%rip); .size name, . - name;                                \
+        .globl P##name; .type P##name, @function; .p2align 4;                                                \
+P##name: endbr64; jmp *commlens_slots + 16 * slot + 8(%rip); .size P##name, . - P##name;                     \
+.Lbind_##name: endbr64; pushq $(2 * slot); jmp bind;                                                         \
+.Lbind_P##name: endbr64; pushq $(2 * slot + 1); jmp bind;
+
+#include "generated/entries.inc"
+
+#undef ENTRY
+#undef MISSING
+
+/* The Fortran names: they only remember who calls, for the call site, and go on to the Fortran binding of the MPI
+ * library, which will call one of the names above.  Its compiler's names (a final underscore) and those of mpi_f08. */
+#define FORTRAN_NAME(name, number)                                                                           \
+        .globl name; .type name, @function; .p2align 4;                                                      \
+name:   endbr64;                                                                                             \
+        movq commlens_fortran_caller@gottpoff(%rip), %rax; movq (%rsp), %r11; movq %r11, %fs:(%rax);         \
+        jmp *commlens_fortran_slots + 8 * (number)(%rip); .size name, . - name;                              \
+.Lbind_##name: endbr64; pushq $(number); jmp bind_fortran;
+
+#define FORTRAN(name, number)                                                                                \
+        FORTRAN_NAME(name##_, FORTRAN_FORMS * number)                                                        \
+        FORTRAN_NAME(name##_f08_, FORTRAN_FORMS * number + 1)                                                \
+        FORTRAN_NAME(name##_f08ts_, FORTRAN_FORMS * number + 2)                                              \
+        FORTRAN_NAME(name##_f08ts_large_, FORTRAN_FORMS * number + 3)
+
+#include "generated/fortran.inc"
+
+#undef FORTRAN_NAME
+
+/* On the stack: the number of the entry, then the return address.  Keeps all argument registers; no MPI procedure we
+ * define takes a floating-point argument. */
+#define BIND(name, target)                                                                                   \
+        .p2align 4;                                                                                          \
+name:   .cfi_startproc; .cfi_def_cfa_offset 16;                                                              \
+        pushq %rdi; pushq %rsi; pushq %rdx; pushq %rcx; pushq %r8; pushq %r9; .cfi_adjust_cfa_offset 48;     \
+        movq 48(%rsp), %rdi;                                                                                 \
+        call target;                                                                                         \
+        popq %r9; popq %r8; popq %rcx; popq %rdx; popq %rsi; popq %rdi; .cfi_adjust_cfa_offset -48;          \
+        addq $8, %rsp; .cfi_adjust_cfa_offset -8;                                                            \
+        jmp *%rax;                                                                                           \
+        .cfi_endproc;
+
+BIND(bind, commlens_bind)
+BIND(bind_fortran, commlens_bind_fortran)
+
+        .section .data.rel.local, "aw", @progbits
+        .p2align 6
+        .globl commlens_slots
+        .hidden commlens_slots
+        .type commlens_slots, @object
+commlens_slots:
+#define ENTRY(name, slot) .quad .Lbind_##name, .Lbind_P##name;
+#define MISSING(name, slot) .quad 0, 0;
+#include "generated/entries.inc"
+        .size commlens_slots, . - commlens_slots
+
+        .p2align 6
+        .globl commlens_fortran_slots
+        .hidden commlens_fortran_slots
+        .type commlens_fortran_slots, @object
+commlens_fortran_slots:
+#define FORTRAN_NAME(name, number) .quad .Lbind_##name;
+#include "generated/fortran.inc"
+        .size commlens_fortran_slots, . - commlens_fortran_slots
+
+        .section .note.GNU-stack, "", @progbits

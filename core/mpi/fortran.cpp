@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fortran programs call MPI through a binding library.  Its C calls are what we count; but their return address is
+// always the same few places inside the binding, which would make one call site of all.
+#include "core/mpi/fortran.h"
+
+#include <dlfcn.h>
+
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "core/cold/modules.h"
+#include "core/cold/say.h"
+#include "core/mpi/bind.h"
+#include "core/mpi/fortran_forms.h"
+
+extern "C" {
+__thread commlens::Site commlens_fortran_caller = 0;
+
+enum {
+#define FORTRAN(name, number)
+#include "generated/fortran.inc"
+#undef FORTRAN
+  fortran_name_count = FORTRAN_NAMES
+};
+extern void* commlens_fortran_slots[fortran_name_count * FORTRAN_FORMS];
+__attribute__((visibility("hidden"))) void* commlens_bind_fortran(long entry) noexcept;
+}
+
+namespace commlens {
+
+FortranBindings fortran_bindings{};
+
+namespace {
+
+const char* const names[] = {
+#define FORTRAN(name, number) #name "_", #name "_f08_", #name "_f08ts_", #name "_f08ts_large_",
+#include "generated/fortran.inc"
+#undef FORTRAN
+};
+
+std::once_flag found_bindings;
+
+void find_bindings() noexcept try {
+  for (const Module& m : loaded_modules()) {
+    const char* const base = m.path.c_str() + m.path.rfind('/') + 1;
+    for (const char* known : {"libmpi_mpifh.", "libmpi_usempi", "libmpifort.", "libmpichfort.", "libmpichf90."}) {
+      if (std::strncmp(base, known, std::strlen(known)) != 0) continue;
+      if (fortran_bindings.count == FortranBindings::capacity) return;
+      auto& range = fortran_bindings.range[fortran_bindings.count];
+      range = {m.begin, m.end};
+      ++fortran_bindings.count;
+      break;
+    }
+  }
+} catch (const std::bad_alloc&) {
+  say("no memory to look for the Fortran binding; call sites will lie inside it");
+}
+
+int no_such_procedure() { return 0; }
+
+}  // namespace
+
+Site search_behind_fortran(Site address) noexcept {
+  for (int i = 0; i < fortran_bindings.count; ++i) {
+    if (address < fortran_bindings.range[i].begin || address >= fortran_bindings.range[i].end) continue;
+    const Site caller = commlens_fortran_caller;
+    commlens_fortran_caller = 0;  // good for one call: a name we do not know must not find an old one
+    return caller != 0 ? caller : address;
+  }
+  return address;
+}
+}  // namespace commlens
+
+// Called by entry.S; returns where to jump.
+void* commlens_bind_fortran(long entry) noexcept {
+  using namespace commlens;
+  const int saved = errno;
+  std::call_once(found_bindings, find_bindings);
+  void* next = next_definition(names[entry]);
+  if (next == nullptr) {
+    say("no MPI library that is loaded defines %s; the call does nothing", names[entry]);
+    next = reinterpret_cast<void*>(no_such_procedure);
+  }
+  __atomic_store_n(&commlens_fortran_slots[entry], next, __ATOMIC_RELEASE);
+  errno = saved;
+  return next;
+}

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Read by the assembler, too: no C++ here. */
+#pragma once
+
+/* Names of one Fortran procedure: mpi_x_, mpi_x_f08_, mpi_x_f08ts_, mpi_x_f08ts_large_. */
+#define FORTRAN_FORMS 4

@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Wrappers whose work does not follow from the kinds of their arguments: completion and start of requests, freeing,
+// split collective reads.  Each is called by its generated wrapper with the next definition and all arguments.
+
+#include <algorithm>
+
+namespace commlens {
+
+// Adds bytes to the row of the procedure that made a request; in this thread's own table, since the maker may be
+// another thread's cell.  Equal keys become one row when the profile is collected.
+inline void credit(Thread& t, const Cell& maker, Bytes sent, Bytes received) noexcept {
+  if ((sent | received) == 0) return;
+  Cell& cell = *find_cell(t.table, maker.key, maker.site);
+  cell.bytes_sent += sent;
+  cell.bytes_received += received;
+}
+
+// The requests of one completion or start call.
+class Batch {
+ public:
+  Batch(Thread& t, int n, const MPI_Request* handles) noexcept : thread_(t), handles_(handles) {
+    if (n <= 0 || handles == nullptr) return;
+    found_ = n == 1 ? &one_ : static_cast<RequestTable::Found*>(scratch(t, scratch_size(n)));
+    if (found_ == nullptr) return;  // no memory: the call is counted under no communicator
+    n_ = n;
+    for (int i = 0; i < n; ++i) {
+      found_[i] = {nullptr, 0};
+      if (handles[i] == api.request_null) continue;
+      if (is_shared(handles[i])) {
+        ++shared_;
+        continue;
+      }
+      found_[i] = requests.find(bits(handles[i]));
+      all_flags_ |= found_[i].payload;
+    }
+  }
+
+  // True when a status will be needed for the bytes it tells.
+  bool receives() const noexcept { return (all_flags_ & RequestFlag::receives) != 0; }
+
+  // Room for as many statuses as there are requests; behind the other scratch arrays.
+  MPI_Status* statuses() noexcept { return n_ == 1 ? &one_status_ : reinterpret_cast<MPI_Status*>(found_ + n_); }
+
+  // The communicator this call counts under: that of its active requests, or the set of them.
+  std::uint32_t comm() noexcept {
+    std::uint32_t only = 0;
+    for (int i = 0; i < n_; ++i) {
+      if (!counts(found_[i])) continue;
+      const std::uint32_t c = comm_at(i);
+      if (only == 0) only = c;
+      if (c != only) return comm_set();
+    }
+    if (only != 0 || shared_ == 0) return only;
+    const CompleteRequests& complete = thread_.complete;
+    if (complete.used <= 1) return complete.used == 1 ? complete.out[0].comm : 0;
+    std::uint32_t indices[CompleteRequests::capacity];
+    for (int i = 0; i < complete.used; ++i) indices[i] = complete.out[i].comm;
+    std::sort(indices, indices + complete.used);
+    return registry->set_of(indices, static_cast<std::size_t>(complete.used)).index;
+  }
+
+  // Request i has completed; `status` may be null when nothing is to be learned from it.
+  void finish(int i, const MPI_Status* status) noexcept {
+    if (i < 0 || i >= n_) return;
+    const RequestTable::Found f = found_[i];
+    if (f.payload == 0) return;
+    constexpr Payload expects_bytes = RequestFlag::receives | RequestFlag::active;
+    if ((f.payload & expects_bytes) == expects_bytes && status != nullptr) {
+      credit(thread_, *maker_of(f.payload), 0, received_bytes(*status));
+    }
+    if ((f.payload & RequestFlag::idup) != 0) {
+      creation_completed(f.slot->handle.load(std::memory_order_relaxed));
+    }
+    if ((f.payload & RequestFlag::persistent) != 0) {
+      RequestTable::change(f, f.payload & ~RequestFlag::active);
+    } else {
+      RequestTable::release(f);
+    }
+  }
+
+  // The call failed: those that MPI has taken away are over, without bytes.
+  void finish_failed() noexcept {
+    for (int i = 0; i < n_; ++i) {
+      if (found_[i].payload != 0 && handles_[i] == api.request_null) finish(i, nullptr);
+    }
+  }
+
+  void finish_shared(int completed) noexcept {
+    for (int i = std::min(completed, shared_); i > 0; --i) thread_.complete.remove();
+  }
+
+  const RequestTable::Found& operator[](int i) const noexcept { return found_[i]; }
+  int size() const noexcept { return n_; }
+  int shared() const noexcept { return shared_; }
+
+ private:
+  static std::size_t scratch_size(int n) noexcept {
+    return static_cast<std::size_t>(n) * (sizeof(RequestTable::Found) + sizeof(MPI_Status) + sizeof(std::uint32_t));
+  }
+  static bool counts(const RequestTable::Found& f) noexcept { return (f.payload & RequestFlag::active) != 0; }
+  std::uint32_t comm_at(int i) const noexcept { return comm_of_key(maker_of(found_[i].payload)->key); }
+
+  std::uint32_t comm_set() noexcept {
+    auto* const indices = reinterpret_cast<std::uint32_t*>(statuses() + n_);
+    std::size_t used = 0;
+    for (int i = 0; i < n_; ++i) {
+      // Neighbours are mostly equal: leaving them out keeps what is sorted short.
+      if (counts(found_[i]) && (used == 0 || indices[used - 1] != comm_at(i))) indices[used++] = comm_at(i);
+    }
+    std::sort(indices, indices + used);
+    used = static_cast<std::size_t>(std::unique(indices, indices + used) - indices);
+    // Requests without a communicator (generalised ones) do not choose.
+    const std::size_t first = indices[0] == 0 ? 1 : 0;
+    if (used - first <= 1) return indices[used - 1];
+    return registry->set_of(indices + first, used - first).index;
+  }
+
+  Thread& thread_;
+  const MPI_Request* handles_;
+  RequestTable::Found* found_ = nullptr;
+  RequestTable::Found one_{nullptr, 0};  // one request needs no scratch memory
+  MPI_Status one_status_;
+  int n_ = 0;
+  int shared_ = 0;
+  Payload all_flags_ = 0;
+};
+
+// Starts a persistent request: what it moves is known now, but for what it receives.
+inline void started(Thread& t, const RequestTable::Found& f) noexcept {
+  if ((f.payload & RequestFlag::persistent) == 0) return;
+  const PersistentRequest* const p = persistent_of(f.payload);
+  credit(t, *p->maker, p->sent, p->received);
+  RequestTable::change(f, f.payload | RequestFlag::active);
+}
+
+namespace hand {
+
+template <class Next>
+int wait(Next next, Op op, Site site, MPI_Request* request, MPI_Status* status) {
+  Call call;
+  if (call.nested()) return next(request, status);
+  Batch batch(call.thread(), 1, request);
+  MPI_Status own;
+  MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
+  call.start();
+  const int rc = next(request, used);
+  call.stop();
+  call.record(op, batch.comm(), Volume{}, site);
+  if (rc == MPI_SUCCESS) {
+    batch.finish(0, used == MPI_STATUS_IGNORE ? nullptr : used);
+    batch.finish_shared(1);
+  } else {
+    batch.finish_failed();
+  }
+  return rc;
+}
+
+template <class Next>
+int test(Next next, Op op, Site site, MPI_Request* request, int* flag, MPI_Status* status) {
+  Call call;
+  if (call.nested()) return next(request, flag, status);
+  Batch batch(call.thread(), 1, request);
+  MPI_Status own;
+  MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
+  call.start();
+  const int rc = next(request, flag, used);
+  call.stop();
+  call.record(op, batch.comm(), Volume{}, site);
+  if (rc != MPI_SUCCESS) {
+    batch.finish_failed();
+  } else if (*flag != 0) {
+    batch.finish(0, used == MPI_STATUS_IGNORE ? nullptr : used);
+    batch.finish_shared(1);
+  }
+  return rc;
+}
+
+// MPI_Waitall and MPI_Testall: the same but for the flag.
+template <class CallNext, class Done>
+int complete_all(CallNext call_next, Done done, Op op, Site site, int count, MPI_Request* array_of_requests,
+                 MPI_Status* array_of_statuses) {
+  Call call;
+  if (call.nested()) return call_next(array_of_statuses);
+  Batch batch(call.thread(), count, array_of_requests);
+  MPI_Status* const used =
+      array_of_statuses == MPI_STATUSES_IGNORE && batch.receives() ? batch.statuses() : array_of_statuses;
+  call.start();
+  const int rc = call_next(used);
+  call.stop();
+  call.record(op, batch.comm(), Volume{}, site);
+  if (rc == MPI_SUCCESS && done()) {
+    for (int i = 0; i < batch.size(); ++i) batch.finish(i, used == MPI_STATUSES_IGNORE ? nullptr : &used[i]);
+    batch.finish_shared(batch.shared());
+  } else if (rc != MPI_SUCCESS) {
+    batch.finish_failed();
+  }
+  return rc;
+}
+
+template <class Next>
+int waitall(Next next, Op op, Site site, int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
+  return complete_all([&](MPI_Status* statuses) { return next(count, array_of_requests, statuses); },
+                      [] { return true; }, op, site, count, array_of_requests, array_of_statuses);
+}
+
+template <class Next>
+int testall(Next next, Op op, Site site, int count, MPI_Request* array_of_requests, int* flag,
+            MPI_Status* array_of_statuses) {
+  return complete_all([&](MPI_Status* statuses) { return next(count, array_of_requests, flag, statuses); },
+                      [&] { return *flag != 0; }, op, site, count, array_of_requests, array_of_statuses);
+}
+
+// MPI_Waitany and MPI_Testany.
+template <class CallNext, class Done>
+int complete_any(CallNext call_next, Done done, Op op, Site site, int count, MPI_Request* array_of_requests, int* index,
+                 MPI_Status* status) {
+  Call call;
+  if (call.nested()) return call_next(status);
+  Batch batch(call.thread(), count, array_of_requests);
+  MPI_Status own;
+  MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
+  call.start();
+  const int rc = call_next(used);
+  call.stop();
+  call.record(op, batch.comm(), Volume{}, site);
+  if (rc != MPI_SUCCESS) {
+    batch.finish_failed();
+  } else if (done() && *index != MPI_UNDEFINED && batch.size() != 0) {
+    if (batch[*index].payload == 0) {
+      batch.finish_shared(1);
+    } else {
+      batch.finish(*index, used == MPI_STATUS_IGNORE ? nullptr : used);
+    }
+  }
+  return rc;
+}
+
+template <class Next>
+int waitany(Next next, Op op, Site site, int count, MPI_Request* array_of_requests, int* index, MPI_Status* status) {
+  return complete_any([&](MPI_Status* s) { return next(count, array_of_requests, index, s); }, [] { return true; }, op,
+                      site, count, array_of_requests, index, status);
+}
+
+template <class Next>
+int testany(Next next, Op op, Site site, int count, MPI_Request* array_of_requests, int* index, int* flag,
+            MPI_Status* status) {
+  return complete_any([&](MPI_Status* s) { return next(count, array_of_requests, index, flag, s); },
+                      [&] { return *flag != 0; }, op, site, count, array_of_requests, index, status);
+}
+
+// MPI_Waitsome and MPI_Testsome.
+template <class Next>
+int waitsome(Next next, Op op, Site site, int incount, MPI_Request* array_of_requests, int* outcount,
+             int* array_of_indices, MPI_Status* array_of_statuses) {
+  Call call;
+  if (call.nested()) return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  Batch batch(call.thread(), incount, array_of_requests);
+  MPI_Status* const used =
+      array_of_statuses == MPI_STATUSES_IGNORE && batch.receives() ? batch.statuses() : array_of_statuses;
+  call.start();
+  const int rc = next(incount, array_of_requests, outcount, array_of_indices, used);
+  call.stop();
+  call.record(op, batch.comm(), Volume{}, site);
+  if (rc != MPI_SUCCESS) {
+    batch.finish_failed();
+    return rc;
+  }
+  if (*outcount == MPI_UNDEFINED || batch.size() == 0) return rc;
+  int shared = 0;
+  for (int i = 0; i < *outcount; ++i) {
+    const int at = array_of_indices[i];
+    if (batch[at].payload == 0) ++shared;
+    batch.finish(at, used == MPI_STATUSES_IGNORE ? nullptr : &used[i]);
+  }
+  batch.finish_shared(shared);
+  return rc;
+}
+
+template <class Next>
+int testsome(Next next, Op op, Site site, int incount, MPI_Request* array_of_requests, int* outcount,
+             int* array_of_indices, MPI_Status* array_of_statuses) {
+  return waitsome(next, op, site, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+}
+
+template <class Next>
+int start(Next next, Op op, Site site, MPI_Request* request) {
+  Call call;
+  if (call.nested()) return next(request);
+  const RequestTable::Found found = requests.find(bits(*request));
+  call.start();
+  const int rc = next(request);
+  call.stop();
+  const std::uint32_t comm = found.payload == 0 ? 0 : comm_of_key(maker_of(found.payload)->key);
+  call.record(op, comm, Volume{}, site);
+  if (rc == MPI_SUCCESS) started(call.thread(), found);
+  return rc;
+}
+
+template <class Next>
+int startall(Next next, Op op, Site site, int count, MPI_Request* array_of_requests) {
+  Call call;
+  if (call.nested()) return next(count, array_of_requests);
+  call.start();
+  const int rc = next(count, array_of_requests);
+  call.stop();
+  Batch batch(call.thread(), count, array_of_requests);
+  if (rc == MPI_SUCCESS) {
+    for (int i = 0; i < batch.size(); ++i) started(call.thread(), batch[i]);
+  }
+  // Looked up again: now they are active, and count.
+  call.record(op, Batch(call.thread(), count, array_of_requests).comm(), Volume{}, site);
+  return rc;
+}
+
+// Calls that only look at one request, or work on it.
+template <class Next, class... Rest>
+int of_request(Next next, Op op, Site site, MPI_Request request, Rest... rest) {
+  Call call;
+  if (call.nested()) return next(request, rest...);
+  const RequestTable::Found found = requests.find(bits(request));
+  const std::uint32_t comm = found.payload == 0 ? 0 : comm_of_key(maker_of(found.payload)->key);
+  call.start();
+  const int rc = next(request, rest...);
+  call.stop();
+  call.record(op, comm, Volume{}, site);
+  return rc;
+}
+
+template <class Next, class Requests, class... Rest>
+int of_requests(Next next, Op op, Site site, int count, Requests array_of_requests, Rest... rest) {
+  Call call;
+  if (call.nested()) return next(count, array_of_requests, rest...);
+  Batch batch(call.thread(), count, array_of_requests);
+  call.start();
+  const int rc = next(count, array_of_requests, rest...);
+  call.stop();
+  call.record(op, batch.comm(), Volume{}, site);
+  return rc;
+}
+
+template <class Next>
+int cancel(Next next, Op op, Site site, MPI_Request* request) {
+  cancels = true;
+  return of_request([&](MPI_Request) { return next(request); }, op, site, *request);
+}
+
+template <class Next>
+int request_free(Next next, Op op, Site site, MPI_Request* request) {
+  Call call;
+  if (call.nested()) return next(request);
+  const RequestTable::Found found = requests.find(bits(*request));
+  const bool shared = is_shared(*request);
+  const std::uint32_t comm = found.payload == 0 ? 0 : comm_of_key(maker_of(found.payload)->key);
+  call.start();
+  const int rc = next(request);
+  call.stop();
+  call.record(op, comm, Volume{}, site);
+  if (rc != MPI_SUCCESS) return rc;
+  if (shared) call.thread().complete.remove();
+  if (found.payload == 0) return rc;
+  RequestTable::release(found);
+  if ((found.payload & RequestFlag::persistent) != 0) free_persistent(persistent_of(found.payload));
+  return rc;
+}
+
+template <class Next, class VolumeOf, class... Arguments>
+int read_begin(Next next, Op op, Site site, VolumeOf volume_of, MPI_File fh, Arguments... arguments) {
+  Call call;
+  if (call.nested()) return next(fh, arguments...);
+  call.start();
+  const int rc = next(fh, arguments...);
+  call.stop();
+  FileRecord* const file = file_record(fh);
+  const CommView& comm = file == nullptr ? no_comm() : *file->comm;
+  Cell& cell = call.record(op, comm, rc == MPI_SUCCESS ? volume_of(comm) : Volume{}, site);
+  if (rc == MPI_SUCCESS && file != nullptr) file->reading = &cell;
+  return rc;
+}
+
+template <class Next>
+int read_end(Next next, Op op, Site site, MPI_File fh, void* buf, MPI_Status* status) {
+  Call call;
+  if (call.nested()) return next(fh, buf, status);
+  StatusFor status_for(status);
+  call.start();
+  const int rc = next(fh, buf, status_for.get());
+  call.stop();
+  FileRecord* const file = file_record(fh);
+  call.record(op, file == nullptr ? no_comm() : *file->comm, Volume{}, site);
+  if (file != nullptr && file->reading != nullptr) {
+    if (rc == MPI_SUCCESS) credit(call.thread(), *file->reading, 0, received_bytes(*status_for.get()));
+    file->reading = nullptr;
+  }
+  return rc;
+}
+
+template <class Next>
+int comm_free(Next next, Op op, Site site, MPI_Comm* comm) {
+  Call call;
+  MPI_Comm handle = *comm;
+  const CommView* const view = comm_going(handle);
+  if (!call.nested()) call.start();
+  const int rc = next(comm);
+  if (!call.nested()) {
+    call.stop();
+    call.record(op, view == nullptr ? no_comm() : *view, Volume{}, site);
+  }
+  if (view != nullptr) rc == MPI_SUCCESS ? comm_gone(view) : comm_stays(handle, view);
+  return rc;
+}
+
+template <class Next>
+int comm_set_name(Next next, Op op, Site site, MPI_Comm comm, const char* comm_name) {
+  Call call;
+  if (call.nested()) return next(comm, comm_name);
+  call.start();
+  const int rc = next(comm, comm_name);
+  call.stop();
+  call.record(op, comm_of(comm, rc), Volume{}, site);
+  if (rc == MPI_SUCCESS) name_comm(comm, comm_name);
+  return rc;
+}
+
+template <class Next>
+int win_free(Next next, Op op, Site site, MPI_Win* win) {
+  Call call;
+  if (call.nested()) return next(win);
+  const CommView& comm = comm_of_win(*win);
+  window_going(*win);
+  call.start();
+  const int rc = next(win);
+  call.stop();
+  call.record(op, comm, Volume{}, site);
+  if (rc != MPI_SUCCESS && comm.index != 0) made_window(*win, comm);
+  return rc;
+}
+
+template <class Next>
+int file_close(Next next, Op op, Site site, MPI_File* fh) {
+  Call call;
+  if (call.nested()) return next(fh);
+  const CommView& comm = comm_of_file(*fh);
+  file_going(*fh);
+  call.start();
+  const int rc = next(fh);
+  call.stop();
+  call.record(op, comm, Volume{}, site);
+  if (rc != MPI_SUCCESS && comm.index != 0) made_file(*fh, comm);
+  return rc;
+}
+
+// MPI_Comm_idup and MPI_Comm_idup_with_info.
+template <class CallNext>
+int idup_of(CallNext call_next, Op op, Site site, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  Call call;
+  if (call.nested()) return call_next();
+  MPI_Comm before = *newcomm;
+  call.start();
+  const int rc = call_next();
+  call.stop();
+  const CommView& parent = comm_of(comm, rc);
+  Cell& cell = call.record(op, parent, Volume{}, site);
+  if (rc != MPI_SUCCESS) return rc;
+  if (*request == api.request_null || is_shared(*request)) {
+    created(op, parent, *newcomm, identity::parent(), site);
+  } else {
+    creating(op, parent, newcomm, *newcomm != before, *request, site);
+  }
+  call.remember(*request, cell, RequestFlag::active | RequestFlag::idup);
+  return rc;
+}
+
+template <class Next>
+int idup(Next next, Op op, Site site, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  return idup_of([&] { return next(comm, newcomm, request); }, op, site, comm, newcomm, request);
+}
+
+template <class Next>
+int idup(Next next, Op op, Site site, MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
+  return idup_of([&] { return next(comm, info, newcomm, request); }, op, site, comm, newcomm, request);
+}
+
+// The calls that begin and end the measurement; in lifecycle.cpp.
+void initialised(Ticks before, Ticks after) noexcept;
+void finalising() noexcept;
+void aborting(MPI_Comm comm, int errorcode) noexcept;
+
+template <class Next, class... Arguments>
+int init(Next next, Op, Site, Arguments... arguments) {
+  Call call;
+  if (call.nested()) return next(arguments...);
+  const Ticks before = now();
+  const int rc = next(arguments...);
+  if (rc == MPI_SUCCESS) initialised(before, now());
+  return rc;
+}
+
+template <class Next>
+int finalize(Next next, Op, Site) {
+  {
+    Call call;
+    if (!call.nested()) finalising();
+  }
+  return next();
+}
+
+template <class Next>
+int abort(Next next, Op, Site, MPI_Comm comm, int errorcode) {
+  {
+    Call call;
+    if (!call.nested()) aborting(comm, errorcode);
+  }
+  return next(comm, errorcode);
+}
+
+}  // namespace hand
+}  // namespace commlens

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include "core/cold/identity.h"
+#include "core/hot/clock.h"
+
+namespace [[gnu::visibility("hidden")]] commlens {
+
+// What this process is in its MPI_COMM_WORLD.  Written in MPI_Init, before the application can call anything else.
+struct Job {
+  bool ready = false;
+  int rank = -1;
+  int size = 0;
+  Identity world = 0;  // random, the same on all its processes
+  MPI_Comm comm{};     // our own duplicate of MPI_COMM_WORLD: we never communicate on the application's
+  MPI_Group group{};   // of MPI_COMM_WORLD
+  Ticks started = 0;   // when MPI_Init returned
+  Ticks init = 0;      // time inside it
+  Ticks own_init = 0;  // what we added to it
+  Ticks own_call = 0;  // estimated, for one call
+};
+
+extern Job job;
+
+// Collects what all ranks counted and has rank 0 write the profile; inside MPI_Finalize, on all ranks.
+void collect(Ticks finalising) noexcept;
+
+}  // namespace commlens

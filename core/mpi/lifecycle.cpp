@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The measurement begins inside MPI_Init and ends inside MPI_Finalize.
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include "core/cold/say.h"
+#include "core/cold/threads.h"
+#include "core/cold/ticks.h"
+#include "core/mpi/job.h"
+#include "core/mpi/wrap.h"
+
+namespace commlens {
+
+Registry* registry = nullptr;
+HandleMap comms, windows, files;
+RequestTable requests;
+Site site_mask = ~Site{0};
+bool cancels = false;
+Job job;
+
+namespace {
+
+const Options* options_in_force = nullptr;
+pid_t process = 0;
+
+void add_predefined(MPI_Comm comm, char letter, Identity identity, int leader, bool counts) {
+  CommRecord record;
+  CommView& view = record.view;
+  api.Comm_rank(comm, &view.rank);
+  api.Comm_size(comm, &view.size);
+  view.blocks = view.size;
+  record.kind = CommKind::intra;
+  record.letter = letter;
+  record.identity = identity;
+  record.leader = leader;
+  const CommView& known = registry->add(std::move(record), counts);
+  comms.put(bits(comm), const_cast<CommView*>(&known));
+}
+
+// Runs what a wrapper adds to a call, without the call: the fastest of some batches.
+Ticks estimated_call() noexcept {
+  constexpr int batches = 8, calls = 256;
+  Table table{};
+  Ticks best = ~Ticks{0};
+  Cell cell{};
+  cell.key = make_key(1, 1, 1, 0);
+  Cell* index[2] = {&cell, nullptr};
+  // One cell of an index that has room for it: the path of a call that was seen before.
+  table.index = index;
+  table.capacity = 1;
+  table.used = 1;
+  for (int b = 0; b < batches; ++b) {
+    const Ticks begin = now();
+    for (int i = 0; i < calls; ++i) {
+      const Ticks start = now();
+      const Ticks end = now();
+      record(table, cell.key, cell.site, end - start, 8, 8);
+      static_cast<void>(comms.find(bits(api.comm_world)));
+    }
+    best = std::min(best, now() - begin);
+  }
+  return best / calls;
+}
+
+void say_warnings() {
+  for (const std::string& warning : options().warnings()) say("%s", warning.c_str());
+}
+
+// A process that ends without MPI_Finalize takes its counts with it; say so.  A forked child is none of ours.
+void check_finalized() {
+  if (getpid() != process) return;
+  if (job.ready) {
+    say("rank %d ended without MPI_Finalize: no profile is written", job.rank);
+  } else if (job.rank < 0 && first_thread() != nullptr && launcher_rank() <= 0) {
+    say("MPI was used without MPI_Init (sessions only): that is not profiled yet, no profile is written");
+  }
+}
+
+}  // namespace
+
+void read_options() { options_in_force = new Options(Options::read()); }
+const Options& options() noexcept { return *options_in_force; }
+
+bool prepare() noexcept try {
+  choose_clock();
+  if (!load_api()) return false;
+  site_mask = options().on(Option::callsites) ? ~Site{0} : 0;
+  registry = new Registry();
+  process = getpid();
+  return true;
+} catch (const std::bad_alloc&) {
+  say("no memory to start; running unprofiled");
+  return false;
+}
+
+namespace hand {
+
+void initialised(Ticks before, Ticks after) noexcept try {
+  if (job.ready) return;
+  job.init = after - before;
+  api.Comm_rank(api.comm_world, &job.rank);
+  api.Comm_size(api.comm_world, &job.size);
+  api.Comm_group(api.comm_world, &job.group);
+  if (api.Comm_dup(api.comm_world, &job.comm) != MPI_SUCCESS) {
+    if (job.rank == 0) say("cannot duplicate MPI_COMM_WORLD for our own messages; running unprofiled");
+    stop_measuring();
+    return;
+  }
+  api.Comm_set_errhandler(job.comm, api.errors_return);
+  if (job.rank == 0 && getrandom(&job.world, sizeof job.world, 0) != sizeof job.world) {
+    job.world = combine(static_cast<Identity>(getpid()), after);
+  }
+  api.Bcast(&job.world, sizeof job.world, api.byte, 0, job.comm);
+  add_predefined(api.comm_world, letter_world, combine(job.world, letter_world), 0, false);
+  add_predefined(api.comm_self, letter_self, combine(combine(job.world, letter_self), static_cast<Identity>(job.rank)),
+                 job.rank, false);
+  if (job.rank == 0) say_warnings();
+  job.own_call = estimated_call();
+  job.ready = true;
+  job.started = now();
+  job.own_init = job.started - after;
+} catch (const std::bad_alloc&) {
+  say("rank %d: no memory to start", job.rank);
+}
+
+void finalising() noexcept {
+  if (!job.ready) return;
+  collect(now());
+  job.ready = false;
+  stop_measuring();
+  api.Group_free(&job.group);
+  api.Comm_free(&job.comm);
+}
+
+void aborting(MPI_Comm, int errorcode) noexcept {
+  if (!job.ready) return;
+  say("rank %d called MPI_Abort with code %d: no profile is written", job.rank, errorcode);
+  job.ready = false;
+}
+
+}  // namespace hand
+
+// At exit, and when the library is unloaded.
+__attribute__((destructor)) static void at_exit() { check_finalized(); }
+
+}  // namespace commlens

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "commlens_have.h"
+#include "core/cold/options.h"
+#include "core/cold/registry.h"
+#include "core/cold/requests.h"
+#include "core/hot/handles.h"
+#include "core/mpi/api.h"
+
+namespace [[gnu::visibility("hidden")]] commlens {
+
+void read_options();
+const Options& options() noexcept;
+
+// Makes ready to count, before the first measured call; false when it cannot be.
+bool prepare() noexcept;
+
+// What the wrappers share.  Made by prepare(), never destroyed: threads may call MPI while the program exits.
+extern Registry* registry;
+extern HandleMap comms;    // MPI_Comm -> CommView
+extern HandleMap windows;  // MPI_Win -> CommView
+extern HandleMap files;    // MPI_File -> FileRecord
+extern RequestTable requests;
+extern Site site_mask;  // all ones, or 0 when call sites are off
+extern bool cancels;    // the application has called MPI_Cancel
+
+// A file, and the split collective under way on it.
+struct FileRecord {
+  const CommView* comm;
+  Cell* reading;
+};
+
+template <class Handle>
+inline std::uint64_t bits(Handle handle) noexcept {
+  if constexpr (sizeof(Handle) == sizeof(int)) {
+    return static_cast<std::uint32_t>(handle);
+  } else {
+    return reinterpret_cast<std::uint64_t>(handle);
+  }
+}
+
+}  // namespace commlens

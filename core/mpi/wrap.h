@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the generated wrappers are made of.  Runs inside every MPI call of the application: no allocation, no lock,
+// no system call, no communication (tools/check_hot.sh looks at the object files).
+
+#include <mpi.h>
+
+#include "core/hot/table.h"
+#include "core/hot/thread.h"
+#include "core/mpi/bind.h"
+#include "core/mpi/fortran.h"
+#include "core/mpi/state.h"
+#include "core/mpi/volume.h"
+
+// The wrapper is entered by a jump, so its return address is the application's.
+#define COMMLENS_CALLER (behind_fortran(reinterpret_cast<Site>(__builtin_return_address(0))) & site_mask)
+
+namespace commlens {
+
+inline const CommView& no_comm() noexcept { return registry->none(); }
+
+const CommView& adopt_comm(MPI_Comm comm) noexcept;  // cold: a communicator whose making we did not see
+
+// The communicator behind a handle that MPI has just accepted (rc); an unknown one is not looked at before.
+inline const CommView& comm_of(MPI_Comm comm, int rc) noexcept {
+  const void* const known = comms.find(bits(comm));
+  if (__builtin_expect(known != nullptr, 1)) return *static_cast<const CommView*>(known);
+  return rc == MPI_SUCCESS ? adopt_comm(comm) : no_comm();
+}
+
+inline const CommView& comm_of_win(MPI_Win win) noexcept {
+  const void* const known = windows.find(bits(win));
+  return known != nullptr ? *static_cast<const CommView*>(known) : no_comm();
+}
+
+inline FileRecord* file_record(MPI_File file) noexcept { return static_cast<FileRecord*>(files.find(bits(file))); }
+
+inline const CommView& comm_of_file(MPI_File file) noexcept {
+  const FileRecord* const known = file_record(file);
+  return known != nullptr ? *known->comm : no_comm();
+}
+
+// Message handles share the table of requests; the mark keeps them apart.
+inline std::uint64_t message_bits(MPI_Message message) noexcept { return bits(message) | (std::uint64_t{1} << 63); }
+
+inline void made_message(MPI_Message message, const CommView& comm) noexcept {
+  if (message == api.message_no_proc || message == api.message_null) return;
+  requests.put(message_bits(message), make_payload(&comm, RequestFlag::active, 0));
+}
+
+inline const CommView& comm_of_message(MPI_Message message) noexcept {
+  const RequestTable::Found found = requests.find(message_bits(message));
+  if (found.payload == 0) return no_comm();
+  RequestTable::release(found);
+  return *reinterpret_cast<const CommView*>(found.payload & pointer_bits);
+}
+
+void made_window(MPI_Win win, const CommView& comm) noexcept;  // cold
+void made_file(MPI_File file, const CommView& comm) noexcept;  // cold
+
+inline Bytes received_bytes(const MPI_Status& status) noexcept {
+  if (__builtin_expect(cancels, 0)) {
+    int cancelled = 0;
+    if (api.Test_cancelled(&status, &cancelled) == MPI_SUCCESS && cancelled != 0) return 0;
+  }
+  MPI_Count bytes = 0;
+  if (api.Get_elements_x(&status, api.byte, &bytes) != MPI_SUCCESS || bytes < 0) return 0;
+  return static_cast<Bytes>(bytes);
+}
+
+// The status to pass on: the application's, or our own where it wants none and we do.
+class StatusFor {
+ public:
+  explicit StatusFor(MPI_Status* wanted) noexcept : status_(wanted == MPI_STATUS_IGNORE ? &own_ : wanted) {}
+  MPI_Status* get() noexcept { return status_; }
+
+ private:
+  MPI_Status own_;
+  MPI_Status* status_;
+};
+
+// One MPI call of the application, from its entry to its return: knows whether it is the outermost, and counts it.
+// Left by return or by an exception an error handler throws; left by longjmp, the next call notices.
+class Call {
+ public:
+  __attribute__((always_inline)) Call() noexcept : thread_(this_thread()) {
+    char* const frame = static_cast<char*>(__builtin_frame_address(0));
+    nested_ = thread_.outermost != nullptr && frame < thread_.outermost;
+    if (!nested_) thread_.outermost = frame;
+  }
+  ~Call() {
+    if (!nested_) thread_.outermost = nullptr;
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  bool nested() const noexcept { return nested_; }
+  Thread& thread() noexcept { return thread_; }
+
+  void start() noexcept { start_ = now(); }
+  void stop() noexcept {
+    const Ticks end = now();
+    spent_ = end > start_ ? end - start_ : 0;  // a thread may move to a core whose counter is a little behind
+  }
+
+  Cell& record(Op op, std::uint32_t comm, const Volume& v, Site site) noexcept {
+    return *commlens::record(thread_.table, make_key(comm, op, v.bin, thread_.region), site, spent_, v.sent,
+                             v.received);
+  }
+  Cell& record(Op op, const CommView& comm, const Volume& v, Site site) noexcept {
+    return record(op, comm.index, v, site);
+  }
+
+  void record_request(Op op, const CommView& comm, const Volume& v, Site site, int rc, const MPI_Request* request,
+                      Payload flags) noexcept {
+    if ((flags & RequestFlag::persistent) != 0) {
+      Cell& cell = record(op, comm, Volume{v.bin, 0, 0}, site);
+      if (rc == MPI_SUCCESS) remember_persistent(*request, cell, v, flags);
+      return;
+    }
+    Cell& cell = record(op, comm, v, site);
+    if (rc == MPI_SUCCESS) remember(*request, cell, flags);
+  }
+
+  void remember(MPI_Request request, Cell& maker, Payload flags) noexcept {
+    if (request == api.request_null) return;
+    if (is_shared(request)) {
+      thread_.complete.add(comm_of_key(maker.key));
+    } else if (!requests.put(bits(request), make_payload(&maker, flags, ++thread_.sequence))) {
+      ++thread_.forgotten;
+    }
+  }
+
+ private:
+  void remember_persistent(MPI_Request request, Cell& maker, const Volume& v, Payload flags) noexcept;  // cold
+
+  Thread& thread_;
+  bool nested_;
+  Ticks start_ = 0;
+  Ticks spent_ = 0;
+};
+
+}  // namespace commlens
+
+#include "core/mpi/creation.h"
+#include "core/mpi/hand.h"

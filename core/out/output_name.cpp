@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/out/output_name.h"
+
+namespace commlens::out {
+namespace {
+
+std::string as_file_name(std::string text) {
+  for (char& c : text) {
+    if (c == '/') c = '_';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string output_name(const std::string& pattern, const NameFields& fields) {
+  std::string name;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    const char field = pattern[i] == '%' && i + 1 < pattern.size() ? pattern[i + 1] : '\0';
+    switch (field) {
+      case 'p': name += as_file_name(fields.program); break;
+      case 'h': name += as_file_name(fields.host); break;
+      case 'j': name += as_file_name(fields.job); break;
+      case 'n': name += std::to_string(fields.ranks); break;
+      case '%': name += '%'; break;
+      default: name += pattern[i]; continue;
+    }
+    ++i;
+  }
+  return name;
+}
+
+std::string numbered_name(const std::string& name, int n) {
+  const std::size_t slash = name.rfind('/');
+  const std::size_t dot = name.rfind('.');
+  const bool has_ending = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1) && dot != 0;
+  const std::size_t at = has_ending ? dot : name.size();
+  return name.substr(0, at) + "." + std::to_string(n) + name.substr(at);
+}
+
+}  // namespace commlens::out

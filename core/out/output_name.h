@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace commlens::out {
+
+// What the fields of COMMLENS_OUTPUT stand for.
+struct NameFields {
+  std::string program;  // %p
+  std::string host;     // %h
+  std::string job;      // %j
+  int ranks = 0;        // %n
+};
+
+// Fills in the fields; an unknown field stays as it is.  Slashes inside a value become '_'.
+std::string output_name(const std::string& pattern, const NameFields& fields);
+
+// The n-th name to try when the first exists: "a.db" gives "a.1.db", "a.2.db", ...
+std::string numbered_name(const std::string& name, int n);
+
+}  // namespace commlens::out

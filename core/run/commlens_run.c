@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// commlens-run PROGRAM [ARGUMENT...]
+//
+// Finds out which MPI the program uses, puts the library built for it into LD_PRELOAD and becomes the program.
+// Prints nothing unless something is wrong, and then runs the program all the same, unprofiled.
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { shell_not_found = 127, shell_not_executable = 126 };
+
+// What the file of a program tells about it.
+struct program {
+  bool is_elf;
+  bool is_static;
+  const char* family;  // "openmpi", "mpich", or NULL when it does not say
+};
+
+// Rank 0 speaks for the job; without a launcher everybody is rank 0.
+static bool may_speak(void) {
+  static const char* const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "PALS_RANKID"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    const char* const text = getenv(names[i]);
+    if (text != NULL) return strcmp(text, "0") == 0;
+  }
+  return true;
+}
+
+static const char* family_of_library(const char* name) {
+  // The names of the C libraries and of the Fortran ones, for programs that need only those.
+  if (strncmp(name, "libmpi.so.40", 12) == 0 || strncmp(name, "libmpi_mpifh.so", 15) == 0 ||
+      strncmp(name, "libmpi_usempi", 13) == 0 || strncmp(name, "libmpi_cxx.so.40", 16) == 0) {
+    return "openmpi";
+  }
+  if (strncmp(name, "libmpich", 8) == 0 || strncmp(name, "libmpi.so.12", 12) == 0 ||
+      strncmp(name, "libmpifort.so.12", 16) == 0 || strncmp(name, "libmpicxx.so.12", 15) == 0) {
+    return "mpich";
+  }
+  return NULL;
+}
+
+// Reads the dynamic section of a mapped 64-bit ELF file; every offset is checked against its size.
+static struct program read_elf(const unsigned char* file, size_t size) {
+  struct program p = {true, true, NULL};
+  Elf64_Ehdr head;
+  memcpy(&head, file, sizeof head);
+  Elf64_Phdr segments[64];
+  const size_t count = head.e_phnum < 64 ? head.e_phnum : 64;
+  if (head.e_phentsize != sizeof *segments || head.e_phoff > size || count * sizeof *segments > size - head.e_phoff) {
+    return p;
+  }
+  memcpy(segments, file + head.e_phoff, count * sizeof *segments);
+  const Elf64_Phdr* dynamic = NULL;
+  for (size_t i = 0; i < count; ++i) {
+    if (segments[i].p_type == PT_DYNAMIC) dynamic = &segments[i];
+    if (segments[i].p_type == PT_INTERP) p.is_static = false;
+  }
+  if (dynamic == NULL || dynamic->p_offset > size || dynamic->p_filesz > size - dynamic->p_offset) return p;
+
+  const size_t entries = dynamic->p_filesz / sizeof(Elf64_Dyn);
+  Elf64_Dyn entry;
+  Elf64_Addr strings_at = 0;
+  for (size_t i = 0; i < entries; ++i) {
+    memcpy(&entry, file + dynamic->p_offset + i * sizeof entry, sizeof entry);
+    if (entry.d_tag == DT_STRTAB) strings_at = entry.d_un.d_ptr;
+  }
+  size_t strings = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (segments[i].p_type == PT_LOAD && strings_at >= segments[i].p_vaddr &&
+        strings_at - segments[i].p_vaddr < segments[i].p_filesz) {
+      strings = strings_at - segments[i].p_vaddr + segments[i].p_offset;
+    }
+  }
+  for (size_t i = 0; strings != 0 && i < entries && p.family == NULL; ++i) {
+    memcpy(&entry, file + dynamic->p_offset + i * sizeof entry, sizeof entry);
+    if (entry.d_tag != DT_NEEDED || entry.d_un.d_val > size || strings > size - entry.d_un.d_val) continue;
+    const size_t at = strings + entry.d_un.d_val;
+    if (at < size && memchr(file + at, '\0', size - at) != NULL) p.family = family_of_library((const char*)file + at);
+  }
+  return p;
+}
+
+static struct program look_at(const char* path) {
+  struct program p = {false, false, NULL};
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return p;
+  struct stat st;
+  if (fstat(fd, &st) == 0 && (size_t)st.st_size >= sizeof(Elf64_Ehdr)) {
+    const size_t size = (size_t)st.st_size;
+    unsigned char* const file = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (file != MAP_FAILED) {
+      if (memcmp(file, ELFMAG, SELFMAG) == 0 && file[EI_CLASS] == ELFCLASS64) p = read_elf(file, size);
+      munmap(file, size);
+    }
+  }
+  close(fd);
+  return p;
+}
+
+// Finds the program as execvp will; false when there is none.
+static bool find_program(const char* name, char* path) {
+  if (strchr(name, '/') != NULL) return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
+  const char* directories = getenv("PATH");
+  if (directories == NULL) directories = "/bin:/usr/bin";
+  while (*directories != '\0') {
+    const size_t length = strcspn(directories, ":");
+    const int n = length == 0 ? snprintf(path, PATH_MAX, "./%s", name)
+                              : snprintf(path, PATH_MAX, "%.*s/%s", (int)length, directories, name);
+    if (n < PATH_MAX && access(path, X_OK) == 0) return true;
+    directories += length + (directories[length] == ':');
+  }
+  return false;
+}
+
+// A program that loads MPI later (Python, a shell script, a library in between) says nothing; its launcher does.
+static const char* family_of_launcher(void) {
+  if (getenv("OMPI_COMM_WORLD_RANK") != NULL || getenv("OMPI_COMM_WORLD_SIZE") != NULL) return "openmpi";
+  if (getenv("PMI_RANK") != NULL || getenv("PMI_SIZE") != NULL || getenv("MPI_LOCALNRANKS") != NULL) return "mpich";
+  if (getenv("PMIX_RANK") != NULL) return "openmpi";
+  return NULL;
+}
+
+// The library for `family`, beside this program: in a build tree or installed.
+static bool find_library(const char* family, char* path) {
+  static const char* const places[] = {"../lib/%s/libcommlens.so", "../lib/commlens/%s/libcommlens.so",
+                                       "../lib64/commlens/%s/libcommlens.so",
+                                       "../lib/x86_64-linux-gnu/commlens/%s/libcommlens.so"};
+  char self[PATH_MAX];
+  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+  if (n <= 0) return false;
+  self[n] = '\0';
+  char* const slash = strrchr(self, '/');
+  if (slash == NULL) return false;
+  slash[1] = '\0';
+  for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+    char relative[128];
+    char joined[PATH_MAX + 128];
+    snprintf(relative, sizeof relative, places[i], family);
+    snprintf(joined, sizeof joined, "%s%s", self, relative);
+    if (realpath(joined, path) != NULL) return true;
+  }
+  return false;
+}
+
+static void preload(const char* library) {
+  const char* const others = getenv("LD_PRELOAD");
+  if (others == NULL || *others == '\0') {
+    setenv("LD_PRELOAD", library, 1);
+    return;
+  }
+  const size_t size = strlen(library) + strlen(others) + 2;
+  char* const both = malloc(size);
+  if (both == NULL) return;
+  snprintf(both, size, "%s:%s", library, others);
+  setenv("LD_PRELOAD", both, 1);
+  free(both);
+}
+
+static void prepare(const char* name) {
+  const char* const enabled = getenv("COMMLENS_ENABLE");
+  if (enabled != NULL && (strcmp(enabled, "0") == 0 || strcmp(enabled, "off") == 0 || strcmp(enabled, "no") == 0 ||
+                          strcmp(enabled, "false") == 0)) {
+    return;
+  }
+  char path[PATH_MAX];
+  struct program p = {false, false, NULL};
+  if (find_program(name, path)) p = look_at(path);
+  if (p.is_elf && p.is_static) {
+    if (may_speak()) {
+      fprintf(stderr,
+              "commlens: %s is statically linked, nothing can be loaded into it; running it unprofiled. Link it "
+              "against the MPI library's .so, with libcommlens.so before it\n",
+              name);
+    }
+    return;
+  }
+  const char* family = getenv("COMMLENS_MPI");
+  if (family == NULL || strcmp(family, "auto") == 0) family = p.family;
+  if (family == NULL) family = family_of_launcher();
+  char library[PATH_MAX];
+  if (family != NULL) {
+    if (strcmp(family, "openmpi") != 0 && strcmp(family, "mpich") != 0) {
+      if (may_speak())
+        fprintf(stderr, "commlens: COMMLENS_MPI=%s: neither openmpi nor mpich; running unprofiled\n", family);
+    } else if (find_library(family, library)) {
+      preload(library);
+    } else if (may_speak()) {
+      fprintf(stderr, "commlens: %s uses %s, for which this commlens was not built; running it unprofiled\n", name,
+              strcmp(family, "openmpi") == 0 ? "Open MPI" : "MPICH");
+    }
+    return;
+  }
+  // No launcher and no name: whichever was built.  If it is the wrong one, the library itself says so.
+  if (find_library("openmpi", library) || find_library("mpich", library)) preload(library);
+}
+
+int main(int argc, char** argv) {
+  (void)argc;
+  if (argv[1] == NULL || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    fprintf(argv[1] == NULL ? stderr : stdout,
+            "usage: mpirun -n 4 commlens-run PROGRAM [ARGUMENT...]\n"
+            "Runs PROGRAM under the MPI profiler commlens; options are COMMLENS_ environment variables.\n");
+    return argv[1] == NULL ? 2 : 0;
+  }
+  char** const program = argv + 1 + (strcmp(argv[1], "--") == 0);
+  if (*program == NULL) {
+    fprintf(stderr, "commlens-run: no program given\n");
+    return 2;
+  }
+  prepare(*program);
+  execvp(*program, program);
+  const int error = errno;
+  fprintf(stderr, "commlens-run: %s: %s\n", *program, strerror(error));
+  return error == ENOENT ? shell_not_found : shell_not_executable;
+}
