@@ -22,6 +22,21 @@ if(TARGET commlens_${family})
   message(FATAL_ERROR "two MPI libraries of the ${family} family were given; one build serves both")
 endif()
 
+# The name the loader knows the library by, for programs from which the linker dropped it.
+file(WRITE ${CMAKE_BINARY_DIR}/probe_link.c "#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }\n")
+execute_process(
+  COMMAND ${wrapper} ${CMAKE_BINARY_DIR}/probe_link.c -o ${CMAKE_BINARY_DIR}/probe_link -Wl,--no-as-needed
+  ERROR_VARIABLE complaint RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "${wrapper} cannot link an MPI program: ${complaint}")
+endif()
+execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${CMAKE_BINARY_DIR}/probe_link OUTPUT_VARIABLE needed)
+string(REGEX MATCH "NEEDED +(libmpi(ch)?\\.so[^ \n]*)" ignored "${needed}")
+set(mpi_soname ${CMAKE_MATCH_1})
+if(NOT mpi_soname)
+  message(FATAL_ERROR "${wrapper} links no libmpi.so or libmpich.so; commlens needs MPI as a shared library")
+endif()
+
 string(REGEX MATCH "# 1 \"([^\"]*)/mpi\\.h\"" ignored "${text}")
 set(mpi_include ${CMAKE_MATCH_1})
 string(REGEX REPLACE "#define[^\n]*" "" text "${text}")
@@ -49,11 +64,16 @@ foreach(part wrappers_${family} core_mpi_${family})
   target_compile_definitions(${part} PRIVATE
     OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX
     COMMLENS_FAMILY="${family}" COMMLENS_FAMILY_NAME="${family_name}" COMMLENS_VERSION="${PROJECT_VERSION}"
+    COMMLENS_MPI_SONAME="${mpi_soname}"
     COMMLENS_BUILD="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_BUILD_TYPE} ${family}")
   # Arguments are passed on as they come: not every wrapper looks at all of them.
   target_compile_options(${part} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:${warnings};-Wno-unused-parameter;-Wno-cast-function-type;-ftls-model=initial-exec>)
 endforeach()
+
+# Exceptions of the application pass through the wrappers; see class Call in core/mpi/wrap.h.
+target_compile_options(wrappers_${family} PRIVATE
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions;-fasynchronous-unwind-tables>)
 
 add_library(commlens_${family} SHARED
   $<TARGET_OBJECTS:wrappers_${family}> $<TARGET_OBJECTS:core_mpi_${family}> $<TARGET_OBJECTS:core_hot>

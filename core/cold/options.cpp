@@ -78,6 +78,7 @@ void Options::read_file(const std::string& path, bool asked_for) {
       set(option, trimmed(line.substr(equals + 1)), where);
     }
   }
+  if (std::ferror(file) != 0) warnings_.push_back("COMMLENS_CONFIG: cannot read " + path + ": " + std::strerror(errno));
   std::fclose(file);
 }
 

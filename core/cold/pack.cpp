@@ -16,31 +16,30 @@ namespace {
 using Merged = std::map<std::pair<Key, Site>, Cell>;
 
 // Adds the cells of all threads; a cell without calls holds bytes of requests another thread made.
-Merged merged_cells(std::uint64_t& lost_calls) {
+Merged merged_cells(std::uint64_t& lost) {
   Merged merged;
+  const auto merge = [&merged](const Cell& cell) {
+    Cell& sum = merged[{cell.key, cell.site}];
+    if (cell.calls != 0) {
+      sum.time_min = sum.calls == 0 ? cell.time_min : std::min(sum.time_min, cell.time_min);
+      sum.time_max = std::max(sum.time_max, cell.time_max);
+    }
+    sum.calls += cell.calls;
+    sum.time += cell.time;
+    sum.bytes_sent += cell.bytes_sent;
+    sum.bytes_received += cell.bytes_received;
+  };
+  const auto merge_lost = [&](const Cell& cell) {
+    lost += cell.calls;
+    if (cell.calls != 0) merge(cell);
+  };
   for (const Thread* t = first_thread(); t != nullptr; t = t->next) {
-    const auto merge = [&merged](const Cell& cell) {
-      Cell& sum = merged[{cell.key, cell.site}];
-      if (cell.calls != 0) {
-        sum.time_min = sum.calls == 0 ? cell.time_min : std::min(sum.time_min, cell.time_min);
-        sum.time_max = std::max(sum.time_max, cell.time_max);
-      }
-      sum.calls += cell.calls;
-      sum.time += cell.time;
-      sum.bytes_sent += cell.bytes_sent;
-      sum.bytes_received += cell.bytes_received;
-    };
     for (std::uint64_t i = 0; i < t->table.capacity; ++i) {
       if (t->table.index[i] != nullptr) merge(*t->table.index[i]);
     }
-    if (t->table.overflow.calls != 0) {
-      Cell lost = t->table.overflow;
-      lost.key = make_key(0, 0, 0, 0);
-      lost.site = 0;
-      lost_calls += lost.calls;
-      merge(lost);
-    }
+    merge_lost(t->table.overflow);
   }
+  merge_lost(lost_calls());
   return merged;
 }
 
@@ -74,8 +73,8 @@ class Sites {
 
 std::vector<char> packed(const RankFacts& facts, const Registry& registry, Ticks start, Ticks collecting) {
   const TickScale scale = TickScale::since_start();
-  std::uint64_t lost_calls = 0;
-  const Merged cells = merged_cells(lost_calls);
+  std::uint64_t lost = 0;
+  const Merged cells = merged_cells(lost);
   const std::deque<CommRecord>& comms = registry.records();
 
   Sites sites;
@@ -105,7 +104,7 @@ std::vector<char> packed(const RankFacts& facts, const Registry& registry, Ticks
   out.number(static_cast<std::uint64_t>(facts.threads));
   out.number(facts.own_init_ns);
   out.number(facts.own_call_ns);
-  out.number(lost_calls);
+  out.number(lost);
 
   sites.write(out);
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/cold/wire.h"
 #include "generated/procedures.h"
 
 namespace commlens {
@@ -18,10 +17,9 @@ std::uint32_t Profile::draft_index(Identity identity) {
   return entry->second;
 }
 
-bool Profile::add(const char* bytes, std::size_t size) {
-  WireReader in(bytes, size);
-  Rank rank;
-  RankFacts& facts = rank.facts;
+// Reads what packed() wrote into `told`; false when it is cut off or garbled.
+bool Profile::read(WireReader& in, Told& told) {
+  RankFacts& facts = told.rank.facts;
   facts.rank = static_cast<int>(in.number());
   facts.world = in.number();
   facts.node = in.text();
@@ -32,75 +30,47 @@ bool Profile::add(const char* bytes, std::size_t size) {
   facts.threads = static_cast<int>(in.number());
   facts.own_init_ns = in.number();
   facts.own_call_ns = in.number();
-  rank.lost_calls = in.number();
+  told.rank.lost_calls = in.number();
 
-  if (sites.empty()) sites.push_back({"", "", 0});
-  std::vector<std::uint32_t> site_numbers{0};
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     SiteFacts site;
     site.module = in.text();
     site.build_id = in.text();
     site.offset = in.number();
-    const auto [entry, is_new] = by_site_.try_emplace({site.module, site.build_id, site.offset}, sites.size());
-    if (is_new) sites.push_back(std::move(site));
-    site_numbers.push_back(entry->second);
+    told.sites.push_back(std::move(site));
   }
-  const auto site_at = [&](std::uint64_t n) { return n < site_numbers.size() ? site_numbers[n] : 0; };
 
-  std::unordered_map<std::uint64_t, std::uint32_t> comm_numbers{{0, 0}};
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    Draft draft;
     const std::uint64_t local = in.number();
-    Draft told;
-    told.comm.kind = static_cast<CommKind>(in.number());
-    Identity identity = in.number();
-    told.parent = in.number();
-    told.comm.op = static_cast<std::uint32_t>(in.number());
-    told.letter = static_cast<char>(in.number());
-    told.comm.site = static_cast<int>(site_at(in.number()));
-    told.comm.leader = static_cast<int>(in.signed_number());
-    told.teller.rank_in_comm = static_cast<int>(in.signed_number());
-    told.comm.size = static_cast<int>(in.signed_number());
-    told.comm.remote_size = static_cast<int>(in.signed_number());
-    told.teller.second_side = in.number() != 0;
-    told.teller.world_rank = facts.rank;
-    told.count = static_cast<std::uint32_t>(in.number());
-    told.comm.created_ns = static_cast<std::int64_t>(in.number());
-    told.comm.freed_ns = static_cast<std::int64_t>(in.number()) - 1;
-    told.comm.user_name = in.text();
-    told.comm.topology = in.text();
-    for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) told.set.push_back(in.number());
-    if (told.comm.kind == CommKind::set) {
-      // The same communicators make the same set, in whatever order a rank met them.
-      std::sort(told.set.begin(), told.set.end());
-      identity = identity_of(told.set.data(), told.set.size() * sizeof(Identity));
-    }
-    told.comm.identity = identity;
-
-    const std::uint32_t index = draft_index(identity);
-    comm_numbers[local] = index;
-    Draft& draft = drafts_[index];
-    const Member member = told.teller;
-    const auto place = [](const Draft& d) {
-      return std::make_tuple(d.teller.second_side, d.teller.rank_in_comm, d.teller.world_rank);
-    };
-    if (draft.members.empty() || place(told) < place(draft)) {
-      told.members = std::move(draft.members);
-      if (told.comm.user_name.empty()) told.comm.user_name = draft.comm.user_name;
-      draft = std::move(told);
-    } else if (draft.comm.user_name.empty()) {
-      draft.comm.user_name = told.comm.user_name;
-    }
-    draft.members.push_back(member);
+    draft.comm.kind = static_cast<CommKind>(in.number());
+    draft.comm.identity = in.number();
+    draft.parent = in.number();
+    draft.comm.op = static_cast<std::uint32_t>(in.number());
+    draft.letter = static_cast<char>(in.number());
+    draft.comm.site = static_cast<int>(in.number());
+    draft.comm.leader = static_cast<int>(in.signed_number());
+    draft.teller.rank_in_comm = static_cast<int>(in.signed_number());
+    draft.comm.size = static_cast<int>(in.signed_number());
+    draft.comm.remote_size = static_cast<int>(in.signed_number());
+    draft.teller.second_side = in.number() != 0;
+    draft.teller.world_rank = facts.rank;
+    draft.count = static_cast<std::uint32_t>(in.number());
+    draft.comm.created_ns = static_cast<std::int64_t>(in.number());
+    draft.comm.freed_ns = static_cast<std::int64_t>(in.number()) - 1;
+    draft.comm.user_name = in.text();
+    draft.comm.topology = in.text();
+    for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) draft.set.push_back(in.number());
+    told.comms.emplace_back(local, std::move(draft));
   }
 
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     KeyFacts key{};
-    const auto comm = comm_numbers.find(in.number());
-    key.comm = comm == comm_numbers.end() ? 0 : comm->second;
+    key.comm = static_cast<std::uint32_t>(in.number());
     key.op = static_cast<std::uint32_t>(in.number());
     key.bin = static_cast<std::uint32_t>(in.number());
     key.region = static_cast<std::uint32_t>(in.number());
-    key.site = site_at(in.number());
+    key.site = static_cast<std::uint32_t>(in.number());
     Row row{};
     row.rank = facts.rank;
     row.calls = in.number();
@@ -109,17 +79,83 @@ bool Profile::add(const char* bytes, std::size_t size) {
     row.time_max = in.number();
     row.bytes_sent = in.number();
     row.bytes_received = in.number();
-    if (!in.ok()) return false;
+    told.cells.emplace_back(key, row);
+  }
+  facts.own_collect_ns = in.number();
+  return in.ok();
+}
+
+// Takes over what one rank says of a communicator; returns its index.
+std::uint32_t Profile::absorb(Draft told) {
+  if (told.comm.kind == CommKind::set) {
+    // The same communicators make the same set, in whatever order a rank met them.
+    std::sort(told.set.begin(), told.set.end());
+    told.comm.identity = identity_of(told.set.data(), told.set.size() * sizeof(Identity));
+  }
+  const std::uint32_t index = draft_index(told.comm.identity);
+  Draft& draft = drafts_[index];
+  const Member member = told.teller;
+  const auto place = [](const Draft& d) {
+    return std::make_tuple(d.teller.second_side, d.teller.rank_in_comm, d.teller.world_rank);
+  };
+  if (draft.members.empty() || place(told) < place(draft)) {
+    if (told.comm.user_name.empty()) told.comm.user_name = draft.comm.user_name;
+    told.members = std::move(draft.members);
+    draft = std::move(told);
+  } else if (draft.comm.user_name.empty()) {
+    draft.comm.user_name = told.comm.user_name;
+  }
+  draft.members.push_back(member);
+  return index;
+}
+
+bool Profile::add(const char* bytes, std::size_t size) {
+  WireReader in(bytes, size);
+  Told told;
+  if (!read(in, told)) return false;
+
+  if (sites.empty()) sites.push_back({"", "", 0});
+  std::vector<std::uint32_t> site_numbers{0};
+  for (SiteFacts& site : told.sites) {
+    const auto [entry, is_new] = by_site_.try_emplace({site.module, site.build_id, site.offset}, sites.size());
+    if (is_new) sites.push_back(std::move(site));
+    site_numbers.push_back(entry->second);
+  }
+  const auto site_at = [&](std::uint32_t n) { return n < site_numbers.size() ? site_numbers[n] : 0; };
+
+  std::unordered_map<std::uint64_t, std::uint32_t> comm_numbers{{0, 0}};
+  for (auto& [local, draft] : told.comms) {
+    draft.comm.site = static_cast<int>(site_at(static_cast<std::uint32_t>(draft.comm.site)));
+    comm_numbers[local] = absorb(std::move(draft));
+  }
+
+  // What differs on the rank may be the same here (a library that is loaded twice): one row for each key.
+  std::unordered_map<std::uint32_t, std::size_t> row_of_key;
+  for (auto& [key, row] : told.cells) {
+    const auto comm = comm_numbers.find(key.comm);
+    key.comm = comm == comm_numbers.end() ? 0 : comm->second;
+    key.site = site_at(key.site);
     const auto [entry, is_new] = by_key_.try_emplace({key.comm, key.op, key.bin, key.region, key.site}, keys.size());
     if (is_new) keys.push_back(key);
     row.key = entry->second;
-    rank.calls += row.calls;
-    rank.mpi_ns += row.time;
-    rows.push_back(row);
+    told.rank.calls += row.calls;
+    told.rank.mpi_ns += row.time;
+    const auto [place, is_first] = row_of_key.try_emplace(row.key, rows.size());
+    if (is_first) {
+      rows.push_back(row);
+      continue;
+    }
+    Row& sum = rows[place->second];
+    if (row.calls != 0) {
+      sum.time_min = sum.calls == 0 ? row.time_min : std::min(sum.time_min, row.time_min);
+      sum.time_max = std::max(sum.time_max, row.time_max);
+    }
+    sum.calls += row.calls;
+    sum.time += row.time;
+    sum.bytes_sent += row.bytes_sent;
+    sum.bytes_received += row.bytes_received;
   }
-  facts.own_collect_ns = in.number();
-  if (!in.ok()) return false;
-  ranks.push_back(std::move(rank));
+  ranks.push_back(std::move(told.rank));
   return true;
 }
 

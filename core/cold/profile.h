@@ -12,6 +12,7 @@
 #include "core/cold/identity.h"
 #include "core/cold/registry.h"
 #include "core/cold/ticks.h"
+#include "core/cold/wire.h"
 
 namespace commlens {
 
@@ -69,7 +70,7 @@ class Profile {
     std::uint64_t bytes_sent, bytes_received;
   };
 
-  // Adds what one rank sent; false when it cannot be read.
+  // Adds what one rank sent; false when it cannot be read, and then nothing of it is added.
   bool add(const char* bytes, std::size_t size);
 
   // After the last rank: names, families, member lists, and everything in the order it is written.
@@ -98,6 +99,16 @@ class Profile {
     std::vector<Member> members;
   };
 
+  // What one rank sent, in its own numbers.
+  struct Told {
+    Rank rank;
+    std::vector<SiteFacts> sites;
+    std::vector<std::pair<std::uint64_t, Draft>> comms;
+    std::vector<std::pair<KeyFacts, Row>> cells;
+  };
+
+  static bool read(WireReader& in, Told& told);
+  std::uint32_t absorb(Draft told);
   std::uint32_t draft_index(Identity identity);
   std::string ranges_of(const std::vector<Member>& members, bool second_side) const;
   int family_of(std::size_t comm, std::map<std::tuple<int, std::uint32_t, int, char>, int>& families);

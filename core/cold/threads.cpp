@@ -14,6 +14,7 @@ __thread Thread* current_thread = nullptr;
 
 namespace {
 
+constexpr Key no_key = make_key(0, 0, 0, 0);
 constexpr std::uint64_t first_capacity = 1024;  // index entries: 8 KiB
 constexpr std::size_t segment_cells = 256;      // 16 KiB
 
@@ -24,11 +25,29 @@ std::atomic<int> count{0};
 pthread_key_t at_exit;
 bool at_exit_made = false;
 
-// When no memory is to be had for a thread: it forwards its calls and counts them here, until it ends.
+// A thread for which there is no memory counts all its calls here, in the overflow cell; when it ends, they go to
+// `lost`.
 __thread Thread reserve;
+Cell lost;
+
+void add_to_lost(const Cell& cell) {
+  const bool first = lost.calls == 0;
+  lost.calls += cell.calls;
+  lost.time += cell.time;
+  if (first || cell.time_min < lost.time_min) lost.time_min = cell.time_min;
+  if (cell.time_max > lost.time_max) lost.time_max = cell.time_max;
+  lost.bytes_sent += cell.bytes_sent;
+  lost.bytes_received += cell.bytes_received;
+}
 
 void leave_thread(void* t) {
   const std::lock_guard<std::mutex> lock(mutex);
+  if (t == &reserve) {
+    add_to_lost(reserve.table.overflow);
+    reserve.table.overflow.calls = 0;
+    current_thread = nullptr;
+    return;
+  }
   static_cast<Thread*>(t)->next_idle = idle;
   idle = static_cast<Thread*>(t);
   current_thread = nullptr;
@@ -64,9 +83,12 @@ Thread* enter_thread() noexcept {
   } else {
     t = static_cast<Thread*>(map_memory(sizeof(Thread)));
     if (t == nullptr) {
+      reserve.table.overflow.key = no_key;
+      if (at_exit_made) pthread_setspecific(at_exit, &reserve);
       current_thread = &reserve;
       return &reserve;
     }
+    t->table.overflow.key = no_key;
     t->next = all.load(std::memory_order_relaxed);
     all.store(t, std::memory_order_release);
   }
@@ -107,6 +129,16 @@ void* grow_scratch(Thread& t, std::size_t bytes) noexcept {
   t.scratch = memory;
   t.scratch_bytes = size;
   return memory;
+}
+
+Cell lost_calls() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (current_thread == &reserve) {
+    add_to_lost(reserve.table.overflow);
+    reserve.table.overflow.calls = 0;
+  }
+  lost.key = no_key;
+  return lost;
 }
 
 const Thread* first_thread() noexcept { return all.load(std::memory_order_acquire); }

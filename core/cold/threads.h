@@ -8,6 +8,9 @@ namespace commlens {
 // The tables of all threads that made a call, newest first.  Threads may be added while it is walked.
 const Thread* first_thread() noexcept;
 
+// What threads counted for which there was no memory at all; those that have ended, and the calling one.
+Cell lost_calls() noexcept;
+
 // How many different threads made a call; tables may be fewer.
 int thread_count() noexcept;
 

@@ -22,6 +22,7 @@ inline constexpr Payload active = 1;      // started, not yet completed
 inline constexpr Payload persistent = 2;  // the pointer is a PersistentRequest
 inline constexpr Payload receives = 4;    // its status tells the bytes it received
 inline constexpr Payload idup = 8;        // its completion makes a communicator
+inline constexpr Payload cancelled = 16;  // the application has called MPI_Cancel on it
 inline constexpr Payload all = 63;
 }  // namespace RequestFlag
 
@@ -54,7 +55,7 @@ inline Cell* maker_of(Payload p) noexcept {
 // Slot protocol: handle 0 is free.  claim: handle 0 -> h by compare-and-swap, then the payload.  release: payload
 // -> 0 by compare-and-swap (the winner owns the release), then handle -> 0.  A payload of 0 beside a handle is a
 // slot in between: nobody's.  MPI may give a handle out again before we released it: put() then replaces the
-// payload in place, and the compare-and-swap of the late release fails.
+// payload in place where it meets it, and the compare-and-swap of the late release fails.
 class RequestTable {
  public:
   struct Slot {

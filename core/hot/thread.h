@@ -9,32 +9,27 @@
 namespace [[gnu::visibility("hidden")]] commlens {
 
 // Requests that were complete when they were made.  MPI gives them all one handle, so that nothing tells later which
-// one is being waited for; but neither is there anything to wait for.  We count, by communicator, how many are out.
-// When a completion call has no other request, it counts under the communicator they belong to, if that is only one,
-// and under the set of those it may be otherwise.
+// one is being waited for; but neither is there anything to wait for.  We count how many are out and keep the
+// communicators they may belong to.  When a completion call has no other request, it counts under that communicator,
+// or under the set of them.  The set only grows until none is out: taking one away would be a guess.
 struct CompleteRequests {
-  static constexpr int capacity = 16;  // communicators; more than that at once are not told apart
-  struct {
-    std::uint32_t comm;
-    std::uint32_t count;
-  } out[capacity];
-  int used;
+  static constexpr int capacity = 32;
+  std::uint32_t comm[capacity];
+  int used;           // more than capacity: there are others, too
+  std::uint64_t out;  // how many
 
-  void add(std::uint32_t comm) noexcept {
-    for (int i = 0; i < used; ++i) {
-      if (out[i].comm == comm) {
-        ++out[i].count;
-        return;
-      }
+  void add(std::uint32_t index) noexcept {
+    ++out;
+    for (int i = 0; i < used && i < capacity; ++i) {
+      if (comm[i] == index) return;
     }
-    if (used < capacity) out[used++] = {comm, 1};
+    if (used < capacity) comm[used] = index;
+    if (used <= capacity) ++used;
   }
 
-  // One of them completed: the first communicator in the order of their making.
-  void remove() noexcept {
-    if (used == 0 || --out[0].count > 0) return;
-    --used;
-    for (int i = 0; i < used; ++i) out[i] = out[i + 1];
+  void remove(std::uint64_t n) noexcept {
+    out -= n < out ? n : out;
+    if (out == 0) used = 0;
   }
 };
 

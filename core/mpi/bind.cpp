@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -63,6 +64,12 @@ void* local_mpi_library() noexcept {
         return 0;
       },
       &found);
+  // Linked into the program before an MPI library of which then nothing seemed needed (--as-needed, the default of
+  // some compilers), we are all the program has of MPI.  Preloaded, we never bring MPI into a process.
+  const char* const preload = std::getenv("LD_PRELOAD");
+  if (found == nullptr && (preload == nullptr || std::strstr(preload, "libcommlens.so") == nullptr)) {
+    found = dlopen(COMMLENS_MPI_SONAME, RTLD_LAZY | RTLD_GLOBAL);
+  }
   library.store(found);
   return found;
 }
@@ -84,16 +91,13 @@ std::string loaded_family() {
 void start() noexcept try {
   read_options();
   if (!options().on(Option::enable)) return;
+  if (next_definition("PMPI_Init") == nullptr) return;  // commlens_bind says which name is missing
   const std::string family = loaded_family();
   if (family != COMMLENS_FAMILY_NAME) {
     if (launcher_rank() <= 0) {
-      if (family.empty()) {
-        say("no MPI library is loaded; not profiling");
-      } else {
-        say("the application uses %s, but this libcommlens.so is built for %s: running unprofiled. Start it with "
-            "commlens-run, which picks the right one",
-            family.c_str(), COMMLENS_FAMILY_NAME);
-      }
+      say("the application uses %s, but this libcommlens.so is built for %s: running unprofiled. Start it with "
+          "commlens-run, which picks the right one",
+          family.empty() ? "an MPI library we do not know" : family.c_str(), COMMLENS_FAMILY_NAME);
     }
     return;
   }
@@ -132,6 +136,19 @@ void stop_measuring() noexcept {
   measuring.store(false);
   for (int i = 0; i < 2 * slot_count; ++i) {
     if (next_definitions[i] != nullptr) __atomic_store_n(&commlens_slots[i], next_definitions[i], __ATOMIC_RELEASE);
+  }
+}
+
+// Linked behind the MPI library, we are not seen, and could wonder for a long time why there is no profile.  In a
+// program without MPI PMPI_Init is ours, and there is nothing to say.
+__attribute__((constructor)) static void check_order() {
+  const void* const init = dlsym(RTLD_DEFAULT, "PMPI_Init");
+  Dl_info theirs, ours;
+  if (init == nullptr || dladdr(init, &theirs) == 0 || dladdr(commlens_slots, &ours) == 0) return;
+  if (theirs.dli_fbase != ours.dli_fbase && launcher_rank() <= 0) {
+    say("libcommlens.so is linked behind the MPI library (%s), so that calls go past it: not profiling. Link it "
+        "before the MPI library, or start the program with commlens-run",
+        theirs.dli_fname);
   }
 }
 

@@ -210,9 +210,17 @@ void write_profile(Profile& profile, Ticks building) {
 
 }  // namespace
 
-void collect(Ticks finalising) noexcept try {
+// Nothing when there is no memory for it: rank 0 must not wait in vain.
+static std::vector<char> own_data(Ticks finalising) noexcept try {
   const TickScale scale = TickScale::since_start();
-  const std::vector<char> own = packed(own_facts(scale, finalising), *registry, job.started, finalising);
+  return packed(own_facts(scale, finalising), *registry, job.started, finalising);
+} catch (const std::exception& e) {
+  say("rank %d: cannot collect: %s", job.rank, e.what());
+  return {};
+}
+
+void collect(Ticks finalising) noexcept try {
+  const std::vector<char> own = own_data(finalising);
   std::uint64_t own_size = own.size();
   std::vector<std::uint64_t> sizes(job.rank == 0 ? static_cast<std::size_t>(job.size) : 0);
   if (api.Gather(&own_size, sizeof own_size, api.byte, sizes.data(), sizeof own_size, api.byte, 0, job.comm) !=

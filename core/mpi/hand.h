@@ -54,9 +54,10 @@ class Batch {
     }
     if (only != 0 || shared_ == 0) return only;
     const CompleteRequests& complete = thread_.complete;
-    if (complete.used <= 1) return complete.used == 1 ? complete.out[0].comm : 0;
+    if (complete.used <= 1) return complete.used == 1 ? complete.comm[0] : 0;
+    if (complete.used > CompleteRequests::capacity) return 0;  // any of very many
     std::uint32_t indices[CompleteRequests::capacity];
-    for (int i = 0; i < complete.used; ++i) indices[i] = complete.out[i].comm;
+    std::copy(complete.comm, complete.comm + complete.used, indices);
     std::sort(indices, indices + complete.used);
     return registry->set_of(indices, static_cast<std::size_t>(complete.used)).index;
   }
@@ -68,13 +69,14 @@ class Batch {
     if (f.payload == 0) return;
     constexpr Payload expects_bytes = RequestFlag::receives | RequestFlag::active;
     if ((f.payload & expects_bytes) == expects_bytes && status != nullptr) {
-      credit(thread_, *maker_of(f.payload), 0, received_bytes(*status));
+      const Bytes bytes = was_cancelled(f, *status) ? 0 : received_bytes(*status);
+      credit(thread_, *maker_of(f.payload), 0, bytes);
     }
     if ((f.payload & RequestFlag::idup) != 0) {
       creation_completed(f.slot->handle.load(std::memory_order_relaxed));
     }
     if ((f.payload & RequestFlag::persistent) != 0) {
-      RequestTable::change(f, f.payload & ~RequestFlag::active);
+      RequestTable::change(f, f.payload & ~(RequestFlag::active | RequestFlag::cancelled));
     } else {
       RequestTable::release(f);
     }
@@ -88,7 +90,33 @@ class Batch {
   }
 
   void finish_shared(int completed) noexcept {
-    for (int i = std::min(completed, shared_); i > 0; --i) thread_.complete.remove();
+    if (shared_ != 0) thread_.complete.remove(static_cast<std::uint64_t>(std::min(completed, shared_)));
+  }
+
+  // They were started: what persistent requests move is known now, but for what they receive.
+  void started() noexcept {
+    for (int i = 0; i < n_; ++i) {
+      RequestTable::Found& f = found_[i];
+      if ((f.payload & RequestFlag::persistent) == 0) continue;
+      const PersistentRequest* const p = persistent_of(f.payload);
+      credit(thread_, *p->maker, p->sent, p->received);
+      change(f, f.payload | RequestFlag::active);
+    }
+  }
+
+  // For calls about one request, active or not.
+  std::uint32_t owner() noexcept { return n_ == 1 && found_[0].payload != 0 ? comm_at(0) : comm(); }
+
+  void mark_cancelled() noexcept {
+    if (n_ == 1 && found_[0].payload != 0) change(found_[0], found_[0].payload | RequestFlag::cancelled);
+  }
+
+  // The application frees the request: nothing will tell us how it ends.
+  void forget() noexcept {
+    finish_shared(1);
+    if (n_ != 1 || found_[0].payload == 0) return;
+    RequestTable::release(found_[0]);
+    if ((found_[0].payload & RequestFlag::persistent) != 0) free_persistent(persistent_of(found_[0].payload));
   }
 
   const RequestTable::Found& operator[](int i) const noexcept { return found_[i]; }
@@ -96,8 +124,17 @@ class Batch {
   int shared() const noexcept { return shared_; }
 
  private:
+  static void change(RequestTable::Found& f, Payload payload) noexcept {
+    if (RequestTable::change(f, payload) != 0) f.payload = payload;
+  }
   static std::size_t scratch_size(int n) noexcept {
     return static_cast<std::size_t>(n) * (sizeof(RequestTable::Found) + sizeof(MPI_Status) + sizeof(std::uint32_t));
+  }
+  // Only requests the application has tried to cancel are asked: the status of a file request may hold anything there.
+  static bool was_cancelled(const RequestTable::Found& f, const MPI_Status& status) noexcept {
+    if ((f.payload & RequestFlag::cancelled) == 0) return false;
+    int cancelled = 0;
+    return api.Test_cancelled(&status, &cancelled) == MPI_SUCCESS && cancelled != 0;
   }
   static bool counts(const RequestTable::Found& f) noexcept { return (f.payload & RequestFlag::active) != 0; }
   std::uint32_t comm_at(int i) const noexcept { return comm_of_key(maker_of(found_[i].payload)->key); }
@@ -126,14 +163,6 @@ class Batch {
   int shared_ = 0;
   Payload all_flags_ = 0;
 };
-
-// Starts a persistent request: what it moves is known now, but for what it receives.
-inline void started(Thread& t, const RequestTable::Found& f) noexcept {
-  if ((f.payload & RequestFlag::persistent) == 0) return;
-  const PersistentRequest* const p = persistent_of(f.payload);
-  credit(t, *p->maker, p->sent, p->received);
-  RequestTable::change(f, f.payload | RequestFlag::active);
-}
 
 namespace hand {
 
@@ -288,13 +317,12 @@ template <class Next>
 int start(Next next, Op op, Site site, MPI_Request* request) {
   Call call;
   if (call.nested()) return next(request);
-  const RequestTable::Found found = requests.find(bits(*request));
+  Batch batch(call.thread(), 1, request);
   call.start();
   const int rc = next(request);
   call.stop();
-  const std::uint32_t comm = found.payload == 0 ? 0 : comm_of_key(maker_of(found.payload)->key);
-  call.record(op, comm, Volume{}, site);
-  if (rc == MPI_SUCCESS) started(call.thread(), found);
+  call.record(op, batch.owner(), Volume{}, site);
+  if (rc == MPI_SUCCESS) batch.started();
   return rc;
 }
 
@@ -302,15 +330,12 @@ template <class Next>
 int startall(Next next, Op op, Site site, int count, MPI_Request* array_of_requests) {
   Call call;
   if (call.nested()) return next(count, array_of_requests);
+  Batch batch(call.thread(), count, array_of_requests);
   call.start();
   const int rc = next(count, array_of_requests);
   call.stop();
-  Batch batch(call.thread(), count, array_of_requests);
-  if (rc == MPI_SUCCESS) {
-    for (int i = 0; i < batch.size(); ++i) started(call.thread(), batch[i]);
-  }
-  // Looked up again: now they are active, and count.
-  call.record(op, Batch(call.thread(), count, array_of_requests).comm(), Volume{}, site);
+  if (rc == MPI_SUCCESS) batch.started();
+  call.record(op, batch.comm(), Volume{}, site);
   return rc;
 }
 
@@ -319,12 +344,11 @@ template <class Next, class... Rest>
 int of_request(Next next, Op op, Site site, MPI_Request request, Rest... rest) {
   Call call;
   if (call.nested()) return next(request, rest...);
-  const RequestTable::Found found = requests.find(bits(request));
-  const std::uint32_t comm = found.payload == 0 ? 0 : comm_of_key(maker_of(found.payload)->key);
+  Batch batch(call.thread(), 1, &request);
   call.start();
   const int rc = next(request, rest...);
   call.stop();
-  call.record(op, comm, Volume{}, site);
+  call.record(op, batch.owner(), Volume{}, site);
   return rc;
 }
 
@@ -342,26 +366,27 @@ int of_requests(Next next, Op op, Site site, int count, Requests array_of_reques
 
 template <class Next>
 int cancel(Next next, Op op, Site site, MPI_Request* request) {
-  cancels = true;
-  return of_request([&](MPI_Request) { return next(request); }, op, site, *request);
+  Call call;
+  if (call.nested()) return next(request);
+  Batch batch(call.thread(), 1, request);
+  call.start();
+  const int rc = next(request);
+  call.stop();
+  call.record(op, batch.owner(), Volume{}, site);
+  if (rc == MPI_SUCCESS) batch.mark_cancelled();
+  return rc;
 }
 
 template <class Next>
 int request_free(Next next, Op op, Site site, MPI_Request* request) {
   Call call;
   if (call.nested()) return next(request);
-  const RequestTable::Found found = requests.find(bits(*request));
-  const bool shared = is_shared(*request);
-  const std::uint32_t comm = found.payload == 0 ? 0 : comm_of_key(maker_of(found.payload)->key);
+  Batch batch(call.thread(), 1, request);
   call.start();
   const int rc = next(request);
   call.stop();
-  call.record(op, comm, Volume{}, site);
-  if (rc != MPI_SUCCESS) return rc;
-  if (shared) call.thread().complete.remove();
-  if (found.payload == 0) return rc;
-  RequestTable::release(found);
-  if ((found.payload & RequestFlag::persistent) != 0) free_persistent(persistent_of(found.payload));
+  call.record(op, batch.owner(), Volume{}, site);
+  if (rc == MPI_SUCCESS) batch.forget();
   return rc;
 }
 
@@ -398,6 +423,7 @@ int read_end(Next next, Op op, Site site, MPI_File fh, void* buf, MPI_Status* st
 
 template <class Next>
 int comm_free(Next next, Op op, Site site, MPI_Comm* comm) {
+  if (comm == nullptr) return next(comm);  // MPI's to complain about
   Call call;
   MPI_Comm handle = *comm;
   const CommView* const view = comm_going(handle);
@@ -425,6 +451,7 @@ int comm_set_name(Next next, Op op, Site site, MPI_Comm comm, const char* comm_n
 
 template <class Next>
 int win_free(Next next, Op op, Site site, MPI_Win* win) {
+  if (win == nullptr) return next(win);
   Call call;
   if (call.nested()) return next(win);
   const CommView& comm = comm_of_win(*win);
@@ -439,6 +466,7 @@ int win_free(Next next, Op op, Site site, MPI_Win* win) {
 
 template <class Next>
 int file_close(Next next, Op op, Site site, MPI_File* fh) {
+  if (fh == nullptr) return next(fh);
   Call call;
   if (call.nested()) return next(fh);
   const CommView& comm = comm_of_file(*fh);
@@ -454,6 +482,7 @@ int file_close(Next next, Op op, Site site, MPI_File* fh) {
 // MPI_Comm_idup and MPI_Comm_idup_with_info.
 template <class CallNext>
 int idup_of(CallNext call_next, Op op, Site site, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  if (newcomm == nullptr) return call_next();
   Call call;
   if (call.nested()) return call_next();
   MPI_Comm before = *newcomm;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measurement begins inside MPI_Init and ends inside MPI_Finalize.
+#include <dlfcn.h>
 #include <sys/random.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <new>
@@ -18,7 +20,6 @@ Registry* registry = nullptr;
 HandleMap comms, windows, files;
 RequestTable requests;
 Site site_mask = ~Site{0};
-bool cancels = false;
 Job job;
 
 namespace {
@@ -142,6 +143,21 @@ void aborting(MPI_Comm, int errorcode) noexcept {
 }
 
 }  // namespace hand
+
+// The personality routine of the wrappers: called by the application's unwinder when it passes a frame of ours.
+extern "C" __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code commlens_personality(
+    int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*, _Unwind_Context* context) {
+  if ((actions & _UA_CLEANUP_PHASE) == 0 || current_thread == nullptr) return _URC_CONTINUE_UNWIND;
+  // The frame pointer of the frame that is left, from the unwinder that is running: only it knows its context.  A
+  // program with an unwinder of its own, linked in and hidden, cannot be asked; there every wrapper ends the call.
+  constexpr int rbp = 6;
+  const auto get_register = reinterpret_cast<decltype(&_Unwind_GetGR)>(dlsym(RTLD_DEFAULT, "_Unwind_GetGR"));
+  if (get_register == nullptr ||
+      get_register(context, rbp) == reinterpret_cast<_Unwind_Word>(current_thread->outermost)) {
+    current_thread->outermost = nullptr;
+  }
+  return _URC_CONTINUE_UNWIND;
+}
 
 // At exit, and when the library is unloaded.
 __attribute__((destructor)) static void at_exit() { check_finalized(); }

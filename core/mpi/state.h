@@ -27,7 +27,6 @@ extern HandleMap windows;  // MPI_Win -> CommView
 extern HandleMap files;    // MPI_File -> FileRecord
 extern RequestTable requests;
 extern Site site_mask;  // all ones, or 0 when call sites are off
-extern bool cancels;    // the application has called MPI_Cancel
 
 // A file, and the split collective under way on it.
 struct FileRecord {

@@ -60,10 +60,6 @@ void made_window(MPI_Win win, const CommView& comm) noexcept;  // cold
 void made_file(MPI_File file, const CommView& comm) noexcept;  // cold
 
 inline Bytes received_bytes(const MPI_Status& status) noexcept {
-  if (__builtin_expect(cancels, 0)) {
-    int cancelled = 0;
-    if (api.Test_cancelled(&status, &cancelled) == MPI_SUCCESS && cancelled != 0) return 0;
-  }
   MPI_Count bytes = 0;
   if (api.Get_elements_x(&status, api.byte, &bytes) != MPI_SUCCESS || bytes < 0) return 0;
   return static_cast<Bytes>(bytes);
@@ -81,10 +77,16 @@ class StatusFor {
 };
 
 // One MPI call of the application, from its entry to its return: knows whether it is the outermost, and counts it.
-// Left by return or by an exception an error handler throws; left by longjmp, the next call notices.
+//
+// An error handler may throw an exception, or end the thread, through MPI and through us.  The wrappers are compiled
+// without exceptions, because the unwinder that passes is the application's, and the one inside our library is another
+// copy.  Instead this line gives each wrapper a personality routine that only ends the call (lifecycle.cpp).  After a
+// longjmp the next call that is not deeper in the stack notices that the old one is gone.
 class Call {
  public:
   __attribute__((always_inline)) Call() noexcept : thread_(this_thread()) {
+    // 0x1b: the address is relative, signed, in four bytes.
+    asm volatile(".cfi_personality 0x1b, commlens_personality");
     char* const frame = static_cast<char*>(__builtin_frame_address(0));
     nested_ = thread_.outermost != nullptr && frame < thread_.outermost;
     if (!nested_) thread_.outermost = frame;

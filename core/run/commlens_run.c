@@ -90,7 +90,7 @@ static struct program read_elf(const unsigned char* file, size_t size) {
 
 static struct program look_at(const char* path) {
   struct program p = {false, false, NULL};
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return p;
   struct stat st;
   if (fstat(fd, &st) == 0 && (size_t)st.st_size >= sizeof(Elf64_Ehdr)) {
