@@ -175,9 +175,8 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     if policy.hand:
         return head + by_hand(form, policy, op) + "}\n"
     body = [
-        "  Call call;",
+        f"  Call call({op}, COMMLENS_CALLER);",
         f"  if (call.nested()) return next({form.arguments});",
-        "  const Site site = COMMLENS_CALLER;",
     ]
     arguments = form.arguments
     status = form.first("STATUS", pointer=True) if policy.received == "status" else None
@@ -211,9 +210,9 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
         if policy.received == "status":
             flags.append("receives")
         made = " | ".join(f"RequestFlag::{f}" for f in flags)
-        body.append(f"  call.record_request({op}, comm_view, {volume}, site, rc, {request.name}, {made});")
+        body.append(f"  call.record_request(comm_view, {volume}, rc, {request.name}, {made});")
     else:
-        body.append(f"  call.record({op}, comm_view, {volume}, site);")
+        body.append(f"  call.record(comm_view, {volume});")
     body += aftermath(form, policy, op)
     body.append("  return rc;")
     return head + "\n".join(body) + "\n}\n"
@@ -242,7 +241,7 @@ def aftermath(form: Form, policy: Policy, op: str) -> list[str]:
         if policy.identity:
             identity = policy.identity
         lines.append(
-            f"  if (rc == MPI_SUCCESS) created({op}, comm_view, *{new.name}, identity::{identity}, site);"
+            f"  if (rc == MPI_SUCCESS) created({op}, comm_view, *{new.name}, identity::{identity}, call.site());"
         )
     win = form.first("WINDOW", pointer=True)
     if win is not None:
@@ -261,6 +260,8 @@ def by_hand(form: Form, policy: Policy, op: str) -> str:
         rule, rest = policy.volume.split("(", 1)
         volume = f", [&](const CommView& comm_view) {{ return volume::{rule}(comm_view, {rest}; }}"
     arguments = f", {form.arguments}" if form.arguments else ""
+    if policy.hand == "of_request":  # which argument it is differs
+        arguments = ", " + next(p.name for p in form.parameters if p.kind == "REQUEST") + arguments
     return f"  return hand::{policy.hand}(next, {op}, COMMLENS_CALLER{volume}{arguments});\n"
 
 
@@ -298,10 +299,10 @@ def entries(forms: list[tuple[Form, Policy, int]]) -> str:
 
 
 def fortran_entries(ops: list[str], forms: dict[str, list[Form]]) -> str:
-    """Return one line per Fortran name; the number counts lines."""
-    names = [n for n in ops if forms[n][0].fortran]
+    """Return one line per Fortran name, in lower and upper case: its number, and the id of the procedure."""
+    names = [(n, op) for op, n in enumerate(ops, 1) if forms[n][0].fortran]
     lines = [f"/* {MADE_FOR_MPI} */", f"#define FORTRAN_NAMES {len(names)}"]
-    lines += [f"FORTRAN({name.lower()}, {i})" for i, name in enumerate(names)]
+    lines += [f"FORTRAN({name.lower()}, {name.upper()}, {i}, {op})" for i, (name, op) in enumerate(names)]
     return "\n".join(lines) + "\n"
 
 

@@ -29,13 +29,13 @@ def main(texts: dict[str, str]) -> int:
     stale = []
     for path, text in texts.items():
         file = ROOT / path
-        if file.exists() and file.read_text() == text:
+        if file.exists() and file.read_text(encoding="utf-8") == text:
             continue
         if sys.argv[1:]:
             stale.append(path)
         else:
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
+            file.write_text(text, encoding="utf-8")
     for path in stale:
         print(
             f"{path} is not what its specification says: run 'make gen' and commit the result",

@@ -10,15 +10,14 @@ namespace {
 template <Entry entry>
 int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allgather<entry>, entry, 6);
-  Call call;
+  Call call(op::MPI_Allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record(op::MPI_Allgather, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -27,15 +26,14 @@ int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype
 template <Entry entry>
 int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allgather_c<entry>, entry, 7);
-  Call call;
+  Call call(op::MPI_Allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record(op::MPI_Allgather, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -44,15 +42,14 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
 template <Entry entry>
 int wrap_MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allgather_init<entry>, entry, 8);
-  Call call;
+  Call call(op::MPI_Allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Allgather_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -61,15 +58,14 @@ int wrap_MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sen
 template <Entry entry>
 int wrap_MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allgather_init_c<entry>, entry, 9);
-  Call call;
+  Call call(op::MPI_Allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Allgather_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -78,15 +74,14 @@ int wrap_MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
 template <Entry entry>
 int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allgatherv<entry>, entry, 10);
-  Call call;
+  Call call(op::MPI_Allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record(op::MPI_Allgatherv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -95,15 +90,14 @@ int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
 template <Entry entry>
 int wrap_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allgatherv_c<entry>, entry, 11);
-  Call call;
+  Call call(op::MPI_Allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record(op::MPI_Allgatherv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -112,15 +106,14 @@ int wrap_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
 template <Entry entry>
 int wrap_MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allgatherv_init<entry>, entry, 12);
-  Call call;
+  Call call(op::MPI_Allgatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Allgatherv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -129,15 +122,14 @@ int wrap_MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype se
 template <Entry entry>
 int wrap_MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allgatherv_init_c<entry>, entry, 13);
-  Call call;
+  Call call(op::MPI_Allgatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Allgatherv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -146,15 +138,14 @@ int wrap_MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
 template <Entry entry>
 int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allreduce<entry>, entry, 15);
-  Call call;
+  Call call(op::MPI_Allreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_Allreduce, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -163,15 +154,14 @@ int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
 template <Entry entry>
 int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allreduce_c<entry>, entry, 16);
-  Call call;
+  Call call(op::MPI_Allreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_Allreduce, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -180,15 +170,14 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
 template <Entry entry>
 int wrap_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allreduce_init<entry>, entry, 17);
-  Call call;
+  Call call(op::MPI_Allreduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Allreduce_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -197,15 +186,14 @@ int wrap_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_D
 template <Entry entry>
 int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allreduce_init_c<entry>, entry, 18);
-  Call call;
+  Call call(op::MPI_Allreduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Allreduce_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -214,15 +202,14 @@ int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count coun
 template <Entry entry>
 int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoall<entry>, entry, 19);
-  Call call;
+  Call call(op::MPI_Alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record(op::MPI_Alltoall, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -231,15 +218,14 @@ int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
 template <Entry entry>
 int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoall_c<entry>, entry, 20);
-  Call call;
+  Call call(op::MPI_Alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record(op::MPI_Alltoall, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -248,15 +234,14 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
 template <Entry entry>
 int wrap_MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoall_init<entry>, entry, 21);
-  Call call;
+  Call call(op::MPI_Alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Alltoall_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -265,15 +250,14 @@ int wrap_MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype send
 template <Entry entry>
 int wrap_MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoall_init_c<entry>, entry, 22);
-  Call call;
+  Call call(op::MPI_Alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Alltoall_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -282,15 +266,14 @@ int wrap_MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datat
 template <Entry entry>
 int wrap_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoallv<entry>, entry, 23);
-  Call call;
+  Call call(op::MPI_Alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record(op::MPI_Alltoallv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -299,15 +282,14 @@ int wrap_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sd
 template <Entry entry>
 int wrap_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoallv_c<entry>, entry, 24);
-  Call call;
+  Call call(op::MPI_Alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record(op::MPI_Alltoallv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -316,15 +298,14 @@ int wrap_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
 template <Entry entry>
 int wrap_MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoallv_init<entry>, entry, 25);
-  Call call;
+  Call call(op::MPI_Alltoallv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Alltoallv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -333,15 +314,14 @@ int wrap_MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], const i
 template <Entry entry>
 int wrap_MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoallv_init_c<entry>, entry, 26);
-  Call call;
+  Call call(op::MPI_Alltoallv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Alltoallv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -350,15 +330,14 @@ int wrap_MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
 template <Entry entry>
 int wrap_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoallw<entry>, entry, 27);
-  Call call;
+  Call call(op::MPI_Alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record(op::MPI_Alltoallw, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -367,15 +346,14 @@ int wrap_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sd
 template <Entry entry>
 int wrap_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoallw_c<entry>, entry, 28);
-  Call call;
+  Call call(op::MPI_Alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record(op::MPI_Alltoallw, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -384,15 +362,14 @@ int wrap_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], cons
 template <Entry entry>
 int wrap_MPI_Alltoallw_init(const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoallw_init<entry>, entry, 29);
-  Call call;
+  Call call(op::MPI_Alltoallw_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record_request(op::MPI_Alltoallw_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -401,15 +378,14 @@ int wrap_MPI_Alltoallw_init(const void* sendbuf, const int sendcounts[], const i
 template <Entry entry>
 int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoallw_init_c<entry>, entry, 30);
-  Call call;
+  Call call(op::MPI_Alltoallw_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record_request(op::MPI_Alltoallw_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -418,14 +394,13 @@ int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
 template <Entry entry>
 int wrap_MPI_Barrier(MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Barrier<entry>, entry, 34);
-  Call call;
+  Call call(op::MPI_Barrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Barrier, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -434,14 +409,13 @@ int wrap_MPI_Barrier(MPI_Comm comm) {
 template <Entry entry>
 int wrap_MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Barrier_init<entry>, entry, 35);
-  Call call;
+  Call call(op::MPI_Barrier_init, COMMLENS_CALLER);
   if (call.nested()) return next(comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record_request(op::MPI_Barrier_init, comm_view, Volume{}, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, Volume{}, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -450,15 +424,14 @@ int wrap_MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
 template <Entry entry>
 int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Bcast<entry>, entry, 36);
-  Call call;
+  Call call(op::MPI_Bcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
-  call.record(op::MPI_Bcast, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -467,15 +440,14 @@ int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI
 template <Entry entry>
 int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Bcast_c<entry>, entry, 37);
-  Call call;
+  Call call(op::MPI_Bcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
-  call.record(op::MPI_Bcast, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -484,15 +456,14 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
 template <Entry entry>
 int wrap_MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Bcast_init<entry>, entry, 38);
-  Call call;
+  Call call(op::MPI_Bcast_init, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
-  call.record_request(op::MPI_Bcast_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -501,15 +472,14 @@ int wrap_MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root
 template <Entry entry>
 int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Bcast_init_c<entry>, entry, 39);
-  Call call;
+  Call call(op::MPI_Bcast_init, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
-  call.record_request(op::MPI_Bcast_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -518,15 +488,14 @@ int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, 
 template <Entry entry>
 int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Exscan<entry>, entry, 112);
-  Call call;
+  Call call(op::MPI_Exscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_Exscan, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -535,15 +504,14 @@ int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
 template <Entry entry>
 int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Exscan_c<entry>, entry, 113);
-  Call call;
+  Call call(op::MPI_Exscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_Exscan, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -552,15 +520,14 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
 template <Entry entry>
 int wrap_MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Exscan_init<entry>, entry, 114);
-  Call call;
+  Call call(op::MPI_Exscan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Exscan_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -569,15 +536,14 @@ int wrap_MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
 template <Entry entry>
 int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Exscan_init_c<entry>, entry, 115);
-  Call call;
+  Call call(op::MPI_Exscan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Exscan_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -586,15 +552,14 @@ int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
 template <Entry entry>
 int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Gather<entry>, entry, 207);
-  Call call;
+  Call call(op::MPI_Gather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
-  call.record(op::MPI_Gather, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -603,15 +568,14 @@ int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
 template <Entry entry>
 int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Gather_c<entry>, entry, 208);
-  Call call;
+  Call call(op::MPI_Gather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
-  call.record(op::MPI_Gather, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -620,15 +584,14 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
 template <Entry entry>
 int wrap_MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Gather_init<entry>, entry, 209);
-  Call call;
+  Call call(op::MPI_Gather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Gather_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -637,15 +600,14 @@ int wrap_MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendty
 template <Entry entry>
 int wrap_MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Gather_init_c<entry>, entry, 210);
-  Call call;
+  Call call(op::MPI_Gather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Gather_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -654,15 +616,14 @@ int wrap_MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
 template <Entry entry>
 int wrap_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Gatherv<entry>, entry, 211);
-  Call call;
+  Call call(op::MPI_Gatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
-  call.record(op::MPI_Gatherv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -671,15 +632,14 @@ int wrap_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
 template <Entry entry>
 int wrap_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Gatherv_c<entry>, entry, 212);
-  Call call;
+  Call call(op::MPI_Gatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
-  call.record(op::MPI_Gatherv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -688,15 +648,14 @@ int wrap_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
 template <Entry entry>
 int wrap_MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Gatherv_init<entry>, entry, 213);
-  Call call;
+  Call call(op::MPI_Gatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Gatherv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -705,15 +664,14 @@ int wrap_MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
 template <Entry entry>
 int wrap_MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Gatherv_init_c<entry>, entry, 214);
-  Call call;
+  Call call(op::MPI_Gatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Gatherv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -722,15 +680,14 @@ int wrap_MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
 template <Entry entry>
 int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallgather<entry>, entry, 248);
-  Call call;
+  Call call(op::MPI_Iallgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Iallgather, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -739,15 +696,14 @@ int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
 template <Entry entry>
 int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallgather_c<entry>, entry, 249);
-  Call call;
+  Call call(op::MPI_Iallgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Iallgather, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -756,15 +712,14 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
 template <Entry entry>
 int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallgatherv<entry>, entry, 250);
-  Call call;
+  Call call(op::MPI_Iallgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Iallgatherv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -773,15 +728,14 @@ int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendty
 template <Entry entry>
 int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallgatherv_c<entry>, entry, 251);
-  Call call;
+  Call call(op::MPI_Iallgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Iallgatherv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -790,15 +744,14 @@ int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
 template <Entry entry>
 int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallreduce<entry>, entry, 252);
-  Call call;
+  Call call(op::MPI_Iallreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Iallreduce, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -807,15 +760,14 @@ int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datat
 template <Entry entry>
 int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallreduce_c<entry>, entry, 253);
-  Call call;
+  Call call(op::MPI_Iallreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Iallreduce, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -824,15 +776,14 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
 template <Entry entry>
 int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoall<entry>, entry, 254);
-  Call call;
+  Call call(op::MPI_Ialltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Ialltoall, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -841,15 +792,14 @@ int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype
 template <Entry entry>
 int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoall_c<entry>, entry, 255);
-  Call call;
+  Call call(op::MPI_Ialltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Ialltoall, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -858,15 +808,14 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
 template <Entry entry>
 int wrap_MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoallv<entry>, entry, 256);
-  Call call;
+  Call call(op::MPI_Ialltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Ialltoallv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -875,15 +824,14 @@ int wrap_MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int s
 template <Entry entry>
 int wrap_MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoallv_c<entry>, entry, 257);
-  Call call;
+  Call call(op::MPI_Ialltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Ialltoallv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -892,15 +840,14 @@ int wrap_MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], con
 template <Entry entry>
 int wrap_MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoallw<entry>, entry, 258);
-  Call call;
+  Call call(op::MPI_Ialltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record_request(op::MPI_Ialltoallw, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -909,15 +856,14 @@ int wrap_MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int s
 template <Entry entry>
 int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoallw_c<entry>, entry, 259);
-  Call call;
+  Call call(op::MPI_Ialltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record_request(op::MPI_Ialltoallw, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -926,14 +872,13 @@ int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], con
 template <Entry entry>
 int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ibarrier<entry>, entry, 260);
-  Call call;
+  Call call(op::MPI_Ibarrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record_request(op::MPI_Ibarrier, comm_view, Volume{}, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -942,15 +887,14 @@ int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
 template <Entry entry>
 int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ibcast<entry>, entry, 261);
-  Call call;
+  Call call(op::MPI_Ibcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
-  call.record_request(op::MPI_Ibcast, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -959,15 +903,14 @@ int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MP
 template <Entry entry>
 int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ibcast_c<entry>, entry, 262);
-  Call call;
+  Call call(op::MPI_Ibcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
-  call.record_request(op::MPI_Ibcast, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -976,15 +919,14 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
 template <Entry entry>
 int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iexscan<entry>, entry, 265);
-  Call call;
+  Call call(op::MPI_Iexscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Iexscan, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -993,15 +935,14 @@ int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
 template <Entry entry>
 int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iexscan_c<entry>, entry, 266);
-  Call call;
+  Call call(op::MPI_Iexscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Iexscan, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1010,15 +951,14 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
 template <Entry entry>
 int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Igather<entry>, entry, 267);
-  Call call;
+  Call call(op::MPI_Igather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Igather, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1027,15 +967,14 @@ int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
 template <Entry entry>
 int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Igather_c<entry>, entry, 268);
-  Call call;
+  Call call(op::MPI_Igather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Igather, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1044,15 +983,14 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
 template <Entry entry>
 int wrap_MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Igatherv<entry>, entry, 269);
-  Call call;
+  Call call(op::MPI_Igatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Igatherv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1061,15 +999,14 @@ int wrap_MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
 template <Entry entry>
 int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Igatherv_c<entry>, entry, 270);
-  Call call;
+  Call call(op::MPI_Igatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Igatherv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1078,15 +1015,14 @@ int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
 template <Entry entry>
 int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce<entry>, entry, 303);
-  Call call;
+  Call call(op::MPI_Ireduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
-  call.record_request(op::MPI_Ireduce, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1095,15 +1031,14 @@ int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
 template <Entry entry>
 int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce_c<entry>, entry, 304);
-  Call call;
+  Call call(op::MPI_Ireduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
-  call.record_request(op::MPI_Ireduce, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1112,15 +1047,14 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
 template <Entry entry>
 int wrap_MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce_scatter<entry>, entry, 305);
-  Call call;
+  Call call(op::MPI_Ireduce_scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
-  call.record_request(op::MPI_Ireduce_scatter, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1129,15 +1063,14 @@ int wrap_MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvc
 template <Entry entry>
 int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_c<entry>, entry, 306);
-  Call call;
+  Call call(op::MPI_Ireduce_scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
-  call.record_request(op::MPI_Ireduce_scatter, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1146,15 +1079,14 @@ int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Cou
 template <Entry entry>
 int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_block<entry>, entry, 307);
-  Call call;
+  Call call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
-  call.record_request(op::MPI_Ireduce_scatter_block, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1163,15 +1095,14 @@ int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvc
 template <Entry entry>
 int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_block_c<entry>, entry, 308);
-  Call call;
+  Call call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
-  call.record_request(op::MPI_Ireduce_scatter_block, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1180,15 +1111,14 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
 template <Entry entry>
 int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscan<entry>, entry, 312);
-  Call call;
+  Call call(op::MPI_Iscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Iscan, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1197,15 +1127,14 @@ int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
 template <Entry entry>
 int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscan_c<entry>, entry, 313);
-  Call call;
+  Call call(op::MPI_Iscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Iscan, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1214,15 +1143,14 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
 template <Entry entry>
 int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscatter<entry>, entry, 314);
-  Call call;
+  Call call(op::MPI_Iscatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Iscatter, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1231,15 +1159,14 @@ int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
 template <Entry entry>
 int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscatter_c<entry>, entry, 315);
-  Call call;
+  Call call(op::MPI_Iscatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Iscatter, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1248,15 +1175,14 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
 template <Entry entry>
 int wrap_MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscatterv<entry>, entry, 316);
-  Call call;
+  Call call(op::MPI_Iscatterv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Iscatterv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1265,15 +1191,14 @@ int wrap_MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int di
 template <Entry entry>
 int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscatterv_c<entry>, entry, 317);
-  Call call;
+  Call call(op::MPI_Iscatterv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Iscatterv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1282,15 +1207,14 @@ int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
 template <Entry entry>
 int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 382);
-  Call call;
+  Call call(op::MPI_Reduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
-  call.record(op::MPI_Reduce, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1299,15 +1223,14 @@ int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
 template <Entry entry>
 int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce_c<entry>, entry, 383);
-  Call call;
+  Call call(op::MPI_Reduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
-  call.record(op::MPI_Reduce, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1316,15 +1239,14 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
 template <Entry entry>
 int wrap_MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_init<entry>, entry, 384);
-  Call call;
+  Call call(op::MPI_Reduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
-  call.record_request(op::MPI_Reduce_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -1333,15 +1255,14 @@ int wrap_MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
 template <Entry entry>
 int wrap_MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_init_c<entry>, entry, 385);
-  Call call;
+  Call call(op::MPI_Reduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
-  call.record_request(op::MPI_Reduce_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -1350,15 +1271,14 @@ int wrap_MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
 template <Entry entry>
 int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter<entry>, entry, 388);
-  Call call;
+  Call call(op::MPI_Reduce_scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
-  call.record(op::MPI_Reduce_scatter, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1367,15 +1287,14 @@ int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvco
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_c<entry>, entry, 389);
-  Call call;
+  Call call(op::MPI_Reduce_scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
-  call.record(op::MPI_Reduce_scatter, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1384,15 +1303,14 @@ int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Coun
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 390);
-  Call call;
+  Call call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
-  call.record(op::MPI_Reduce_scatter_block, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1401,15 +1319,14 @@ int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvco
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block_c<entry>, entry, 391);
-  Call call;
+  Call call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
-  call.record(op::MPI_Reduce_scatter_block, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1418,15 +1335,14 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block_init<entry>, entry, 392);
-  Call call;
+  Call call(op::MPI_Reduce_scatter_block_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
-  call.record_request(op::MPI_Reduce_scatter_block_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -1435,15 +1351,14 @@ int wrap_MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int r
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block_init_c<entry>, entry, 393);
-  Call call;
+  Call call(op::MPI_Reduce_scatter_block_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
-  call.record_request(op::MPI_Reduce_scatter_block_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -1452,15 +1367,14 @@ int wrap_MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_init<entry>, entry, 394);
-  Call call;
+  Call call(op::MPI_Reduce_scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
-  call.record_request(op::MPI_Reduce_scatter_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -1469,15 +1383,14 @@ int wrap_MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int r
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_init_c<entry>, entry, 395);
-  Call call;
+  Call call(op::MPI_Reduce_scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
-  call.record_request(op::MPI_Reduce_scatter_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -1486,15 +1399,14 @@ int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI
 template <Entry entry>
 int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 416);
-  Call call;
+  Call call(op::MPI_Scan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_Scan, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1503,15 +1415,14 @@ int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
 template <Entry entry>
 int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scan_c<entry>, entry, 417);
-  Call call;
+  Call call(op::MPI_Scan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_Scan, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1520,15 +1431,14 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
 template <Entry entry>
 int wrap_MPI_Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scan_init<entry>, entry, 418);
-  Call call;
+  Call call(op::MPI_Scan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Scan_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -1537,15 +1447,14 @@ int wrap_MPI_Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
 template <Entry entry>
 int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scan_init_c<entry>, entry, 419);
-  Call call;
+  Call call(op::MPI_Scan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Scan_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -1554,15 +1463,14 @@ int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
 template <Entry entry>
 int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 420);
-  Call call;
+  Call call(op::MPI_Scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record(op::MPI_Scatter, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1571,15 +1479,14 @@ int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
 template <Entry entry>
 int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scatter_c<entry>, entry, 421);
-  Call call;
+  Call call(op::MPI_Scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record(op::MPI_Scatter, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1588,15 +1495,14 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
 template <Entry entry>
 int wrap_MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scatter_init<entry>, entry, 422);
-  Call call;
+  Call call(op::MPI_Scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Scatter_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -1605,15 +1511,14 @@ int wrap_MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
 template <Entry entry>
 int wrap_MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scatter_init_c<entry>, entry, 423);
-  Call call;
+  Call call(op::MPI_Scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Scatter_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -1622,15 +1527,14 @@ int wrap_MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
 template <Entry entry>
 int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scatterv<entry>, entry, 424);
-  Call call;
+  Call call(op::MPI_Scatterv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record(op::MPI_Scatterv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1639,15 +1543,14 @@ int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int dis
 template <Entry entry>
 int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scatterv_c<entry>, entry, 425);
-  Call call;
+  Call call(op::MPI_Scatterv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record(op::MPI_Scatterv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1656,15 +1559,14 @@ int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const
 template <Entry entry>
 int wrap_MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scatterv_init<entry>, entry, 426);
-  Call call;
+  Call call(op::MPI_Scatterv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Scatterv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -1673,15 +1575,14 @@ int wrap_MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const in
 template <Entry entry>
 int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scatterv_init_c<entry>, entry, 427);
-  Call call;
+  Call call(op::MPI_Scatterv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
-  call.record_request(op::MPI_Scatterv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif

@@ -10,15 +10,14 @@ namespace {
 template <Entry entry>
 int wrap_MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm* comm_cart) {
   const auto next = next_of(&wrap_MPI_Cart_create<entry>, entry, 52);
-  Call call;
+  Call call(op::MPI_Cart_create, COMMLENS_CALLER);
   if (call.nested()) return next(comm_old, ndims, dims, periods, reorder, comm_cart);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm_old, ndims, dims, periods, reorder, comm_cart);
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc);
-  call.record(op::MPI_Cart_create, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Cart_create, comm_view, *comm_cart, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Cart_create, comm_view, *comm_cart, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -27,15 +26,14 @@ int wrap_MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const i
 template <Entry entry>
 int wrap_MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Cart_sub<entry>, entry, 57);
-  Call call;
+  Call call(op::MPI_Cart_sub, COMMLENS_CALLER);
   if (call.nested()) return next(comm, remain_dims, newcomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, remain_dims, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Cart_sub, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Cart_sub, comm_view, *newcomm, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Cart_sub, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -44,14 +42,13 @@ int wrap_MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm)
 template <Entry entry>
 int wrap_MPI_Close_port(const char* port_name) {
   const auto next = next_of(&wrap_MPI_Close_port<entry>, entry, 59);
-  Call call;
+  Call call(op::MPI_Close_port, COMMLENS_CALLER);
   if (call.nested()) return next(port_name);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(port_name);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Close_port, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -60,15 +57,14 @@ int wrap_MPI_Close_port(const char* port_name) {
 template <Entry entry>
 int wrap_MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_accept<entry>, entry, 60);
-  Call call;
+  Call call(op::MPI_Comm_accept, COMMLENS_CALLER);
   if (call.nested()) return next(port_name, info, root, comm, newcomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(port_name, info, root, comm, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_accept, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_accept, comm_view, *newcomm, identity::meeting(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_accept, comm_view, *newcomm, identity::meeting(), call.site());
   return rc;
 }
 #endif
@@ -77,15 +73,14 @@ int wrap_MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Com
 template <Entry entry>
 int wrap_MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_connect<entry>, entry, 65);
-  Call call;
+  Call call(op::MPI_Comm_connect, COMMLENS_CALLER);
   if (call.nested()) return next(port_name, info, root, comm, newcomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(port_name, info, root, comm, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_connect, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_connect, comm_view, *newcomm, identity::meeting(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_connect, comm_view, *newcomm, identity::meeting(), call.site());
   return rc;
 }
 #endif
@@ -94,15 +89,14 @@ int wrap_MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Co
 template <Entry entry>
 int wrap_MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_create<entry>, entry, 66);
-  Call call;
+  Call call(op::MPI_Comm_create, COMMLENS_CALLER);
   if (call.nested()) return next(comm, group, newcomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, group, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_create, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_create, comm_view, *newcomm, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_create, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -111,15 +105,14 @@ int wrap_MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
 template <Entry entry>
 int wrap_MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_create_from_group<entry>, entry, 68);
-  Call call;
+  Call call(op::MPI_Comm_create_from_group, COMMLENS_CALLER);
   if (call.nested()) return next(group, stringtag, info, errhandler, newcomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group, stringtag, info, errhandler, newcomm);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Comm_create_from_group, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_create_from_group, comm_view, *newcomm, identity::processes(stringtag), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_create_from_group, comm_view, *newcomm, identity::processes(stringtag), call.site());
   return rc;
 }
 #endif
@@ -128,15 +121,14 @@ int wrap_MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_
 template <Entry entry>
 int wrap_MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_create_group<entry>, entry, 69);
-  Call call;
+  Call call(op::MPI_Comm_create_group, COMMLENS_CALLER);
   if (call.nested()) return next(comm, group, tag, newcomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, group, tag, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_create_group, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_create_group, comm_view, *newcomm, identity::group(group, tag), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_create_group, comm_view, *newcomm, identity::group(group, tag), call.site());
   return rc;
 }
 #endif
@@ -153,15 +145,14 @@ int wrap_MPI_Comm_disconnect(MPI_Comm* comm) {
 template <Entry entry>
 int wrap_MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_dup<entry>, entry, 75);
-  Call call;
+  Call call(op::MPI_Comm_dup, COMMLENS_CALLER);
   if (call.nested()) return next(comm, newcomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_dup, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_dup, comm_view, *newcomm, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_dup, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -170,15 +161,14 @@ int wrap_MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
 template <Entry entry>
 int wrap_MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_dup_with_info<entry>, entry, 76);
-  Call call;
+  Call call(op::MPI_Comm_dup_with_info, COMMLENS_CALLER);
   if (call.nested()) return next(comm, info, newcomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, info, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_dup_with_info, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_dup_with_info, comm_view, *newcomm, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_dup_with_info, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -195,15 +185,14 @@ int wrap_MPI_Comm_free(MPI_Comm* comm) {
 template <Entry entry>
 int wrap_MPI_Comm_get_parent(MPI_Comm* parent) {
   const auto next = next_of(&wrap_MPI_Comm_get_parent<entry>, entry, 84);
-  Call call;
+  Call call(op::MPI_Comm_get_parent, COMMLENS_CALLER);
   if (call.nested()) return next(parent);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(parent);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Comm_get_parent, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_get_parent, comm_view, *parent, identity::world(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_get_parent, comm_view, *parent, identity::world(), call.site());
   return rc;
 }
 #endif
@@ -228,15 +217,14 @@ int wrap_MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm
 template <Entry entry>
 int wrap_MPI_Comm_join(int fd, MPI_Comm* intercomm) {
   const auto next = next_of(&wrap_MPI_Comm_join<entry>, entry, 89);
-  Call call;
+  Call call(op::MPI_Comm_join, COMMLENS_CALLER);
   if (call.nested()) return next(fd, intercomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fd, intercomm);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Comm_join, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_join, comm_view, *intercomm, identity::meeting(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_join, comm_view, *intercomm, identity::meeting(), call.site());
   return rc;
 }
 #endif
@@ -253,15 +241,14 @@ int wrap_MPI_Comm_set_name(MPI_Comm comm, const char* comm_name) {
 template <Entry entry>
 int wrap_MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]) {
   const auto next = next_of(&wrap_MPI_Comm_spawn<entry>, entry, 98);
-  Call call;
+  Call call(op::MPI_Comm_spawn, COMMLENS_CALLER);
   if (call.nested()) return next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_spawn, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_spawn, comm_view, *intercomm, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_spawn, comm_view, *intercomm, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -270,15 +257,14 @@ int wrap_MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Inf
 template <Entry entry>
 int wrap_MPI_Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]) {
   const auto next = next_of(&wrap_MPI_Comm_spawn_multiple<entry>, entry, 99);
-  Call call;
+  Call call(op::MPI_Comm_spawn_multiple, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_spawn_multiple, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_spawn_multiple, comm_view, *intercomm, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_spawn_multiple, comm_view, *intercomm, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -287,15 +273,14 @@ int wrap_MPI_Comm_spawn_multiple(int count, char* array_of_commands[], char** ar
 template <Entry entry>
 int wrap_MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_split<entry>, entry, 100);
-  Call call;
+  Call call(op::MPI_Comm_split, COMMLENS_CALLER);
   if (call.nested()) return next(comm, color, key, newcomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, color, key, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_split, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_split, comm_view, *newcomm, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_split, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -304,15 +289,14 @@ int wrap_MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
 template <Entry entry>
 int wrap_MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_split_type<entry>, entry, 101);
-  Call call;
+  Call call(op::MPI_Comm_split_type, COMMLENS_CALLER);
   if (call.nested()) return next(comm, split_type, key, info, newcomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, split_type, key, info, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_split_type, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Comm_split_type, comm_view, *newcomm, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Comm_split_type, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -321,15 +305,14 @@ int wrap_MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info in
 template <Entry entry>
 int wrap_MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   const auto next = next_of(&wrap_MPI_Dist_graph_create<entry>, entry, 105);
-  Call call;
+  Call call(op::MPI_Dist_graph_create, COMMLENS_CALLER);
   if (call.nested()) return next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc);
-  call.record(op::MPI_Dist_graph_create, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Dist_graph_create, comm_view, *comm_dist_graph, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Dist_graph_create, comm_view, *comm_dist_graph, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -338,15 +321,14 @@ int wrap_MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], co
 template <Entry entry>
 int wrap_MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   const auto next = next_of(&wrap_MPI_Dist_graph_create_adjacent<entry>, entry, 106);
-  Call call;
+  Call call(op::MPI_Dist_graph_create_adjacent, COMMLENS_CALLER);
   if (call.nested()) return next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc);
-  call.record(op::MPI_Dist_graph_create_adjacent, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Dist_graph_create_adjacent, comm_view, *comm_dist_graph, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Dist_graph_create_adjacent, comm_view, *comm_dist_graph, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -355,15 +337,14 @@ int wrap_MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const i
 template <Entry entry>
 int wrap_MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm* comm_graph) {
   const auto next = next_of(&wrap_MPI_Graph_create<entry>, entry, 227);
-  Call call;
+  Call call(op::MPI_Graph_create, COMMLENS_CALLER);
   if (call.nested()) return next(comm_old, nnodes, index, edges, reorder, comm_graph);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm_old, nnodes, index, edges, reorder, comm_graph);
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc);
-  call.record(op::MPI_Graph_create, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Graph_create, comm_view, *comm_graph, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Graph_create, comm_view, *comm_graph, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -372,15 +353,14 @@ int wrap_MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], cons
 template <Entry entry>
 int wrap_MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm* newintercomm) {
   const auto next = next_of(&wrap_MPI_Intercomm_create<entry>, entry, 297);
-  Call call;
+  Call call(op::MPI_Intercomm_create, COMMLENS_CALLER);
   if (call.nested()) return next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
   call.stop();
   const CommView& comm_view = comm_of(local_comm, rc);
-  call.record(op::MPI_Intercomm_create, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_create, comm_view, *newintercomm, identity::processes(tag), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_create, comm_view, *newintercomm, identity::processes(tag), call.site());
   return rc;
 }
 #endif
@@ -389,15 +369,14 @@ int wrap_MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm pe
 template <Entry entry>
 int wrap_MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
   const auto next = next_of(&wrap_MPI_Intercomm_create_from_groups<entry>, entry, 298);
-  Call call;
+  Call call(op::MPI_Intercomm_create_from_groups, COMMLENS_CALLER);
   if (call.nested()) return next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Intercomm_create_from_groups, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_create_from_groups, comm_view, *newintercomm, identity::processes(stringtag), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_create_from_groups, comm_view, *newintercomm, identity::processes(stringtag), call.site());
   return rc;
 }
 #endif
@@ -406,15 +385,14 @@ int wrap_MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leade
 template <Entry entry>
 int wrap_MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   const auto next = next_of(&wrap_MPI_Intercomm_merge<entry>, entry, 299);
-  Call call;
+  Call call(op::MPI_Intercomm_merge, COMMLENS_CALLER);
   if (call.nested()) return next(intercomm, high, newintracomm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(intercomm, high, newintracomm);
   call.stop();
   const CommView& comm_view = comm_of(intercomm, rc);
-  call.record(op::MPI_Intercomm_merge, comm_view, Volume{}, site);
-  if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_merge, comm_view, *newintracomm, identity::parent(), site);
+  call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_merge, comm_view, *newintracomm, identity::parent(), call.site());
   return rc;
 }
 #endif
@@ -423,14 +401,13 @@ int wrap_MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracom
 template <Entry entry>
 int wrap_MPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
   const auto next = next_of(&wrap_MPI_Lookup_name<entry>, entry, 328);
-  Call call;
+  Call call(op::MPI_Lookup_name, COMMLENS_CALLER);
   if (call.nested()) return next(service_name, info, port_name);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(service_name, info, port_name);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Lookup_name, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -439,14 +416,13 @@ int wrap_MPI_Lookup_name(const char* service_name, MPI_Info info, char* port_nam
 template <Entry entry>
 int wrap_MPI_Open_port(MPI_Info info, char* port_name) {
   const auto next = next_of(&wrap_MPI_Open_port<entry>, entry, 356);
-  Call call;
+  Call call(op::MPI_Open_port, COMMLENS_CALLER);
   if (call.nested()) return next(info, port_name);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info, port_name);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Open_port, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -455,14 +431,13 @@ int wrap_MPI_Open_port(MPI_Info info, char* port_name) {
 template <Entry entry>
 int wrap_MPI_Publish_name(const char* service_name, MPI_Info info, const char* port_name) {
   const auto next = next_of(&wrap_MPI_Publish_name<entry>, entry, 372);
-  Call call;
+  Call call(op::MPI_Publish_name, COMMLENS_CALLER);
   if (call.nested()) return next(service_name, info, port_name);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(service_name, info, port_name);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Publish_name, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -471,14 +446,13 @@ int wrap_MPI_Publish_name(const char* service_name, MPI_Info info, const char* p
 template <Entry entry>
 int wrap_MPI_Unpublish_name(const char* service_name, MPI_Info info, const char* port_name) {
   const auto next = next_of(&wrap_MPI_Unpublish_name<entry>, entry, 526);
-  Call call;
+  Call call(op::MPI_Unpublish_name, COMMLENS_CALLER);
   if (call.nested()) return next(service_name, info, port_name);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(service_name, info, port_name);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Unpublish_name, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif

@@ -18,14 +18,13 @@ int wrap_MPI_File_close(MPI_File* fh) {
 template <Entry entry>
 int wrap_MPI_File_delete(const char* filename, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_File_delete<entry>, entry, 120);
-  Call call;
+  Call call(op::MPI_File_delete, COMMLENS_CALLER);
   if (call.nested()) return next(filename, info);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(filename, info);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_File_delete, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -34,14 +33,13 @@ int wrap_MPI_File_delete(const char* filename, MPI_Info info) {
 template <Entry entry>
 int wrap_MPI_File_get_amode(MPI_File fh, int* amode) {
   const auto next = next_of(&wrap_MPI_File_get_amode<entry>, entry, 121);
-  Call call;
+  Call call(op::MPI_File_get_amode, COMMLENS_CALLER);
   if (call.nested()) return next(fh, amode);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, amode);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_get_amode, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -50,14 +48,13 @@ int wrap_MPI_File_get_amode(MPI_File fh, int* amode) {
 template <Entry entry>
 int wrap_MPI_File_get_atomicity(MPI_File fh, int* flag) {
   const auto next = next_of(&wrap_MPI_File_get_atomicity<entry>, entry, 122);
-  Call call;
+  Call call(op::MPI_File_get_atomicity, COMMLENS_CALLER);
   if (call.nested()) return next(fh, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, flag);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_get_atomicity, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -66,14 +63,13 @@ int wrap_MPI_File_get_atomicity(MPI_File fh, int* flag) {
 template <Entry entry>
 int wrap_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp) {
   const auto next = next_of(&wrap_MPI_File_get_byte_offset<entry>, entry, 123);
-  Call call;
+  Call call(op::MPI_File_get_byte_offset, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, disp);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, disp);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_get_byte_offset, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -82,14 +78,13 @@ int wrap_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* di
 template <Entry entry>
 int wrap_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_File_get_group<entry>, entry, 125);
-  Call call;
+  Call call(op::MPI_File_get_group, COMMLENS_CALLER);
   if (call.nested()) return next(fh, group);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, group);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_get_group, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -98,14 +93,13 @@ int wrap_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
 template <Entry entry>
 int wrap_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_File_get_info<entry>, entry, 126);
-  Call call;
+  Call call(op::MPI_File_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(fh, info_used);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, info_used);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_get_info, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -114,14 +108,13 @@ int wrap_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
 template <Entry entry>
 int wrap_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
   const auto next = next_of(&wrap_MPI_File_get_position<entry>, entry, 127);
-  Call call;
+  Call call(op::MPI_File_get_position, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_get_position, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -130,14 +123,13 @@ int wrap_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
 template <Entry entry>
 int wrap_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
   const auto next = next_of(&wrap_MPI_File_get_position_shared<entry>, entry, 128);
-  Call call;
+  Call call(op::MPI_File_get_position_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_get_position_shared, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -146,14 +138,13 @@ int wrap_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
 template <Entry entry>
 int wrap_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
   const auto next = next_of(&wrap_MPI_File_get_size<entry>, entry, 129);
-  Call call;
+  Call call(op::MPI_File_get_size, COMMLENS_CALLER);
   if (call.nested()) return next(fh, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, size);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_get_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -162,14 +153,13 @@ int wrap_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
 template <Entry entry>
 int wrap_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* extent) {
   const auto next = next_of(&wrap_MPI_File_get_type_extent<entry>, entry, 130);
-  Call call;
+  Call call(op::MPI_File_get_type_extent, COMMLENS_CALLER);
   if (call.nested()) return next(fh, datatype, extent);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, datatype, extent);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_get_type_extent, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -178,14 +168,13 @@ int wrap_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* 
 template <Entry entry>
 int wrap_MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count* extent) {
   const auto next = next_of(&wrap_MPI_File_get_type_extent_c<entry>, entry, 131);
-  Call call;
+  Call call(op::MPI_File_get_type_extent, COMMLENS_CALLER);
   if (call.nested()) return next(fh, datatype, extent);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, datatype, extent);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_get_type_extent, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -194,14 +183,13 @@ int wrap_MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Coun
 template <Entry entry>
 int wrap_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype, char* datarep) {
   const auto next = next_of(&wrap_MPI_File_get_view<entry>, entry, 132);
-  Call call;
+  Call call(op::MPI_File_get_view, COMMLENS_CALLER);
   if (call.nested()) return next(fh, disp, etype, filetype, datarep);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, disp, etype, filetype, datarep);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_get_view, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -210,15 +198,14 @@ int wrap_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, M
 template <Entry entry>
 int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread<entry>, entry, 133);
-  Call call;
+  Call call(op::MPI_File_iread, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iread, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -227,15 +214,14 @@ int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype
 template <Entry entry>
 int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_c<entry>, entry, 134);
-  Call call;
+  Call call(op::MPI_File_iread, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iread, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -244,15 +230,14 @@ int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype 
 template <Entry entry>
 int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_all<entry>, entry, 135);
-  Call call;
+  Call call(op::MPI_File_iread_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iread_all, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -261,15 +246,14 @@ int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype data
 template <Entry entry>
 int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_all_c<entry>, entry, 136);
-  Call call;
+  Call call(op::MPI_File_iread_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iread_all, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -278,15 +262,14 @@ int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datat
 template <Entry entry>
 int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_at<entry>, entry, 137);
-  Call call;
+  Call call(op::MPI_File_iread_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iread_at, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -295,15 +278,14 @@ int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
 template <Entry entry>
 int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_at_c<entry>, entry, 138);
-  Call call;
+  Call call(op::MPI_File_iread_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iread_at, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -312,15 +294,14 @@ int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Coun
 template <Entry entry>
 int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_at_all<entry>, entry, 139);
-  Call call;
+  Call call(op::MPI_File_iread_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iread_at_all, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -329,15 +310,14 @@ int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int co
 template <Entry entry>
 int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_at_all_c<entry>, entry, 140);
-  Call call;
+  Call call(op::MPI_File_iread_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iread_at_all, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -346,15 +326,14 @@ int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_
 template <Entry entry>
 int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_shared<entry>, entry, 141);
-  Call call;
+  Call call(op::MPI_File_iread_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iread_shared, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -363,15 +342,14 @@ int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype d
 template <Entry entry>
 int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_shared_c<entry>, entry, 142);
-  Call call;
+  Call call(op::MPI_File_iread_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iread_shared, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -380,15 +358,14 @@ int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
 template <Entry entry>
 int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite<entry>, entry, 143);
-  Call call;
+  Call call(op::MPI_File_iwrite, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iwrite, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -397,15 +374,14 @@ int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype d
 template <Entry entry>
 int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_c<entry>, entry, 144);
-  Call call;
+  Call call(op::MPI_File_iwrite, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iwrite, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -414,15 +390,14 @@ int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Da
 template <Entry entry>
 int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_all<entry>, entry, 145);
-  Call call;
+  Call call(op::MPI_File_iwrite_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iwrite_all, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -431,15 +406,14 @@ int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Dataty
 template <Entry entry>
 int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_all_c<entry>, entry, 146);
-  Call call;
+  Call call(op::MPI_File_iwrite_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iwrite_all, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -448,15 +422,14 @@ int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MP
 template <Entry entry>
 int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_at<entry>, entry, 147);
-  Call call;
+  Call call(op::MPI_File_iwrite_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iwrite_at, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -465,15 +438,14 @@ int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int
 template <Entry entry>
 int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_at_c<entry>, entry, 148);
-  Call call;
+  Call call(op::MPI_File_iwrite_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iwrite_at, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -482,15 +454,14 @@ int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, M
 template <Entry entry>
 int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_at_all<entry>, entry, 149);
-  Call call;
+  Call call(op::MPI_File_iwrite_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iwrite_at_all, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -499,15 +470,14 @@ int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
 template <Entry entry>
 int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_at_all_c<entry>, entry, 150);
-  Call call;
+  Call call(op::MPI_File_iwrite_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iwrite_at_all, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -516,15 +486,14 @@ int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* bu
 template <Entry entry>
 int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_shared<entry>, entry, 151);
-  Call call;
+  Call call(op::MPI_File_iwrite_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iwrite_shared, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -533,15 +502,14 @@ int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Dat
 template <Entry entry>
 int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_shared_c<entry>, entry, 152);
-  Call call;
+  Call call(op::MPI_File_iwrite_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_File_iwrite_shared, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -550,14 +518,13 @@ int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
 template <Entry entry>
 int wrap_MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
   const auto next = next_of(&wrap_MPI_File_open<entry>, entry, 153);
-  Call call;
+  Call call(op::MPI_File_open, COMMLENS_CALLER);
   if (call.nested()) return next(comm, filename, amode, info, fh);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, filename, amode, info, fh);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_File_open, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_file(*fh, comm_view);
   return rc;
 }
@@ -567,14 +534,13 @@ int wrap_MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info 
 template <Entry entry>
 int wrap_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
   const auto next = next_of(&wrap_MPI_File_preallocate<entry>, entry, 154);
-  Call call;
+  Call call(op::MPI_File_preallocate, COMMLENS_CALLER);
   if (call.nested()) return next(fh, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, size);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_preallocate, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -583,9 +549,8 @@ int wrap_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
 template <Entry entry>
 int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read<entry>, entry, 155);
-  Call call;
+  Call call(op::MPI_File_read, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, buf, count, datatype, status_for.get());
@@ -593,7 +558,7 @@ int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -602,9 +567,8 @@ int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
 template <Entry entry>
 int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_c<entry>, entry, 156);
-  Call call;
+  Call call(op::MPI_File_read, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, buf, count, datatype, status_for.get());
@@ -612,7 +576,7 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -621,9 +585,8 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
 template <Entry entry>
 int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_all<entry>, entry, 157);
-  Call call;
+  Call call(op::MPI_File_read_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, buf, count, datatype, status_for.get());
@@ -631,7 +594,7 @@ int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datat
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read_all, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -640,9 +603,8 @@ int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datat
 template <Entry entry>
 int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_all_c<entry>, entry, 158);
-  Call call;
+  Call call(op::MPI_File_read_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, buf, count, datatype, status_for.get());
@@ -650,7 +612,7 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read_all, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -683,9 +645,8 @@ int wrap_MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
 template <Entry entry>
 int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_at<entry>, entry, 162);
-  Call call;
+  Call call(op::MPI_File_read_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
@@ -693,7 +654,7 @@ int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, 
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read_at, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -702,9 +663,8 @@ int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, 
 template <Entry entry>
 int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_at_c<entry>, entry, 163);
-  Call call;
+  Call call(op::MPI_File_read_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
@@ -712,7 +672,7 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read_at, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -721,9 +681,8 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
 template <Entry entry>
 int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_at_all<entry>, entry, 164);
-  Call call;
+  Call call(op::MPI_File_read_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
@@ -731,7 +690,7 @@ int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int cou
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read_at_all, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -740,9 +699,8 @@ int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int cou
 template <Entry entry>
 int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_at_all_c<entry>, entry, 165);
-  Call call;
+  Call call(op::MPI_File_read_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
@@ -750,7 +708,7 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read_at_all, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -783,9 +741,8 @@ int wrap_MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
 template <Entry entry>
 int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_ordered<entry>, entry, 169);
-  Call call;
+  Call call(op::MPI_File_read_ordered, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, buf, count, datatype, status_for.get());
@@ -793,7 +750,7 @@ int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype d
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read_ordered, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -802,9 +759,8 @@ int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype d
 template <Entry entry>
 int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_ordered_c<entry>, entry, 170);
-  Call call;
+  Call call(op::MPI_File_read_ordered, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, buf, count, datatype, status_for.get());
@@ -812,7 +768,7 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read_ordered, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -845,9 +801,8 @@ int wrap_MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
 template <Entry entry>
 int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_shared<entry>, entry, 174);
-  Call call;
+  Call call(op::MPI_File_read_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, buf, count, datatype, status_for.get());
@@ -855,7 +810,7 @@ int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype da
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read_shared, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -864,9 +819,8 @@ int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype da
 template <Entry entry>
 int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_shared_c<entry>, entry, 175);
-  Call call;
+  Call call(op::MPI_File_read_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, buf, count, datatype, status_for.get());
@@ -874,7 +828,7 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_File_read_shared, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -883,14 +837,13 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
 template <Entry entry>
 int wrap_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
   const auto next = next_of(&wrap_MPI_File_seek<entry>, entry, 176);
-  Call call;
+  Call call(op::MPI_File_seek, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, whence);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, whence);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_seek, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -899,14 +852,13 @@ int wrap_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
 template <Entry entry>
 int wrap_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
   const auto next = next_of(&wrap_MPI_File_seek_shared<entry>, entry, 177);
-  Call call;
+  Call call(op::MPI_File_seek_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, whence);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, whence);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_seek_shared, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -915,14 +867,13 @@ int wrap_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
 template <Entry entry>
 int wrap_MPI_File_set_atomicity(MPI_File fh, int flag) {
   const auto next = next_of(&wrap_MPI_File_set_atomicity<entry>, entry, 178);
-  Call call;
+  Call call(op::MPI_File_set_atomicity, COMMLENS_CALLER);
   if (call.nested()) return next(fh, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, flag);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_set_atomicity, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -931,14 +882,13 @@ int wrap_MPI_File_set_atomicity(MPI_File fh, int flag) {
 template <Entry entry>
 int wrap_MPI_File_set_info(MPI_File fh, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_File_set_info<entry>, entry, 180);
-  Call call;
+  Call call(op::MPI_File_set_info, COMMLENS_CALLER);
   if (call.nested()) return next(fh, info);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, info);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_set_info, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -947,14 +897,13 @@ int wrap_MPI_File_set_info(MPI_File fh, MPI_Info info) {
 template <Entry entry>
 int wrap_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
   const auto next = next_of(&wrap_MPI_File_set_size<entry>, entry, 181);
-  Call call;
+  Call call(op::MPI_File_set_size, COMMLENS_CALLER);
   if (call.nested()) return next(fh, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, size);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_set_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -963,14 +912,13 @@ int wrap_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
 template <Entry entry>
 int wrap_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_File_set_view<entry>, entry, 182);
-  Call call;
+  Call call(op::MPI_File_set_view, COMMLENS_CALLER);
   if (call.nested()) return next(fh, disp, etype, filetype, datarep, info);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, disp, etype, filetype, datarep, info);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_set_view, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -979,14 +927,13 @@ int wrap_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI
 template <Entry entry>
 int wrap_MPI_File_sync(MPI_File fh) {
   const auto next = next_of(&wrap_MPI_File_sync<entry>, entry, 183);
-  Call call;
+  Call call(op::MPI_File_sync, COMMLENS_CALLER);
   if (call.nested()) return next(fh);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_sync, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -995,15 +942,14 @@ int wrap_MPI_File_sync(MPI_File fh) {
 template <Entry entry>
 int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write<entry>, entry, 184);
-  Call call;
+  Call call(op::MPI_File_write, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1012,15 +958,14 @@ int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype da
 template <Entry entry>
 int wrap_MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_c<entry>, entry, 185);
-  Call call;
+  Call call(op::MPI_File_write, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1029,15 +974,14 @@ int wrap_MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Dat
 template <Entry entry>
 int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_all<entry>, entry, 186);
-  Call call;
+  Call call(op::MPI_File_write_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_all, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1046,15 +990,14 @@ int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatyp
 template <Entry entry>
 int wrap_MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_all_c<entry>, entry, 187);
-  Call call;
+  Call call(op::MPI_File_write_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_all, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1063,15 +1006,14 @@ int wrap_MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI
 template <Entry entry>
 int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_all_begin<entry>, entry, 188);
-  Call call;
+  Call call(op::MPI_File_write_all_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_all_begin, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1080,15 +1022,14 @@ int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_D
 template <Entry entry>
 int wrap_MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_all_begin_c<entry>, entry, 189);
-  Call call;
+  Call call(op::MPI_File_write_all_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_all_begin, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1097,14 +1038,13 @@ int wrap_MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count coun
 template <Entry entry>
 int wrap_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_all_end<entry>, entry, 190);
-  Call call;
+  Call call(op::MPI_File_write_all_end, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_write_all_end, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1113,15 +1053,14 @@ int wrap_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status
 template <Entry entry>
 int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_at<entry>, entry, 191);
-  Call call;
+  Call call(op::MPI_File_write_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_at, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1130,15 +1069,14 @@ int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int 
 template <Entry entry>
 int wrap_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_at_c<entry>, entry, 192);
-  Call call;
+  Call call(op::MPI_File_write_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_at, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1147,15 +1085,14 @@ int wrap_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MP
 template <Entry entry>
 int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_at_all<entry>, entry, 193);
-  Call call;
+  Call call(op::MPI_File_write_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_at_all, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1164,15 +1101,14 @@ int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, 
 template <Entry entry>
 int wrap_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_at_all_c<entry>, entry, 194);
-  Call call;
+  Call call(op::MPI_File_write_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_at_all, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1181,15 +1117,14 @@ int wrap_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf
 template <Entry entry>
 int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_at_all_begin<entry>, entry, 195);
-  Call call;
+  Call call(op::MPI_File_write_at_all_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_at_all_begin, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1198,15 +1133,14 @@ int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void*
 template <Entry entry>
 int wrap_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_at_all_begin_c<entry>, entry, 196);
-  Call call;
+  Call call(op::MPI_File_write_at_all_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_at_all_begin, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1215,14 +1149,13 @@ int wrap_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const voi
 template <Entry entry>
 int wrap_MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_at_all_end<entry>, entry, 197);
-  Call call;
+  Call call(op::MPI_File_write_at_all_end, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_write_at_all_end, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1231,15 +1164,14 @@ int wrap_MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* sta
 template <Entry entry>
 int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_ordered<entry>, entry, 198);
-  Call call;
+  Call call(op::MPI_File_write_ordered, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_ordered, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1248,15 +1180,14 @@ int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Dat
 template <Entry entry>
 int wrap_MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_ordered_c<entry>, entry, 199);
-  Call call;
+  Call call(op::MPI_File_write_ordered, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_ordered, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1265,15 +1196,14 @@ int wrap_MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
 template <Entry entry>
 int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_ordered_begin<entry>, entry, 200);
-  Call call;
+  Call call(op::MPI_File_write_ordered_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_ordered_begin, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1282,15 +1212,14 @@ int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, M
 template <Entry entry>
 int wrap_MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_ordered_begin_c<entry>, entry, 201);
-  Call call;
+  Call call(op::MPI_File_write_ordered_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_ordered_begin, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1299,14 +1228,13 @@ int wrap_MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count 
 template <Entry entry>
 int wrap_MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_ordered_end<entry>, entry, 202);
-  Call call;
+  Call call(op::MPI_File_write_ordered_end, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_write_ordered_end, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1315,15 +1243,14 @@ int wrap_MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* st
 template <Entry entry>
 int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_shared<entry>, entry, 203);
-  Call call;
+  Call call(op::MPI_File_write_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_shared, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -1332,15 +1259,14 @@ int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Data
 template <Entry entry>
 int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_shared_c<entry>, entry, 204);
-  Call call;
+  Call call(op::MPI_File_write_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
   Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
-  call.record(op::MPI_File_write_shared, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif

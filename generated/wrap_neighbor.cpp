@@ -10,15 +10,14 @@ namespace {
 template <Entry entry>
 int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_allgather<entry>, entry, 274);
-  Call call;
+  Call call(op::MPI_Ineighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Ineighbor_allgather, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -27,15 +26,14 @@ int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatyp
 template <Entry entry>
 int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_allgather_c<entry>, entry, 275);
-  Call call;
+  Call call(op::MPI_Ineighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Ineighbor_allgather, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -44,15 +42,14 @@ int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI
 template <Entry entry>
 int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_allgatherv<entry>, entry, 276);
-  Call call;
+  Call call(op::MPI_Ineighbor_allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Ineighbor_allgatherv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -61,15 +58,14 @@ int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Dataty
 template <Entry entry>
 int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_allgatherv_c<entry>, entry, 277);
-  Call call;
+  Call call(op::MPI_Ineighbor_allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Ineighbor_allgatherv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -78,15 +74,14 @@ int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MP
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoall<entry>, entry, 278);
-  Call call;
+  Call call(op::MPI_Ineighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Ineighbor_alltoall, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -95,15 +90,14 @@ int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoall_c<entry>, entry, 279);
-  Call call;
+  Call call(op::MPI_Ineighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Ineighbor_alltoall, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -112,15 +106,14 @@ int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallv<entry>, entry, 280);
-  Call call;
+  Call call(op::MPI_Ineighbor_alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Ineighbor_alltoallv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -129,15 +122,14 @@ int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const int sendcounts[], co
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallv_c<entry>, entry, 281);
-  Call call;
+  Call call(op::MPI_Ineighbor_alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Ineighbor_alltoallv, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -146,15 +138,14 @@ int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcoun
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallw<entry>, entry, 282);
-  Call call;
+  Call call(op::MPI_Ineighbor_alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record_request(op::MPI_Ineighbor_alltoallw, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -163,15 +154,14 @@ int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const int sendcounts[], co
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallw_c<entry>, entry, 283);
-  Call call;
+  Call call(op::MPI_Ineighbor_alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record_request(op::MPI_Ineighbor_alltoallw, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -180,15 +170,14 @@ int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcoun
 template <Entry entry>
 int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgather<entry>, entry, 332);
-  Call call;
+  Call call(op::MPI_Neighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record(op::MPI_Neighbor_allgather, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -197,15 +186,14 @@ int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype
 template <Entry entry>
 int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgather_c<entry>, entry, 333);
-  Call call;
+  Call call(op::MPI_Neighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record(op::MPI_Neighbor_allgather, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -214,15 +202,14 @@ int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
 template <Entry entry>
 int wrap_MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgather_init<entry>, entry, 334);
-  Call call;
+  Call call(op::MPI_Neighbor_allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Neighbor_allgather_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -231,15 +218,14 @@ int wrap_MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Dat
 template <Entry entry>
 int wrap_MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgather_init_c<entry>, entry, 335);
-  Call call;
+  Call call(op::MPI_Neighbor_allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Neighbor_allgather_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -248,15 +234,14 @@ int wrap_MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
 template <Entry entry>
 int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv<entry>, entry, 336);
-  Call call;
+  Call call(op::MPI_Neighbor_allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record(op::MPI_Neighbor_allgatherv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -265,15 +250,14 @@ int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
 template <Entry entry>
 int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv_c<entry>, entry, 337);
-  Call call;
+  Call call(op::MPI_Neighbor_allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record(op::MPI_Neighbor_allgatherv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -282,15 +266,14 @@ int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
 template <Entry entry>
 int wrap_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv_init<entry>, entry, 338);
-  Call call;
+  Call call(op::MPI_Neighbor_allgatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Neighbor_allgatherv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -299,15 +282,14 @@ int wrap_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Da
 template <Entry entry>
 int wrap_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv_init_c<entry>, entry, 339);
-  Call call;
+  Call call(op::MPI_Neighbor_allgatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Neighbor_allgatherv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -316,15 +298,14 @@ int wrap_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall<entry>, entry, 340);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record(op::MPI_Neighbor_alltoall, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -333,15 +314,14 @@ int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall_c<entry>, entry, 341);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record(op::MPI_Neighbor_alltoall, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -350,15 +330,14 @@ int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall_init<entry>, entry, 342);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Neighbor_alltoall_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -367,15 +346,14 @@ int wrap_MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Data
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall_init_c<entry>, entry, 343);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
-  call.record_request(op::MPI_Neighbor_alltoall_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -384,15 +362,14 @@ int wrap_MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, 
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv<entry>, entry, 344);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record(op::MPI_Neighbor_alltoallv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -401,15 +378,14 @@ int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], con
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv_c<entry>, entry, 345);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record(op::MPI_Neighbor_alltoallv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -418,15 +394,14 @@ int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcount
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv_init<entry>, entry, 346);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoallv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Neighbor_alltoallv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -435,15 +410,14 @@ int wrap_MPI_Neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[]
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv_init_c<entry>, entry, 347);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoallv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
-  call.record_request(op::MPI_Neighbor_alltoallv_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -452,15 +426,14 @@ int wrap_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count send
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw<entry>, entry, 348);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record(op::MPI_Neighbor_alltoallw, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -469,15 +442,14 @@ int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], con
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw_c<entry>, entry, 349);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record(op::MPI_Neighbor_alltoallw, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -486,15 +458,14 @@ int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcount
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw_init<entry>, entry, 350);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoallw_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record_request(op::MPI_Neighbor_alltoallw_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -503,15 +474,14 @@ int wrap_MPI_Neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[]
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw_init_c<entry>, entry, 351);
-  Call call;
+  Call call(op::MPI_Neighbor_alltoallw_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
-  call.record_request(op::MPI_Neighbor_alltoallw_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif

@@ -18,14 +18,13 @@ int wrap_MPI_Abort(MPI_Comm comm, int errorcode) {
 template <Entry entry>
 int wrap_MPI_Add_error_class(int* errorclass) {
   const auto next = next_of(&wrap_MPI_Add_error_class<entry>, entry, 3);
-  Call call;
+  Call call(op::MPI_Add_error_class, COMMLENS_CALLER);
   if (call.nested()) return next(errorclass);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(errorclass);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Add_error_class, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -34,14 +33,13 @@ int wrap_MPI_Add_error_class(int* errorclass) {
 template <Entry entry>
 int wrap_MPI_Add_error_code(int errorclass, int* errorcode) {
   const auto next = next_of(&wrap_MPI_Add_error_code<entry>, entry, 4);
-  Call call;
+  Call call(op::MPI_Add_error_code, COMMLENS_CALLER);
   if (call.nested()) return next(errorclass, errorcode);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(errorclass, errorcode);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Add_error_code, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -50,14 +48,13 @@ int wrap_MPI_Add_error_code(int errorclass, int* errorcode) {
 template <Entry entry>
 int wrap_MPI_Add_error_string(int errorcode, const char* string) {
   const auto next = next_of(&wrap_MPI_Add_error_string<entry>, entry, 5);
-  Call call;
+  Call call(op::MPI_Add_error_string, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode, string);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(errorcode, string);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Add_error_string, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -66,14 +63,13 @@ int wrap_MPI_Add_error_string(int errorcode, const char* string) {
 template <Entry entry>
 int wrap_MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   const auto next = next_of(&wrap_MPI_Alloc_mem<entry>, entry, 14);
-  Call call;
+  Call call(op::MPI_Alloc_mem, COMMLENS_CALLER);
   if (call.nested()) return next(size, info, baseptr);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(size, info, baseptr);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Alloc_mem, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -82,14 +78,13 @@ int wrap_MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
 template <Entry entry>
 int wrap_MPI_Attr_delete(MPI_Comm comm, int keyval) {
   const auto next = next_of(&wrap_MPI_Attr_delete<entry>, entry, 31);
-  Call call;
+  Call call(op::MPI_Attr_delete, COMMLENS_CALLER);
   if (call.nested()) return next(comm, keyval);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, keyval);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Attr_delete, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -98,14 +93,13 @@ int wrap_MPI_Attr_delete(MPI_Comm comm, int keyval) {
 template <Entry entry>
 int wrap_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
   const auto next = next_of(&wrap_MPI_Attr_get<entry>, entry, 32);
-  Call call;
+  Call call(op::MPI_Attr_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, keyval, attribute_val, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, keyval, attribute_val, flag);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Attr_get, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -114,14 +108,13 @@ int wrap_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag)
 template <Entry entry>
 int wrap_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
   const auto next = next_of(&wrap_MPI_Attr_put<entry>, entry, 33);
-  Call call;
+  Call call(op::MPI_Attr_put, COMMLENS_CALLER);
   if (call.nested()) return next(comm, keyval, attribute_val);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, keyval, attribute_val);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Attr_put, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -130,14 +123,13 @@ int wrap_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
 template <Entry entry>
 int wrap_MPI_Buffer_attach(void* buffer, int size) {
   const auto next = next_of(&wrap_MPI_Buffer_attach<entry>, entry, 44);
-  Call call;
+  Call call(op::MPI_Buffer_attach, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buffer, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Buffer_attach, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -146,14 +138,13 @@ int wrap_MPI_Buffer_attach(void* buffer, int size) {
 template <Entry entry>
 int wrap_MPI_Buffer_attach_c(void* buffer, MPI_Count size) {
   const auto next = next_of(&wrap_MPI_Buffer_attach_c<entry>, entry, 45);
-  Call call;
+  Call call(op::MPI_Buffer_attach, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buffer, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Buffer_attach, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -162,14 +153,13 @@ int wrap_MPI_Buffer_attach_c(void* buffer, MPI_Count size) {
 template <Entry entry>
 int wrap_MPI_Buffer_detach(void* buffer_addr, int* size) {
   const auto next = next_of(&wrap_MPI_Buffer_detach<entry>, entry, 46);
-  Call call;
+  Call call(op::MPI_Buffer_detach, COMMLENS_CALLER);
   if (call.nested()) return next(buffer_addr, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buffer_addr, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Buffer_detach, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -178,14 +168,13 @@ int wrap_MPI_Buffer_detach(void* buffer_addr, int* size) {
 template <Entry entry>
 int wrap_MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Buffer_detach_c<entry>, entry, 47);
-  Call call;
+  Call call(op::MPI_Buffer_detach, COMMLENS_CALLER);
   if (call.nested()) return next(buffer_addr, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buffer_addr, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Buffer_detach, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -194,14 +183,13 @@ int wrap_MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
 template <Entry entry>
 int wrap_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
   const auto next = next_of(&wrap_MPI_Cart_coords<entry>, entry, 51);
-  Call call;
+  Call call(op::MPI_Cart_coords, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank, maxdims, coords);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, rank, maxdims, coords);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Cart_coords, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -210,14 +198,13 @@ int wrap_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
 template <Entry entry>
 int wrap_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) {
   const auto next = next_of(&wrap_MPI_Cart_get<entry>, entry, 53);
-  Call call;
+  Call call(op::MPI_Cart_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, maxdims, dims, periods, coords);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, maxdims, dims, periods, coords);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Cart_get, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -226,14 +213,13 @@ int wrap_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int
 template <Entry entry>
 int wrap_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int* newrank) {
   const auto next = next_of(&wrap_MPI_Cart_map<entry>, entry, 54);
-  Call call;
+  Call call(op::MPI_Cart_map, COMMLENS_CALLER);
   if (call.nested()) return next(comm, ndims, dims, periods, newrank);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, ndims, dims, periods, newrank);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Cart_map, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -242,14 +228,13 @@ int wrap_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int peri
 template <Entry entry>
 int wrap_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
   const auto next = next_of(&wrap_MPI_Cart_rank<entry>, entry, 55);
-  Call call;
+  Call call(op::MPI_Cart_rank, COMMLENS_CALLER);
   if (call.nested()) return next(comm, coords, rank);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, coords, rank);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Cart_rank, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -258,14 +243,13 @@ int wrap_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
 template <Entry entry>
 int wrap_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest) {
   const auto next = next_of(&wrap_MPI_Cart_shift<entry>, entry, 56);
-  Call call;
+  Call call(op::MPI_Cart_shift, COMMLENS_CALLER);
   if (call.nested()) return next(comm, direction, disp, rank_source, rank_dest);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, direction, disp, rank_source, rank_dest);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Cart_shift, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -274,14 +258,13 @@ int wrap_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source
 template <Entry entry>
 int wrap_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
   const auto next = next_of(&wrap_MPI_Cartdim_get<entry>, entry, 58);
-  Call call;
+  Call call(op::MPI_Cartdim_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, ndims);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, ndims);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Cartdim_get, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -290,14 +273,13 @@ int wrap_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
 template <Entry entry>
 int wrap_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
   const auto next = next_of(&wrap_MPI_Comm_attach_buffer<entry>, entry, 61);
-  Call call;
+  Call call(op::MPI_Comm_attach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, buffer, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, buffer, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_attach_buffer, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -306,14 +288,13 @@ int wrap_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
 template <Entry entry>
 int wrap_MPI_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size) {
   const auto next = next_of(&wrap_MPI_Comm_attach_buffer_c<entry>, entry, 62);
-  Call call;
+  Call call(op::MPI_Comm_attach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, buffer, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, buffer, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_attach_buffer, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -322,14 +303,13 @@ int wrap_MPI_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size) {
 template <Entry entry>
 int wrap_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
   const auto next = next_of(&wrap_MPI_Comm_call_errhandler<entry>, entry, 63);
-  Call call;
+  Call call(op::MPI_Comm_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(comm, errorcode);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, errorcode);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_call_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -338,14 +318,13 @@ int wrap_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
 template <Entry entry>
 int wrap_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
   const auto next = next_of(&wrap_MPI_Comm_compare<entry>, entry, 64);
-  Call call;
+  Call call(op::MPI_Comm_compare, COMMLENS_CALLER);
   if (call.nested()) return next(comm1, comm2, result);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm1, comm2, result);
   call.stop();
   const CommView& comm_view = comm_of(comm1, rc);
-  call.record(op::MPI_Comm_compare, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -354,14 +333,13 @@ int wrap_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
 template <Entry entry>
 int wrap_MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Comm_create_errhandler<entry>, entry, 67);
-  Call call;
+  Call call(op::MPI_Comm_create_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(comm_errhandler_fn, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm_errhandler_fn, errhandler);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Comm_create_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -370,14 +348,13 @@ int wrap_MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandle
 template <Entry entry>
 int wrap_MPI_Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn, MPI_Comm_delete_attr_function* comm_delete_attr_fn, int* comm_keyval, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Comm_create_keyval<entry>, entry, 70);
-  Call call;
+  Call call(op::MPI_Comm_create_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Comm_create_keyval, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -386,14 +363,13 @@ int wrap_MPI_Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn, 
 template <Entry entry>
 int wrap_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
   const auto next = next_of(&wrap_MPI_Comm_delete_attr<entry>, entry, 71);
-  Call call;
+  Call call(op::MPI_Comm_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_keyval);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, comm_keyval);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_delete_attr, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -402,14 +378,13 @@ int wrap_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
 template <Entry entry>
 int wrap_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
   const auto next = next_of(&wrap_MPI_Comm_detach_buffer<entry>, entry, 72);
-  Call call;
+  Call call(op::MPI_Comm_detach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, buffer_addr, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, buffer_addr, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_detach_buffer, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -418,14 +393,13 @@ int wrap_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
 template <Entry entry>
 int wrap_MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Comm_detach_buffer_c<entry>, entry, 73);
-  Call call;
+  Call call(op::MPI_Comm_detach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, buffer_addr, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, buffer_addr, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_detach_buffer, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -434,14 +408,13 @@ int wrap_MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* s
 template <Entry entry>
 int wrap_MPI_Comm_free_keyval(int* comm_keyval) {
   const auto next = next_of(&wrap_MPI_Comm_free_keyval<entry>, entry, 79);
-  Call call;
+  Call call(op::MPI_Comm_free_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(comm_keyval);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm_keyval);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Comm_free_keyval, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -450,14 +423,13 @@ int wrap_MPI_Comm_free_keyval(int* comm_keyval) {
 template <Entry entry>
 int wrap_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag) {
   const auto next = next_of(&wrap_MPI_Comm_get_attr<entry>, entry, 80);
-  Call call;
+  Call call(op::MPI_Comm_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_keyval, attribute_val, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, comm_keyval, attribute_val, flag);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_get_attr, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -466,14 +438,13 @@ int wrap_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, 
 template <Entry entry>
 int wrap_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Comm_get_errhandler<entry>, entry, 81);
-  Call call;
+  Call call(op::MPI_Comm_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(comm, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, errhandler);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_get_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -482,14 +453,13 @@ int wrap_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
 template <Entry entry>
 int wrap_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_Comm_get_info<entry>, entry, 82);
-  Call call;
+  Call call(op::MPI_Comm_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(comm, info_used);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, info_used);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_get_info, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -498,14 +468,13 @@ int wrap_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
 template <Entry entry>
 int wrap_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Comm_get_name<entry>, entry, 83);
-  Call call;
+  Call call(op::MPI_Comm_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_name, resultlen);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, comm_name, resultlen);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_get_name, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -514,14 +483,13 @@ int wrap_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
 template <Entry entry>
 int wrap_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Comm_group<entry>, entry, 85);
-  Call call;
+  Call call(op::MPI_Comm_group, COMMLENS_CALLER);
   if (call.nested()) return next(comm, group);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, group);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_group, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -530,14 +498,13 @@ int wrap_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
 template <Entry entry>
 int wrap_MPI_Comm_rank(MPI_Comm comm, int* rank) {
   const auto next = next_of(&wrap_MPI_Comm_rank<entry>, entry, 90);
-  Call call;
+  Call call(op::MPI_Comm_rank, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, rank);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_rank, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -546,14 +513,13 @@ int wrap_MPI_Comm_rank(MPI_Comm comm, int* rank) {
 template <Entry entry>
 int wrap_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Comm_remote_group<entry>, entry, 91);
-  Call call;
+  Call call(op::MPI_Comm_remote_group, COMMLENS_CALLER);
   if (call.nested()) return next(comm, group);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, group);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_remote_group, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -562,14 +528,13 @@ int wrap_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
 template <Entry entry>
 int wrap_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
   const auto next = next_of(&wrap_MPI_Comm_remote_size<entry>, entry, 92);
-  Call call;
+  Call call(op::MPI_Comm_remote_size, COMMLENS_CALLER);
   if (call.nested()) return next(comm, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_remote_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -578,14 +543,13 @@ int wrap_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
 template <Entry entry>
 int wrap_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
   const auto next = next_of(&wrap_MPI_Comm_set_attr<entry>, entry, 93);
-  Call call;
+  Call call(op::MPI_Comm_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_keyval, attribute_val);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, comm_keyval, attribute_val);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_set_attr, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -594,14 +558,13 @@ int wrap_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) 
 template <Entry entry>
 int wrap_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
   const auto next = next_of(&wrap_MPI_Comm_set_errhandler<entry>, entry, 94);
-  Call call;
+  Call call(op::MPI_Comm_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(comm, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, errhandler);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_set_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -610,14 +573,13 @@ int wrap_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
 template <Entry entry>
 int wrap_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_Comm_set_info<entry>, entry, 95);
-  Call call;
+  Call call(op::MPI_Comm_set_info, COMMLENS_CALLER);
   if (call.nested()) return next(comm, info);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, info);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_set_info, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -626,14 +588,13 @@ int wrap_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
 template <Entry entry>
 int wrap_MPI_Comm_size(MPI_Comm comm, int* size) {
   const auto next = next_of(&wrap_MPI_Comm_size<entry>, entry, 97);
-  Call call;
+  Call call(op::MPI_Comm_size, COMMLENS_CALLER);
   if (call.nested()) return next(comm, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -642,14 +603,13 @@ int wrap_MPI_Comm_size(MPI_Comm comm, int* size) {
 template <Entry entry>
 int wrap_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
   const auto next = next_of(&wrap_MPI_Comm_test_inter<entry>, entry, 102);
-  Call call;
+  Call call(op::MPI_Comm_test_inter, COMMLENS_CALLER);
   if (call.nested()) return next(comm, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, flag);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_test_inter, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -658,14 +618,13 @@ int wrap_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
 template <Entry entry>
 int wrap_MPI_Dims_create(int nnodes, int ndims, int dims[]) {
   const auto next = next_of(&wrap_MPI_Dims_create<entry>, entry, 104);
-  Call call;
+  Call call(op::MPI_Dims_create, COMMLENS_CALLER);
   if (call.nested()) return next(nnodes, ndims, dims);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(nnodes, ndims, dims);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Dims_create, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -674,14 +633,13 @@ int wrap_MPI_Dims_create(int nnodes, int ndims, int dims[]) {
 template <Entry entry>
 int wrap_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) {
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors<entry>, entry, 107);
-  Call call;
+  Call call(op::MPI_Dist_graph_neighbors, COMMLENS_CALLER);
   if (call.nested()) return next(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Dist_graph_neighbors, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -690,14 +648,13 @@ int wrap_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[],
 template <Entry entry>
 int wrap_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors_count<entry>, entry, 108);
-  Call call;
+  Call call(op::MPI_Dist_graph_neighbors_count, COMMLENS_CALLER);
   if (call.nested()) return next(comm, indegree, outdegree, weighted);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, indegree, outdegree, weighted);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Dist_graph_neighbors_count, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -706,14 +663,13 @@ int wrap_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outde
 template <Entry entry>
 int wrap_MPI_Errhandler_free(MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Errhandler_free<entry>, entry, 109);
-  Call call;
+  Call call(op::MPI_Errhandler_free, COMMLENS_CALLER);
   if (call.nested()) return next(errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(errhandler);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Errhandler_free, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -722,14 +678,13 @@ int wrap_MPI_Errhandler_free(MPI_Errhandler* errhandler) {
 template <Entry entry>
 int wrap_MPI_Error_class(int errorcode, int* errorclass) {
   const auto next = next_of(&wrap_MPI_Error_class<entry>, entry, 110);
-  Call call;
+  Call call(op::MPI_Error_class, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode, errorclass);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(errorcode, errorclass);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Error_class, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -738,14 +693,13 @@ int wrap_MPI_Error_class(int errorcode, int* errorclass) {
 template <Entry entry>
 int wrap_MPI_Error_string(int errorcode, char* string, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Error_string<entry>, entry, 111);
-  Call call;
+  Call call(op::MPI_Error_string, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode, string, resultlen);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(errorcode, string, resultlen);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Error_string, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -754,14 +708,13 @@ int wrap_MPI_Error_string(int errorcode, char* string, int* resultlen) {
 template <Entry entry>
 int wrap_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
   const auto next = next_of(&wrap_MPI_File_call_errhandler<entry>, entry, 117);
-  Call call;
+  Call call(op::MPI_File_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(fh, errorcode);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(fh, errorcode);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  call.record(op::MPI_File_call_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -770,14 +723,13 @@ int wrap_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
 template <Entry entry>
 int wrap_MPI_File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_File_create_errhandler<entry>, entry, 119);
-  Call call;
+  Call call(op::MPI_File_create_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(file_errhandler_fn, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(file_errhandler_fn, errhandler);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_File_create_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -786,14 +738,13 @@ int wrap_MPI_File_create_errhandler(MPI_File_errhandler_function* file_errhandle
 template <Entry entry>
 int wrap_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_File_get_errhandler<entry>, entry, 124);
-  Call call;
+  Call call(op::MPI_File_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(file, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(file, errhandler);
   call.stop();
   const CommView& comm_view = comm_of_file(file);
-  call.record(op::MPI_File_get_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -802,14 +753,13 @@ int wrap_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
 template <Entry entry>
 int wrap_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
   const auto next = next_of(&wrap_MPI_File_set_errhandler<entry>, entry, 179);
-  Call call;
+  Call call(op::MPI_File_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(file, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(file, errhandler);
   call.stop();
   const CommView& comm_view = comm_of_file(file);
-  call.record(op::MPI_File_set_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -826,14 +776,13 @@ int wrap_MPI_Finalize() {
 template <Entry entry>
 int wrap_MPI_Free_mem(void* base) {
   const auto next = next_of(&wrap_MPI_Free_mem<entry>, entry, 206);
-  Call call;
+  Call call(op::MPI_Free_mem, COMMLENS_CALLER);
   if (call.nested()) return next(base);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(base);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Free_mem, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -842,14 +791,13 @@ int wrap_MPI_Free_mem(void* base) {
 template <Entry entry>
 int wrap_MPI_Get_address(const void* location, MPI_Aint* address) {
   const auto next = next_of(&wrap_MPI_Get_address<entry>, entry, 219);
-  Call call;
+  Call call(op::MPI_Get_address, COMMLENS_CALLER);
   if (call.nested()) return next(location, address);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(location, address);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Get_address, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -858,14 +806,13 @@ int wrap_MPI_Get_address(const void* location, MPI_Aint* address) {
 template <Entry entry>
 int wrap_MPI_Get_count(const MPI_Status* status, MPI_Datatype datatype, int* count) {
   const auto next = next_of(&wrap_MPI_Get_count<entry>, entry, 220);
-  Call call;
+  Call call(op::MPI_Get_count, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, datatype, count);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Get_count, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -874,14 +821,13 @@ int wrap_MPI_Get_count(const MPI_Status* status, MPI_Datatype datatype, int* cou
 template <Entry entry>
 int wrap_MPI_Get_count_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
   const auto next = next_of(&wrap_MPI_Get_count_c<entry>, entry, 221);
-  Call call;
+  Call call(op::MPI_Get_count, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, datatype, count);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Get_count, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -890,14 +836,13 @@ int wrap_MPI_Get_count_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Co
 template <Entry entry>
 int wrap_MPI_Get_elements(const MPI_Status* status, MPI_Datatype datatype, int* count) {
   const auto next = next_of(&wrap_MPI_Get_elements<entry>, entry, 222);
-  Call call;
+  Call call(op::MPI_Get_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, datatype, count);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Get_elements, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -906,14 +851,13 @@ int wrap_MPI_Get_elements(const MPI_Status* status, MPI_Datatype datatype, int* 
 template <Entry entry>
 int wrap_MPI_Get_elements_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
   const auto next = next_of(&wrap_MPI_Get_elements_c<entry>, entry, 223);
-  Call call;
+  Call call(op::MPI_Get_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, datatype, count);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Get_elements, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -922,14 +866,13 @@ int wrap_MPI_Get_elements_c(const MPI_Status* status, MPI_Datatype datatype, MPI
 template <Entry entry>
 int wrap_MPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
   const auto next = next_of(&wrap_MPI_Get_elements_x<entry>, entry, 224);
-  Call call;
+  Call call(op::MPI_Get_elements_x, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, datatype, count);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Get_elements_x, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -938,14 +881,13 @@ int wrap_MPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI
 template <Entry entry>
 int wrap_MPI_Get_hw_resource_info(MPI_Info* hw_info) {
   const auto next = next_of(&wrap_MPI_Get_hw_resource_info<entry>, entry, 225);
-  Call call;
+  Call call(op::MPI_Get_hw_resource_info, COMMLENS_CALLER);
   if (call.nested()) return next(hw_info);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(hw_info);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Get_hw_resource_info, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -954,14 +896,13 @@ int wrap_MPI_Get_hw_resource_info(MPI_Info* hw_info) {
 template <Entry entry>
 int wrap_MPI_Get_processor_name(char* name, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Get_processor_name<entry>, entry, 226);
-  Call call;
+  Call call(op::MPI_Get_processor_name, COMMLENS_CALLER);
   if (call.nested()) return next(name, resultlen);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(name, resultlen);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Get_processor_name, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -970,14 +911,13 @@ int wrap_MPI_Get_processor_name(char* name, int* resultlen) {
 template <Entry entry>
 int wrap_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[]) {
   const auto next = next_of(&wrap_MPI_Graph_get<entry>, entry, 228);
-  Call call;
+  Call call(op::MPI_Graph_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, maxindex, maxedges, index, edges);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, maxindex, maxedges, index, edges);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Graph_get, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -986,14 +926,13 @@ int wrap_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], i
 template <Entry entry>
 int wrap_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int* newrank) {
   const auto next = next_of(&wrap_MPI_Graph_map<entry>, entry, 229);
-  Call call;
+  Call call(op::MPI_Graph_map, COMMLENS_CALLER);
   if (call.nested()) return next(comm, nnodes, index, edges, newrank);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, nnodes, index, edges, newrank);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Graph_map, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1002,14 +941,13 @@ int wrap_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int e
 template <Entry entry>
 int wrap_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) {
   const auto next = next_of(&wrap_MPI_Graph_neighbors<entry>, entry, 230);
-  Call call;
+  Call call(op::MPI_Graph_neighbors, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank, maxneighbors, neighbors);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, rank, maxneighbors, neighbors);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Graph_neighbors, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1018,14 +956,13 @@ int wrap_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neig
 template <Entry entry>
 int wrap_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
   const auto next = next_of(&wrap_MPI_Graph_neighbors_count<entry>, entry, 231);
-  Call call;
+  Call call(op::MPI_Graph_neighbors_count, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank, nneighbors);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, rank, nneighbors);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Graph_neighbors_count, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1034,14 +971,13 @@ int wrap_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
 template <Entry entry>
 int wrap_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
   const auto next = next_of(&wrap_MPI_Graphdims_get<entry>, entry, 232);
-  Call call;
+  Call call(op::MPI_Graphdims_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, nnodes, nedges);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, nnodes, nedges);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Graphdims_get, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1050,14 +986,13 @@ int wrap_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
 template <Entry entry>
 int wrap_MPI_Grequest_complete(MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Grequest_complete<entry>, entry, 233);
-  Call call;
+  Call call(op::MPI_Grequest_complete, COMMLENS_CALLER);
   if (call.nested()) return next(request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(request);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Grequest_complete, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1066,14 +1001,13 @@ int wrap_MPI_Grequest_complete(MPI_Request request) {
 template <Entry entry>
 int wrap_MPI_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn, MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Grequest_start<entry>, entry, 234);
-  Call call;
+  Call call(op::MPI_Grequest_start, COMMLENS_CALLER);
   if (call.nested()) return next(query_fn, free_fn, cancel_fn, extra_state, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(query_fn, free_fn, cancel_fn, extra_state, request);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record_request(op::MPI_Grequest_start, comm_view, Volume{}, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -1082,14 +1016,13 @@ int wrap_MPI_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_
 template <Entry entry>
 int wrap_MPI_Group_compare(MPI_Group group1, MPI_Group group2, int* result) {
   const auto next = next_of(&wrap_MPI_Group_compare<entry>, entry, 235);
-  Call call;
+  Call call(op::MPI_Group_compare, COMMLENS_CALLER);
   if (call.nested()) return next(group1, group2, result);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group1, group2, result);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_compare, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1098,14 +1031,13 @@ int wrap_MPI_Group_compare(MPI_Group group1, MPI_Group group2, int* result) {
 template <Entry entry>
 int wrap_MPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_difference<entry>, entry, 236);
-  Call call;
+  Call call(op::MPI_Group_difference, COMMLENS_CALLER);
   if (call.nested()) return next(group1, group2, newgroup);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group1, group2, newgroup);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_difference, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1114,14 +1046,13 @@ int wrap_MPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* new
 template <Entry entry>
 int wrap_MPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_excl<entry>, entry, 237);
-  Call call;
+  Call call(op::MPI_Group_excl, COMMLENS_CALLER);
   if (call.nested()) return next(group, n, ranks, newgroup);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group, n, ranks, newgroup);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_excl, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1130,14 +1061,13 @@ int wrap_MPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* ne
 template <Entry entry>
 int wrap_MPI_Group_free(MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Group_free<entry>, entry, 238);
-  Call call;
+  Call call(op::MPI_Group_free, COMMLENS_CALLER);
   if (call.nested()) return next(group);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_free, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1146,14 +1076,13 @@ int wrap_MPI_Group_free(MPI_Group* group) {
 template <Entry entry>
 int wrap_MPI_Group_from_session_pset(MPI_Session session, const char* pset_name, MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_from_session_pset<entry>, entry, 239);
-  Call call;
+  Call call(op::MPI_Group_from_session_pset, COMMLENS_CALLER);
   if (call.nested()) return next(session, pset_name, newgroup);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, pset_name, newgroup);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_from_session_pset, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1162,14 +1091,13 @@ int wrap_MPI_Group_from_session_pset(MPI_Session session, const char* pset_name,
 template <Entry entry>
 int wrap_MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_incl<entry>, entry, 240);
-  Call call;
+  Call call(op::MPI_Group_incl, COMMLENS_CALLER);
   if (call.nested()) return next(group, n, ranks, newgroup);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group, n, ranks, newgroup);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_incl, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1178,14 +1106,13 @@ int wrap_MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* ne
 template <Entry entry>
 int wrap_MPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_intersection<entry>, entry, 241);
-  Call call;
+  Call call(op::MPI_Group_intersection, COMMLENS_CALLER);
   if (call.nested()) return next(group1, group2, newgroup);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group1, group2, newgroup);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_intersection, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1194,14 +1121,13 @@ int wrap_MPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* n
 template <Entry entry>
 int wrap_MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_range_excl<entry>, entry, 242);
-  Call call;
+  Call call(op::MPI_Group_range_excl, COMMLENS_CALLER);
   if (call.nested()) return next(group, n, ranges, newgroup);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group, n, ranges, newgroup);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_range_excl, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1210,14 +1136,13 @@ int wrap_MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group
 template <Entry entry>
 int wrap_MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_range_incl<entry>, entry, 243);
-  Call call;
+  Call call(op::MPI_Group_range_incl, COMMLENS_CALLER);
   if (call.nested()) return next(group, n, ranges, newgroup);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group, n, ranges, newgroup);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_range_incl, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1226,14 +1151,13 @@ int wrap_MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group
 template <Entry entry>
 int wrap_MPI_Group_rank(MPI_Group group, int* rank) {
   const auto next = next_of(&wrap_MPI_Group_rank<entry>, entry, 244);
-  Call call;
+  Call call(op::MPI_Group_rank, COMMLENS_CALLER);
   if (call.nested()) return next(group, rank);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group, rank);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_rank, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1242,14 +1166,13 @@ int wrap_MPI_Group_rank(MPI_Group group, int* rank) {
 template <Entry entry>
 int wrap_MPI_Group_size(MPI_Group group, int* size) {
   const auto next = next_of(&wrap_MPI_Group_size<entry>, entry, 245);
-  Call call;
+  Call call(op::MPI_Group_size, COMMLENS_CALLER);
   if (call.nested()) return next(group, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1258,14 +1181,13 @@ int wrap_MPI_Group_size(MPI_Group group, int* size) {
 template <Entry entry>
 int wrap_MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]) {
   const auto next = next_of(&wrap_MPI_Group_translate_ranks<entry>, entry, 246);
-  Call call;
+  Call call(op::MPI_Group_translate_ranks, COMMLENS_CALLER);
   if (call.nested()) return next(group1, n, ranks1, group2, ranks2);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group1, n, ranks1, group2, ranks2);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_translate_ranks, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1274,14 +1196,13 @@ int wrap_MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], 
 template <Entry entry>
 int wrap_MPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_union<entry>, entry, 247);
-  Call call;
+  Call call(op::MPI_Group_union, COMMLENS_CALLER);
   if (call.nested()) return next(group1, group2, newgroup);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group1, group2, newgroup);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Group_union, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1290,14 +1211,13 @@ int wrap_MPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup
 template <Entry entry>
 int wrap_MPI_Info_create(MPI_Info* info) {
   const auto next = next_of(&wrap_MPI_Info_create<entry>, entry, 284);
-  Call call;
+  Call call(op::MPI_Info_create, COMMLENS_CALLER);
   if (call.nested()) return next(info);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Info_create, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1306,14 +1226,13 @@ int wrap_MPI_Info_create(MPI_Info* info) {
 template <Entry entry>
 int wrap_MPI_Info_create_env(int argc, char argv[], MPI_Info* info) {
   const auto next = next_of(&wrap_MPI_Info_create_env<entry>, entry, 285);
-  Call call;
+  Call call(op::MPI_Info_create_env, COMMLENS_CALLER);
   if (call.nested()) return next(argc, argv, info);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(argc, argv, info);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Info_create_env, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1322,14 +1241,13 @@ int wrap_MPI_Info_create_env(int argc, char argv[], MPI_Info* info) {
 template <Entry entry>
 int wrap_MPI_Info_delete(MPI_Info info, const char* key) {
   const auto next = next_of(&wrap_MPI_Info_delete<entry>, entry, 286);
-  Call call;
+  Call call(op::MPI_Info_delete, COMMLENS_CALLER);
   if (call.nested()) return next(info, key);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info, key);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Info_delete, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1338,14 +1256,13 @@ int wrap_MPI_Info_delete(MPI_Info info, const char* key) {
 template <Entry entry>
 int wrap_MPI_Info_dup(MPI_Info info, MPI_Info* newinfo) {
   const auto next = next_of(&wrap_MPI_Info_dup<entry>, entry, 287);
-  Call call;
+  Call call(op::MPI_Info_dup, COMMLENS_CALLER);
   if (call.nested()) return next(info, newinfo);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info, newinfo);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Info_dup, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1354,14 +1271,13 @@ int wrap_MPI_Info_dup(MPI_Info info, MPI_Info* newinfo) {
 template <Entry entry>
 int wrap_MPI_Info_free(MPI_Info* info) {
   const auto next = next_of(&wrap_MPI_Info_free<entry>, entry, 288);
-  Call call;
+  Call call(op::MPI_Info_free, COMMLENS_CALLER);
   if (call.nested()) return next(info);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Info_free, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1370,14 +1286,13 @@ int wrap_MPI_Info_free(MPI_Info* info) {
 template <Entry entry>
 int wrap_MPI_Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag) {
   const auto next = next_of(&wrap_MPI_Info_get<entry>, entry, 289);
-  Call call;
+  Call call(op::MPI_Info_get, COMMLENS_CALLER);
   if (call.nested()) return next(info, key, valuelen, value, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info, key, valuelen, value, flag);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Info_get, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1386,14 +1301,13 @@ int wrap_MPI_Info_get(MPI_Info info, const char* key, int valuelen, char* value,
 template <Entry entry>
 int wrap_MPI_Info_get_nkeys(MPI_Info info, int* nkeys) {
   const auto next = next_of(&wrap_MPI_Info_get_nkeys<entry>, entry, 290);
-  Call call;
+  Call call(op::MPI_Info_get_nkeys, COMMLENS_CALLER);
   if (call.nested()) return next(info, nkeys);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info, nkeys);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Info_get_nkeys, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1402,14 +1316,13 @@ int wrap_MPI_Info_get_nkeys(MPI_Info info, int* nkeys) {
 template <Entry entry>
 int wrap_MPI_Info_get_nthkey(MPI_Info info, int n, char* key) {
   const auto next = next_of(&wrap_MPI_Info_get_nthkey<entry>, entry, 291);
-  Call call;
+  Call call(op::MPI_Info_get_nthkey, COMMLENS_CALLER);
   if (call.nested()) return next(info, n, key);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info, n, key);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Info_get_nthkey, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1418,14 +1331,13 @@ int wrap_MPI_Info_get_nthkey(MPI_Info info, int n, char* key) {
 template <Entry entry>
 int wrap_MPI_Info_get_string(MPI_Info info, const char* key, int* buflen, char* value, int* flag) {
   const auto next = next_of(&wrap_MPI_Info_get_string<entry>, entry, 292);
-  Call call;
+  Call call(op::MPI_Info_get_string, COMMLENS_CALLER);
   if (call.nested()) return next(info, key, buflen, value, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info, key, buflen, value, flag);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Info_get_string, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1434,14 +1346,13 @@ int wrap_MPI_Info_get_string(MPI_Info info, const char* key, int* buflen, char* 
 template <Entry entry>
 int wrap_MPI_Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag) {
   const auto next = next_of(&wrap_MPI_Info_get_valuelen<entry>, entry, 293);
-  Call call;
+  Call call(op::MPI_Info_get_valuelen, COMMLENS_CALLER);
   if (call.nested()) return next(info, key, valuelen, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info, key, valuelen, flag);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Info_get_valuelen, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1450,14 +1361,13 @@ int wrap_MPI_Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, in
 template <Entry entry>
 int wrap_MPI_Info_set(MPI_Info info, const char* key, const char* value) {
   const auto next = next_of(&wrap_MPI_Info_set<entry>, entry, 294);
-  Call call;
+  Call call(op::MPI_Info_set, COMMLENS_CALLER);
   if (call.nested()) return next(info, key, value);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info, key, value);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Info_set, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1482,14 +1392,13 @@ int wrap_MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
 template <Entry entry>
 int wrap_MPI_Is_thread_main(int* flag) {
   const auto next = next_of(&wrap_MPI_Is_thread_main<entry>, entry, 311);
-  Call call;
+  Call call(op::MPI_Is_thread_main, COMMLENS_CALLER);
   if (call.nested()) return next(flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(flag);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Is_thread_main, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1498,14 +1407,13 @@ int wrap_MPI_Is_thread_main(int* flag) {
 template <Entry entry>
 int wrap_MPI_Keyval_create(MPI_Copy_function* copy_fn, MPI_Delete_function* delete_fn, int* keyval, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Keyval_create<entry>, entry, 326);
-  Call call;
+  Call call(op::MPI_Keyval_create, COMMLENS_CALLER);
   if (call.nested()) return next(copy_fn, delete_fn, keyval, extra_state);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(copy_fn, delete_fn, keyval, extra_state);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Keyval_create, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1514,14 +1422,13 @@ int wrap_MPI_Keyval_create(MPI_Copy_function* copy_fn, MPI_Delete_function* dele
 template <Entry entry>
 int wrap_MPI_Keyval_free(int* keyval) {
   const auto next = next_of(&wrap_MPI_Keyval_free<entry>, entry, 327);
-  Call call;
+  Call call(op::MPI_Keyval_free, COMMLENS_CALLER);
   if (call.nested()) return next(keyval);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(keyval);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Keyval_free, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1530,14 +1437,13 @@ int wrap_MPI_Keyval_free(int* keyval) {
 template <Entry entry>
 int wrap_MPI_Op_commutative(MPI_Op op, int* commute) {
   const auto next = next_of(&wrap_MPI_Op_commutative<entry>, entry, 352);
-  Call call;
+  Call call(op::MPI_Op_commutative, COMMLENS_CALLER);
   if (call.nested()) return next(op, commute);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(op, commute);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Op_commutative, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1546,14 +1452,13 @@ int wrap_MPI_Op_commutative(MPI_Op op, int* commute) {
 template <Entry entry>
 int wrap_MPI_Op_create(MPI_User_function* user_fn, int commute, MPI_Op* op) {
   const auto next = next_of(&wrap_MPI_Op_create<entry>, entry, 353);
-  Call call;
+  Call call(op::MPI_Op_create, COMMLENS_CALLER);
   if (call.nested()) return next(user_fn, commute, op);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(user_fn, commute, op);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Op_create, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1562,14 +1467,13 @@ int wrap_MPI_Op_create(MPI_User_function* user_fn, int commute, MPI_Op* op) {
 template <Entry entry>
 int wrap_MPI_Op_create_c(MPI_User_function_c* user_fn, int commute, MPI_Op* op) {
   const auto next = next_of(&wrap_MPI_Op_create_c<entry>, entry, 354);
-  Call call;
+  Call call(op::MPI_Op_create, COMMLENS_CALLER);
   if (call.nested()) return next(user_fn, commute, op);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(user_fn, commute, op);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Op_create, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1578,14 +1482,13 @@ int wrap_MPI_Op_create_c(MPI_User_function_c* user_fn, int commute, MPI_Op* op) 
 template <Entry entry>
 int wrap_MPI_Op_free(MPI_Op* op) {
   const auto next = next_of(&wrap_MPI_Op_free<entry>, entry, 355);
-  Call call;
+  Call call(op::MPI_Op_free, COMMLENS_CALLER);
   if (call.nested()) return next(op);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(op);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Op_free, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1594,14 +1497,13 @@ int wrap_MPI_Op_free(MPI_Op* op) {
 template <Entry entry>
 int wrap_MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Pack<entry>, entry, 357);
-  Call call;
+  Call call(op::MPI_Pack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, incount, datatype, outbuf, outsize, position, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Pack, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1610,14 +1512,13 @@ int wrap_MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* o
 template <Entry entry>
 int wrap_MPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf, MPI_Count outsize, MPI_Count* position, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Pack_c<entry>, entry, 358);
-  Call call;
+  Call call(op::MPI_Pack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, incount, datatype, outbuf, outsize, position, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Pack, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1626,14 +1527,13 @@ int wrap_MPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
 template <Entry entry>
 int wrap_MPI_Pack_external(const char datarep[], const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, MPI_Aint outsize, MPI_Aint* position) {
   const auto next = next_of(&wrap_MPI_Pack_external<entry>, entry, 359);
-  Call call;
+  Call call(op::MPI_Pack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, incount, datatype, outbuf, outsize, position);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datarep, inbuf, incount, datatype, outbuf, outsize, position);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Pack_external, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1642,14 +1542,13 @@ int wrap_MPI_Pack_external(const char datarep[], const void* inbuf, int incount,
 template <Entry entry>
 int wrap_MPI_Pack_external_c(const char datarep[], const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf, MPI_Count outsize, MPI_Count* position) {
   const auto next = next_of(&wrap_MPI_Pack_external_c<entry>, entry, 360);
-  Call call;
+  Call call(op::MPI_Pack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, incount, datatype, outbuf, outsize, position);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datarep, inbuf, incount, datatype, outbuf, outsize, position);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Pack_external, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1658,14 +1557,13 @@ int wrap_MPI_Pack_external_c(const char datarep[], const void* inbuf, MPI_Count 
 template <Entry entry>
 int wrap_MPI_Pack_external_size(const char datarep[], int incount, MPI_Datatype datatype, MPI_Aint* size) {
   const auto next = next_of(&wrap_MPI_Pack_external_size<entry>, entry, 361);
-  Call call;
+  Call call(op::MPI_Pack_external_size, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, incount, datatype, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datarep, incount, datatype, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Pack_external_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1674,14 +1572,13 @@ int wrap_MPI_Pack_external_size(const char datarep[], int incount, MPI_Datatype 
 template <Entry entry>
 int wrap_MPI_Pack_external_size_c(const char datarep[], MPI_Count incount, MPI_Datatype datatype, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Pack_external_size_c<entry>, entry, 362);
-  Call call;
+  Call call(op::MPI_Pack_external_size, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, incount, datatype, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datarep, incount, datatype, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Pack_external_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1690,14 +1587,13 @@ int wrap_MPI_Pack_external_size_c(const char datarep[], MPI_Count incount, MPI_D
 template <Entry entry>
 int wrap_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* size) {
   const auto next = next_of(&wrap_MPI_Pack_size<entry>, entry, 363);
-  Call call;
+  Call call(op::MPI_Pack_size, COMMLENS_CALLER);
   if (call.nested()) return next(incount, datatype, comm, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(incount, datatype, comm, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Pack_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1706,14 +1602,13 @@ int wrap_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* s
 template <Entry entry>
 int wrap_MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Pack_size_c<entry>, entry, 364);
-  Call call;
+  Call call(op::MPI_Pack_size, COMMLENS_CALLER);
   if (call.nested()) return next(incount, datatype, comm, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(incount, datatype, comm, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Pack_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1722,14 +1617,13 @@ int wrap_MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm
 template <Entry entry>
 int wrap_MPI_Query_thread(int* provided) {
   const auto next = next_of(&wrap_MPI_Query_thread<entry>, entry, 375);
-  Call call;
+  Call call(op::MPI_Query_thread, COMMLENS_CALLER);
   if (call.nested()) return next(provided);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(provided);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Query_thread, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1738,14 +1632,13 @@ int wrap_MPI_Query_thread(int* provided) {
 template <Entry entry>
 int wrap_MPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype, MPI_Op op) {
   const auto next = next_of(&wrap_MPI_Reduce_local<entry>, entry, 386);
-  Call call;
+  Call call(op::MPI_Reduce_local, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, inoutbuf, count, datatype, op);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(inbuf, inoutbuf, count, datatype, op);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Reduce_local, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1754,14 +1647,13 @@ int wrap_MPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Data
 template <Entry entry>
 int wrap_MPI_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op) {
   const auto next = next_of(&wrap_MPI_Reduce_local_c<entry>, entry, 387);
-  Call call;
+  Call call(op::MPI_Reduce_local, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, inoutbuf, count, datatype, op);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(inbuf, inoutbuf, count, datatype, op);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Reduce_local, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1770,14 +1662,13 @@ int wrap_MPI_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, 
 template <Entry entry>
 int wrap_MPI_Register_datarep(const char* datarep, MPI_Datarep_conversion_function* read_conversion_fn, MPI_Datarep_conversion_function* write_conversion_fn, MPI_Datarep_extent_function* dtype_file_extent_fn, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Register_datarep<entry>, entry, 396);
-  Call call;
+  Call call(op::MPI_Register_datarep, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Register_datarep, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1786,14 +1677,13 @@ int wrap_MPI_Register_datarep(const char* datarep, MPI_Datarep_conversion_functi
 template <Entry entry>
 int wrap_MPI_Register_datarep_c(const char* datarep, MPI_Datarep_conversion_function_c* read_conversion_fn, MPI_Datarep_conversion_function_c* write_conversion_fn, MPI_Datarep_extent_function* dtype_file_extent_fn, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Register_datarep_c<entry>, entry, 397);
-  Call call;
+  Call call(op::MPI_Register_datarep, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Register_datarep, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1802,14 +1692,13 @@ int wrap_MPI_Register_datarep_c(const char* datarep, MPI_Datarep_conversion_func
 template <Entry entry>
 int wrap_MPI_Remove_error_class(int errorclass) {
   const auto next = next_of(&wrap_MPI_Remove_error_class<entry>, entry, 398);
-  Call call;
+  Call call(op::MPI_Remove_error_class, COMMLENS_CALLER);
   if (call.nested()) return next(errorclass);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(errorclass);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Remove_error_class, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1818,14 +1707,13 @@ int wrap_MPI_Remove_error_class(int errorclass) {
 template <Entry entry>
 int wrap_MPI_Remove_error_code(int errorcode) {
   const auto next = next_of(&wrap_MPI_Remove_error_code<entry>, entry, 399);
-  Call call;
+  Call call(op::MPI_Remove_error_code, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(errorcode);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Remove_error_code, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1834,14 +1722,13 @@ int wrap_MPI_Remove_error_code(int errorcode) {
 template <Entry entry>
 int wrap_MPI_Remove_error_string(int errorcode) {
   const auto next = next_of(&wrap_MPI_Remove_error_string<entry>, entry, 400);
-  Call call;
+  Call call(op::MPI_Remove_error_string, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(errorcode);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Remove_error_string, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1850,14 +1737,13 @@ int wrap_MPI_Remove_error_string(int errorcode) {
 template <Entry entry>
 int wrap_MPI_Session_attach_buffer(MPI_Session session, void* buffer, int size) {
   const auto next = next_of(&wrap_MPI_Session_attach_buffer<entry>, entry, 436);
-  Call call;
+  Call call(op::MPI_Session_attach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, buffer, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_attach_buffer, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1866,14 +1752,13 @@ int wrap_MPI_Session_attach_buffer(MPI_Session session, void* buffer, int size) 
 template <Entry entry>
 int wrap_MPI_Session_attach_buffer_c(MPI_Session session, void* buffer, MPI_Count size) {
   const auto next = next_of(&wrap_MPI_Session_attach_buffer_c<entry>, entry, 437);
-  Call call;
+  Call call(op::MPI_Session_attach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, buffer, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_attach_buffer, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1882,14 +1767,13 @@ int wrap_MPI_Session_attach_buffer_c(MPI_Session session, void* buffer, MPI_Coun
 template <Entry entry>
 int wrap_MPI_Session_call_errhandler(MPI_Session session, int errorcode) {
   const auto next = next_of(&wrap_MPI_Session_call_errhandler<entry>, entry, 438);
-  Call call;
+  Call call(op::MPI_Session_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session, errorcode);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, errorcode);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_call_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1898,14 +1782,13 @@ int wrap_MPI_Session_call_errhandler(MPI_Session session, int errorcode) {
 template <Entry entry>
 int wrap_MPI_Session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Session_create_errhandler<entry>, entry, 439);
-  Call call;
+  Call call(op::MPI_Session_create_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session_errhandler_fn, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session_errhandler_fn, errhandler);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_create_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1914,14 +1797,13 @@ int wrap_MPI_Session_create_errhandler(MPI_Session_errhandler_function* session_
 template <Entry entry>
 int wrap_MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
   const auto next = next_of(&wrap_MPI_Session_detach_buffer<entry>, entry, 440);
-  Call call;
+  Call call(op::MPI_Session_detach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer_addr, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, buffer_addr, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_detach_buffer, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1930,14 +1812,13 @@ int wrap_MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* 
 template <Entry entry>
 int wrap_MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Session_detach_buffer_c<entry>, entry, 441);
-  Call call;
+  Call call(op::MPI_Session_detach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer_addr, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, buffer_addr, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_detach_buffer, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1946,14 +1827,13 @@ int wrap_MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI
 template <Entry entry>
 int wrap_MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Session_get_errhandler<entry>, entry, 443);
-  Call call;
+  Call call(op::MPI_Session_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, errhandler);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_get_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1962,14 +1842,13 @@ int wrap_MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhand
 template <Entry entry>
 int wrap_MPI_Session_get_info(MPI_Session session, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_Session_get_info<entry>, entry, 444);
-  Call call;
+  Call call(op::MPI_Session_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(session, info_used);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, info_used);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_get_info, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1978,14 +1857,13 @@ int wrap_MPI_Session_get_info(MPI_Session session, MPI_Info* info_used) {
 template <Entry entry>
 int wrap_MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int* pset_len, char* pset_name) {
   const auto next = next_of(&wrap_MPI_Session_get_nth_pset<entry>, entry, 445);
-  Call call;
+  Call call(op::MPI_Session_get_nth_pset, COMMLENS_CALLER);
   if (call.nested()) return next(session, info, n, pset_len, pset_name);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, info, n, pset_len, pset_name);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_get_nth_pset, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -1994,14 +1872,13 @@ int wrap_MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int
 template <Entry entry>
 int wrap_MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int* npset_names) {
   const auto next = next_of(&wrap_MPI_Session_get_num_psets<entry>, entry, 446);
-  Call call;
+  Call call(op::MPI_Session_get_num_psets, COMMLENS_CALLER);
   if (call.nested()) return next(session, info, npset_names);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, info, npset_names);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_get_num_psets, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2010,14 +1887,13 @@ int wrap_MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int* npse
 template <Entry entry>
 int wrap_MPI_Session_get_pset_info(MPI_Session session, const char* pset_name, MPI_Info* info) {
   const auto next = next_of(&wrap_MPI_Session_get_pset_info<entry>, entry, 447);
-  Call call;
+  Call call(op::MPI_Session_get_pset_info, COMMLENS_CALLER);
   if (call.nested()) return next(session, pset_name, info);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, pset_name, info);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_get_pset_info, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2026,14 +1902,13 @@ int wrap_MPI_Session_get_pset_info(MPI_Session session, const char* pset_name, M
 template <Entry entry>
 int wrap_MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) {
   const auto next = next_of(&wrap_MPI_Session_set_errhandler<entry>, entry, 449);
-  Call call;
+  Call call(op::MPI_Session_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, errhandler);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_set_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2042,14 +1917,13 @@ int wrap_MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandl
 template <Entry entry>
 int wrap_MPI_Status_get_error(const MPI_Status* status, int* err) {
   const auto next = next_of(&wrap_MPI_Status_get_error<entry>, entry, 456);
-  Call call;
+  Call call(op::MPI_Status_get_error, COMMLENS_CALLER);
   if (call.nested()) return next(status, err);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, err);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Status_get_error, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2058,14 +1932,13 @@ int wrap_MPI_Status_get_error(const MPI_Status* status, int* err) {
 template <Entry entry>
 int wrap_MPI_Status_get_source(const MPI_Status* status, int* source) {
   const auto next = next_of(&wrap_MPI_Status_get_source<entry>, entry, 457);
-  Call call;
+  Call call(op::MPI_Status_get_source, COMMLENS_CALLER);
   if (call.nested()) return next(status, source);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, source);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Status_get_source, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2074,14 +1947,13 @@ int wrap_MPI_Status_get_source(const MPI_Status* status, int* source) {
 template <Entry entry>
 int wrap_MPI_Status_get_tag(const MPI_Status* status, int* tag) {
   const auto next = next_of(&wrap_MPI_Status_get_tag<entry>, entry, 458);
-  Call call;
+  Call call(op::MPI_Status_get_tag, COMMLENS_CALLER);
   if (call.nested()) return next(status, tag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, tag);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Status_get_tag, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2090,14 +1962,13 @@ int wrap_MPI_Status_get_tag(const MPI_Status* status, int* tag) {
 template <Entry entry>
 int wrap_MPI_Status_set_cancelled(MPI_Status* status, int flag) {
   const auto next = next_of(&wrap_MPI_Status_set_cancelled<entry>, entry, 459);
-  Call call;
+  Call call(op::MPI_Status_set_cancelled, COMMLENS_CALLER);
   if (call.nested()) return next(status, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, flag);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Status_set_cancelled, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2106,14 +1977,13 @@ int wrap_MPI_Status_set_cancelled(MPI_Status* status, int flag) {
 template <Entry entry>
 int wrap_MPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int count) {
   const auto next = next_of(&wrap_MPI_Status_set_elements<entry>, entry, 460);
-  Call call;
+  Call call(op::MPI_Status_set_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, datatype, count);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Status_set_elements, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2122,14 +1992,13 @@ int wrap_MPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int 
 template <Entry entry>
 int wrap_MPI_Status_set_elements_c(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
   const auto next = next_of(&wrap_MPI_Status_set_elements_c<entry>, entry, 461);
-  Call call;
+  Call call(op::MPI_Status_set_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, datatype, count);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Status_set_elements, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2138,14 +2007,13 @@ int wrap_MPI_Status_set_elements_c(MPI_Status* status, MPI_Datatype datatype, MP
 template <Entry entry>
 int wrap_MPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
   const auto next = next_of(&wrap_MPI_Status_set_elements_x<entry>, entry, 462);
-  Call call;
+  Call call(op::MPI_Status_set_elements_x, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, datatype, count);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Status_set_elements_x, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2154,14 +2022,13 @@ int wrap_MPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MP
 template <Entry entry>
 int wrap_MPI_Status_set_error(MPI_Status* status, int err) {
   const auto next = next_of(&wrap_MPI_Status_set_error<entry>, entry, 463);
-  Call call;
+  Call call(op::MPI_Status_set_error, COMMLENS_CALLER);
   if (call.nested()) return next(status, err);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, err);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Status_set_error, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2170,14 +2037,13 @@ int wrap_MPI_Status_set_error(MPI_Status* status, int err) {
 template <Entry entry>
 int wrap_MPI_Status_set_source(MPI_Status* status, int source) {
   const auto next = next_of(&wrap_MPI_Status_set_source<entry>, entry, 464);
-  Call call;
+  Call call(op::MPI_Status_set_source, COMMLENS_CALLER);
   if (call.nested()) return next(status, source);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, source);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Status_set_source, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2186,14 +2052,13 @@ int wrap_MPI_Status_set_source(MPI_Status* status, int source) {
 template <Entry entry>
 int wrap_MPI_Status_set_tag(MPI_Status* status, int tag) {
   const auto next = next_of(&wrap_MPI_Status_set_tag<entry>, entry, 465);
-  Call call;
+  Call call(op::MPI_Status_set_tag, COMMLENS_CALLER);
   if (call.nested()) return next(status, tag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, tag);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Status_set_tag, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2202,14 +2067,13 @@ int wrap_MPI_Status_set_tag(MPI_Status* status, int tag) {
 template <Entry entry>
 int wrap_MPI_Test_cancelled(const MPI_Status* status, int* flag) {
   const auto next = next_of(&wrap_MPI_Test_cancelled<entry>, entry, 467);
-  Call call;
+  Call call(op::MPI_Test_cancelled, COMMLENS_CALLER);
   if (call.nested()) return next(status, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(status, flag);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Test_cancelled, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2218,14 +2082,13 @@ int wrap_MPI_Test_cancelled(const MPI_Status* status, int* flag) {
 template <Entry entry>
 int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
   const auto next = next_of(&wrap_MPI_Topo_test<entry>, entry, 471);
-  Call call;
+  Call call(op::MPI_Topo_test, COMMLENS_CALLER);
   if (call.nested()) return next(comm, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, status);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Topo_test, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2234,14 +2097,13 @@ int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
 template <Entry entry>
 int wrap_MPI_Type_commit(MPI_Datatype* datatype) {
   const auto next = next_of(&wrap_MPI_Type_commit<entry>, entry, 472);
-  Call call;
+  Call call(op::MPI_Type_commit, COMMLENS_CALLER);
   if (call.nested()) return next(datatype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_commit, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2250,14 +2112,13 @@ int wrap_MPI_Type_commit(MPI_Datatype* datatype) {
 template <Entry entry>
 int wrap_MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_contiguous<entry>, entry, 473);
-  Call call;
+  Call call(op::MPI_Type_contiguous, COMMLENS_CALLER);
   if (call.nested()) return next(count, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_contiguous, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2266,14 +2127,13 @@ int wrap_MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newt
 template <Entry entry>
 int wrap_MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_contiguous_c<entry>, entry, 474);
-  Call call;
+  Call call(op::MPI_Type_contiguous, COMMLENS_CALLER);
   if (call.nested()) return next(count, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_contiguous, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2282,14 +2142,13 @@ int wrap_MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Dataty
 template <Entry entry>
 int wrap_MPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_darray<entry>, entry, 475);
-  Call call;
+  Call call(op::MPI_Type_create_darray, COMMLENS_CALLER);
   if (call.nested()) return next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_darray, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2298,14 +2157,13 @@ int wrap_MPI_Type_create_darray(int size, int rank, int ndims, const int array_o
 template <Entry entry>
 int wrap_MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_darray_c<entry>, entry, 476);
-  Call call;
+  Call call(op::MPI_Type_create_darray, COMMLENS_CALLER);
   if (call.nested()) return next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_darray, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2314,14 +2172,13 @@ int wrap_MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count
 template <Entry entry>
 int wrap_MPI_Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_f90_complex<entry>, entry, 477);
-  Call call;
+  Call call(op::MPI_Type_create_f90_complex, COMMLENS_CALLER);
   if (call.nested()) return next(p, r, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(p, r, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_f90_complex, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2330,14 +2187,13 @@ int wrap_MPI_Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
 template <Entry entry>
 int wrap_MPI_Type_create_f90_integer(int r, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_f90_integer<entry>, entry, 478);
-  Call call;
+  Call call(op::MPI_Type_create_f90_integer, COMMLENS_CALLER);
   if (call.nested()) return next(r, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(r, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_f90_integer, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2346,14 +2202,13 @@ int wrap_MPI_Type_create_f90_integer(int r, MPI_Datatype* newtype) {
 template <Entry entry>
 int wrap_MPI_Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_f90_real<entry>, entry, 479);
-  Call call;
+  Call call(op::MPI_Type_create_f90_real, COMMLENS_CALLER);
   if (call.nested()) return next(p, r, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(p, r, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_f90_real, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2362,14 +2217,13 @@ int wrap_MPI_Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hindexed<entry>, entry, 480);
-  Call call;
+  Call call(op::MPI_Type_create_hindexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_hindexed, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2378,14 +2232,13 @@ int wrap_MPI_Type_create_hindexed(int count, const int array_of_blocklengths[], 
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hindexed_c<entry>, entry, 481);
-  Call call;
+  Call call(op::MPI_Type_create_hindexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_hindexed, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2394,14 +2247,13 @@ int wrap_MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_bl
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hindexed_block<entry>, entry, 482);
-  Call call;
+  Call call(op::MPI_Type_create_hindexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_hindexed_block, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2410,14 +2262,13 @@ int wrap_MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Ai
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hindexed_block_c<entry>, entry, 483);
-  Call call;
+  Call call(op::MPI_Type_create_hindexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_hindexed_block, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2426,14 +2277,13 @@ int wrap_MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength
 template <Entry entry>
 int wrap_MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hvector<entry>, entry, 484);
-  Call call;
+  Call call(op::MPI_Type_create_hvector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, blocklength, stride, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_hvector, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2442,14 +2292,13 @@ int wrap_MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MP
 template <Entry entry>
 int wrap_MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hvector_c<entry>, entry, 485);
-  Call call;
+  Call call(op::MPI_Type_create_hvector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, blocklength, stride, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_hvector, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2458,14 +2307,13 @@ int wrap_MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_C
 template <Entry entry>
 int wrap_MPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_indexed_block<entry>, entry, 486);
-  Call call;
+  Call call(op::MPI_Type_create_indexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_indexed_block, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2474,14 +2322,13 @@ int wrap_MPI_Type_create_indexed_block(int count, int blocklength, const int arr
 template <Entry entry>
 int wrap_MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_indexed_block_c<entry>, entry, 487);
-  Call call;
+  Call call(op::MPI_Type_create_indexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_indexed_block, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2490,14 +2337,13 @@ int wrap_MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength,
 template <Entry entry>
 int wrap_MPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn, MPI_Type_delete_attr_function* type_delete_attr_fn, int* type_keyval, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Type_create_keyval<entry>, entry, 488);
-  Call call;
+  Call call(op::MPI_Type_create_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_keyval, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2506,14 +2352,13 @@ int wrap_MPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn, 
 template <Entry entry>
 int wrap_MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_resized<entry>, entry, 489);
-  Call call;
+  Call call(op::MPI_Type_create_resized, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, lb, extent, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(oldtype, lb, extent, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_resized, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2522,14 +2367,13 @@ int wrap_MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint ext
 template <Entry entry>
 int wrap_MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_resized_c<entry>, entry, 490);
-  Call call;
+  Call call(op::MPI_Type_create_resized, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, lb, extent, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(oldtype, lb, extent, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_resized, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2538,14 +2382,13 @@ int wrap_MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count
 template <Entry entry>
 int wrap_MPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_struct<entry>, entry, 491);
-  Call call;
+  Call call(op::MPI_Type_create_struct, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_struct, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2554,14 +2397,13 @@ int wrap_MPI_Type_create_struct(int count, const int array_of_blocklengths[], co
 template <Entry entry>
 int wrap_MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_struct_c<entry>, entry, 492);
-  Call call;
+  Call call(op::MPI_Type_create_struct, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_struct, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2570,14 +2412,13 @@ int wrap_MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_bloc
 template <Entry entry>
 int wrap_MPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_subarray<entry>, entry, 493);
-  Call call;
+  Call call(op::MPI_Type_create_subarray, COMMLENS_CALLER);
   if (call.nested()) return next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_subarray, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2586,14 +2427,13 @@ int wrap_MPI_Type_create_subarray(int ndims, const int array_of_sizes[], const i
 template <Entry entry>
 int wrap_MPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_subarray_c<entry>, entry, 494);
-  Call call;
+  Call call(op::MPI_Type_create_subarray, COMMLENS_CALLER);
   if (call.nested()) return next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_create_subarray, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2602,14 +2442,13 @@ int wrap_MPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[],
 template <Entry entry>
 int wrap_MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
   const auto next = next_of(&wrap_MPI_Type_delete_attr<entry>, entry, 495);
-  Call call;
+  Call call(op::MPI_Type_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, type_keyval);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_delete_attr, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2618,14 +2457,13 @@ int wrap_MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
 template <Entry entry>
 int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_dup<entry>, entry, 496);
-  Call call;
+  Call call(op::MPI_Type_dup, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_dup, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2634,14 +2472,13 @@ int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
 template <Entry entry>
 int wrap_MPI_Type_free(MPI_Datatype* datatype) {
   const auto next = next_of(&wrap_MPI_Type_free<entry>, entry, 497);
-  Call call;
+  Call call(op::MPI_Type_free, COMMLENS_CALLER);
   if (call.nested()) return next(datatype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_free, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2650,14 +2487,13 @@ int wrap_MPI_Type_free(MPI_Datatype* datatype) {
 template <Entry entry>
 int wrap_MPI_Type_free_keyval(int* type_keyval) {
   const auto next = next_of(&wrap_MPI_Type_free_keyval<entry>, entry, 498);
-  Call call;
+  Call call(op::MPI_Type_free_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(type_keyval);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(type_keyval);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_free_keyval, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2666,14 +2502,13 @@ int wrap_MPI_Type_free_keyval(int* type_keyval) {
 template <Entry entry>
 int wrap_MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag) {
   const auto next = next_of(&wrap_MPI_Type_get_attr<entry>, entry, 499);
-  Call call;
+  Call call(op::MPI_Type_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval, attribute_val, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, type_keyval, attribute_val, flag);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_attr, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2682,14 +2517,13 @@ int wrap_MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribu
 template <Entry entry>
 int wrap_MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[]) {
   const auto next = next_of(&wrap_MPI_Type_get_contents<entry>, entry, 500);
-  Call call;
+  Call call(op::MPI_Type_get_contents, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, max_integers, max_addresses, max_datatypes, array_of_integers, array_of_addresses, array_of_datatypes);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, max_integers, max_addresses, max_datatypes, array_of_integers, array_of_addresses, array_of_datatypes);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_contents, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2698,14 +2532,13 @@ int wrap_MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_
 template <Entry entry>
 int wrap_MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[]) {
   const auto next = next_of(&wrap_MPI_Type_get_contents_c<entry>, entry, 501);
-  Call call;
+  Call call(op::MPI_Type_get_contents, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers, array_of_addresses, array_of_large_counts, array_of_datatypes);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers, array_of_addresses, array_of_large_counts, array_of_datatypes);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_contents, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2714,14 +2547,13 @@ int wrap_MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, 
 template <Entry entry>
 int wrap_MPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_addresses, int* num_datatypes, int* combiner) {
   const auto next = next_of(&wrap_MPI_Type_get_envelope<entry>, entry, 502);
-  Call call;
+  Call call(op::MPI_Type_get_envelope, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, num_integers, num_addresses, num_datatypes, combiner);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, num_integers, num_addresses, num_datatypes, combiner);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_envelope, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2730,14 +2562,13 @@ int wrap_MPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* nu
 template <Entry entry>
 int wrap_MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses, MPI_Count* num_large_counts, MPI_Count* num_datatypes, int* combiner) {
   const auto next = next_of(&wrap_MPI_Type_get_envelope_c<entry>, entry, 503);
-  Call call;
+  Call call(op::MPI_Type_get_envelope, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, num_integers, num_addresses, num_large_counts, num_datatypes, combiner);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, num_integers, num_addresses, num_large_counts, num_datatypes, combiner);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_envelope, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2746,14 +2577,13 @@ int wrap_MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers,
 template <Entry entry>
 int wrap_MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* extent) {
   const auto next = next_of(&wrap_MPI_Type_get_extent<entry>, entry, 504);
-  Call call;
+  Call call(op::MPI_Type_get_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, lb, extent);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_extent, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2762,14 +2592,13 @@ int wrap_MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* exte
 template <Entry entry>
 int wrap_MPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
   const auto next = next_of(&wrap_MPI_Type_get_extent_c<entry>, entry, 505);
-  Call call;
+  Call call(op::MPI_Type_get_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, lb, extent);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_extent, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2778,14 +2607,13 @@ int wrap_MPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* 
 template <Entry entry>
 int wrap_MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
   const auto next = next_of(&wrap_MPI_Type_get_extent_x<entry>, entry, 506);
-  Call call;
+  Call call(op::MPI_Type_get_extent_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, lb, extent);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_extent_x, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2794,14 +2622,13 @@ int wrap_MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* 
 template <Entry entry>
 int wrap_MPI_Type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Type_get_name<entry>, entry, 507);
-  Call call;
+  Call call(op::MPI_Type_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_name, resultlen);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, type_name, resultlen);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_name, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2810,14 +2637,13 @@ int wrap_MPI_Type_get_name(MPI_Datatype datatype, char* type_name, int* resultle
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* true_lb, MPI_Aint* true_extent) {
   const auto next = next_of(&wrap_MPI_Type_get_true_extent<entry>, entry, 508);
-  Call call;
+  Call call(op::MPI_Type_get_true_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, true_lb, true_extent);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_true_extent, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2826,14 +2652,13 @@ int wrap_MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* true_lb, MPI_
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent) {
   const auto next = next_of(&wrap_MPI_Type_get_true_extent_c<entry>, entry, 509);
-  Call call;
+  Call call(op::MPI_Type_get_true_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, true_lb, true_extent);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_true_extent, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2842,14 +2667,13 @@ int wrap_MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count* true_lb, M
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent) {
   const auto next = next_of(&wrap_MPI_Type_get_true_extent_x<entry>, entry, 510);
-  Call call;
+  Call call(op::MPI_Type_get_true_extent_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, true_lb, true_extent);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_true_extent_x, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2858,14 +2682,13 @@ int wrap_MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, M
 template <Entry entry>
 int wrap_MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype* pair_type) {
   const auto next = next_of(&wrap_MPI_Type_get_value_index<entry>, entry, 511);
-  Call call;
+  Call call(op::MPI_Type_get_value_index, COMMLENS_CALLER);
   if (call.nested()) return next(value_type, index_type, pair_type);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(value_type, index_type, pair_type);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_get_value_index, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2874,14 +2697,13 @@ int wrap_MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_ty
 template <Entry entry>
 int wrap_MPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_indexed<entry>, entry, 512);
-  Call call;
+  Call call(op::MPI_Type_indexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_indexed, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2890,14 +2712,13 @@ int wrap_MPI_Type_indexed(int count, const int array_of_blocklengths[], const in
 template <Entry entry>
 int wrap_MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_indexed_c<entry>, entry, 513);
-  Call call;
+  Call call(op::MPI_Type_indexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_indexed, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2906,14 +2727,13 @@ int wrap_MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengt
 template <Entry entry>
 int wrap_MPI_Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
   const auto next = next_of(&wrap_MPI_Type_match_size<entry>, entry, 514);
-  Call call;
+  Call call(op::MPI_Type_match_size, COMMLENS_CALLER);
   if (call.nested()) return next(typeclass, size, datatype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(typeclass, size, datatype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_match_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2922,14 +2742,13 @@ int wrap_MPI_Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
 template <Entry entry>
 int wrap_MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
   const auto next = next_of(&wrap_MPI_Type_set_attr<entry>, entry, 515);
-  Call call;
+  Call call(op::MPI_Type_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval, attribute_val);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, type_keyval, attribute_val);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_set_attr, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2938,14 +2757,13 @@ int wrap_MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribu
 template <Entry entry>
 int wrap_MPI_Type_set_name(MPI_Datatype datatype, const char* type_name) {
   const auto next = next_of(&wrap_MPI_Type_set_name<entry>, entry, 516);
-  Call call;
+  Call call(op::MPI_Type_set_name, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_name);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, type_name);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_set_name, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2954,14 +2772,13 @@ int wrap_MPI_Type_set_name(MPI_Datatype datatype, const char* type_name) {
 template <Entry entry>
 int wrap_MPI_Type_size(MPI_Datatype datatype, int* size) {
   const auto next = next_of(&wrap_MPI_Type_size<entry>, entry, 517);
-  Call call;
+  Call call(op::MPI_Type_size, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2970,14 +2787,13 @@ int wrap_MPI_Type_size(MPI_Datatype datatype, int* size) {
 template <Entry entry>
 int wrap_MPI_Type_size_c(MPI_Datatype datatype, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Type_size_c<entry>, entry, 518);
-  Call call;
+  Call call(op::MPI_Type_size, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_size, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -2986,14 +2802,13 @@ int wrap_MPI_Type_size_c(MPI_Datatype datatype, MPI_Count* size) {
 template <Entry entry>
 int wrap_MPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Type_size_x<entry>, entry, 519);
-  Call call;
+  Call call(op::MPI_Type_size_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datatype, size);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_size_x, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3002,14 +2817,13 @@ int wrap_MPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size) {
 template <Entry entry>
 int wrap_MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_vector<entry>, entry, 520);
-  Call call;
+  Call call(op::MPI_Type_vector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, blocklength, stride, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_vector, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3018,14 +2832,13 @@ int wrap_MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype ol
 template <Entry entry>
 int wrap_MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_vector_c<entry>, entry, 521);
-  Call call;
+  Call call(op::MPI_Type_vector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(count, blocklength, stride, oldtype, newtype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Type_vector, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3034,14 +2847,13 @@ int wrap_MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count str
 template <Entry entry>
 int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Unpack<entry>, entry, 522);
-  Call call;
+  Call call(op::MPI_Unpack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, insize, position, outbuf, outcount, datatype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Unpack, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3050,14 +2862,13 @@ int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, 
 template <Entry entry>
 int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Unpack_c<entry>, entry, 523);
-  Call call;
+  Call call(op::MPI_Unpack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, insize, position, outbuf, outcount, datatype, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Unpack, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3066,14 +2877,13 @@ int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, 
 template <Entry entry>
 int wrap_MPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint insize, MPI_Aint* position, void* outbuf, int outcount, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_Unpack_external<entry>, entry, 524);
-  Call call;
+  Call call(op::MPI_Unpack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Unpack_external, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3082,14 +2892,13 @@ int wrap_MPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint i
 template <Entry entry>
 int wrap_MPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_Unpack_external_c<entry>, entry, 525);
-  Call call;
+  Call call(op::MPI_Unpack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Unpack_external, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3098,14 +2907,13 @@ int wrap_MPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Coun
 template <Entry entry>
 int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
   const auto next = next_of(&wrap_MPI_Win_call_errhandler<entry>, entry, 536);
-  Call call;
+  Call call(op::MPI_Win_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errorcode);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, errorcode);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_call_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3114,14 +2922,13 @@ int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
 template <Entry entry>
 int wrap_MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Win_create_errhandler<entry>, entry, 541);
-  Call call;
+  Call call(op::MPI_Win_create_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win_errhandler_fn, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win_errhandler_fn, errhandler);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Win_create_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3130,14 +2937,13 @@ int wrap_MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_f
 template <Entry entry>
 int wrap_MPI_Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI_Win_delete_attr_function* win_delete_attr_fn, int* win_keyval, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Win_create_keyval<entry>, entry, 542);
-  Call call;
+  Call call(op::MPI_Win_create_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Win_create_keyval, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3146,14 +2952,13 @@ int wrap_MPI_Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI
 template <Entry entry>
 int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
   const auto next = next_of(&wrap_MPI_Win_delete_attr<entry>, entry, 543);
-  Call call;
+  Call call(op::MPI_Win_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, win_keyval);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_delete_attr, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3162,14 +2967,13 @@ int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
 template <Entry entry>
 int wrap_MPI_Win_free_keyval(int* win_keyval) {
   const auto next = next_of(&wrap_MPI_Win_free_keyval<entry>, entry, 551);
-  Call call;
+  Call call(op::MPI_Win_free_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(win_keyval);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win_keyval);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Win_free_keyval, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3178,14 +2982,13 @@ int wrap_MPI_Win_free_keyval(int* win_keyval) {
 template <Entry entry>
 int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int* flag) {
   const auto next = next_of(&wrap_MPI_Win_get_attr<entry>, entry, 552);
-  Call call;
+  Call call(op::MPI_Win_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval, attribute_val, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, win_keyval, attribute_val, flag);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_get_attr, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3194,14 +2997,13 @@ int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int*
 template <Entry entry>
 int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Win_get_errhandler<entry>, entry, 553);
-  Call call;
+  Call call(op::MPI_Win_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, errhandler);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_get_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3210,14 +3012,13 @@ int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
 template <Entry entry>
 int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Win_get_group<entry>, entry, 554);
-  Call call;
+  Call call(op::MPI_Win_get_group, COMMLENS_CALLER);
   if (call.nested()) return next(win, group);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, group);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_get_group, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3226,14 +3027,13 @@ int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
 template <Entry entry>
 int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_Win_get_info<entry>, entry, 555);
-  Call call;
+  Call call(op::MPI_Win_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(win, info_used);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, info_used);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_get_info, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3242,14 +3042,13 @@ int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
 template <Entry entry>
 int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Win_get_name<entry>, entry, 556);
-  Call call;
+  Call call(op::MPI_Win_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_name, resultlen);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, win_name, resultlen);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_get_name, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3258,14 +3057,13 @@ int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
 template <Entry entry>
 int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
   const auto next = next_of(&wrap_MPI_Win_set_attr<entry>, entry, 560);
-  Call call;
+  Call call(op::MPI_Win_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval, attribute_val);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, win_keyval, attribute_val);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_set_attr, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3274,14 +3072,13 @@ int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
 template <Entry entry>
 int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
   const auto next = next_of(&wrap_MPI_Win_set_errhandler<entry>, entry, 561);
-  Call call;
+  Call call(op::MPI_Win_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errhandler);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, errhandler);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_set_errhandler, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3290,14 +3087,13 @@ int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
 template <Entry entry>
 int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_Win_set_info<entry>, entry, 562);
-  Call call;
+  Call call(op::MPI_Win_set_info, COMMLENS_CALLER);
   if (call.nested()) return next(win, info);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, info);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_set_info, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3306,14 +3102,13 @@ int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
 template <Entry entry>
 int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
   const auto next = next_of(&wrap_MPI_Win_set_name<entry>, entry, 563);
-  Call call;
+  Call call(op::MPI_Win_set_name, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_name);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, win_name);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_set_name, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3322,14 +3117,13 @@ int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
 template <Entry entry>
 int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
   const auto next = next_of(&wrap_MPI_Win_shared_query<entry>, entry, 564);
-  Call call;
+  Call call(op::MPI_Win_shared_query, COMMLENS_CALLER);
   if (call.nested()) return next(win, rank, size, disp_unit, baseptr);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, rank, size, disp_unit, baseptr);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_shared_query, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -3338,14 +3132,13 @@ int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_u
 template <Entry entry>
 int wrap_MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit, void* baseptr) {
   const auto next = next_of(&wrap_MPI_Win_shared_query_c<entry>, entry, 565);
-  Call call;
+  Call call(op::MPI_Win_shared_query, COMMLENS_CALLER);
   if (call.nested()) return next(win, rank, size, disp_unit, baseptr);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, rank, size, disp_unit, baseptr);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_shared_query, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif

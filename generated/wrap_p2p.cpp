@@ -10,15 +10,14 @@ namespace {
 template <Entry entry>
 int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Bsend<entry>, entry, 40);
-  Call call;
+  Call call(op::MPI_Bsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record(op::MPI_Bsend, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -27,15 +26,14 @@ int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
 template <Entry entry>
 int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Bsend_c<entry>, entry, 41);
-  Call call;
+  Call call(op::MPI_Bsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record(op::MPI_Bsend, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -44,15 +42,14 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
 template <Entry entry>
 int wrap_MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Bsend_init<entry>, entry, 42);
-  Call call;
+  Call call(op::MPI_Bsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Bsend_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -61,15 +58,14 @@ int wrap_MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int d
 template <Entry entry>
 int wrap_MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Bsend_init_c<entry>, entry, 43);
-  Call call;
+  Call call(op::MPI_Bsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Bsend_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -78,14 +74,13 @@ int wrap_MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
 template <Entry entry>
 int wrap_MPI_Buffer_flush() {
   const auto next = next_of(&wrap_MPI_Buffer_flush<entry>, entry, 48);
-  Call call;
+  Call call(op::MPI_Buffer_flush, COMMLENS_CALLER);
   if (call.nested()) return next();
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next();
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Buffer_flush, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -94,14 +89,13 @@ int wrap_MPI_Buffer_flush() {
 template <Entry entry>
 int wrap_MPI_Buffer_iflush(MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Buffer_iflush<entry>, entry, 49);
-  Call call;
+  Call call(op::MPI_Buffer_iflush, COMMLENS_CALLER);
   if (call.nested()) return next(request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(request);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record_request(op::MPI_Buffer_iflush, comm_view, Volume{}, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -118,14 +112,13 @@ int wrap_MPI_Cancel(MPI_Request* request) {
 template <Entry entry>
 int wrap_MPI_Comm_flush_buffer(MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Comm_flush_buffer<entry>, entry, 77);
-  Call call;
+  Call call(op::MPI_Comm_flush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Comm_flush_buffer, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -134,14 +127,13 @@ int wrap_MPI_Comm_flush_buffer(MPI_Comm comm) {
 template <Entry entry>
 int wrap_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Comm_iflush_buffer<entry>, entry, 88);
-  Call call;
+  Call call(op::MPI_Comm_iflush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record_request(op::MPI_Comm_iflush_buffer, comm_view, Volume{}, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -150,15 +142,14 @@ int wrap_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
 template <Entry entry>
 int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ibsend<entry>, entry, 263);
-  Call call;
+  Call call(op::MPI_Ibsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Ibsend, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -167,15 +158,14 @@ int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest,
 template <Entry entry>
 int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ibsend_c<entry>, entry, 264);
-  Call call;
+  Call call(op::MPI_Ibsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Ibsend, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -184,14 +174,13 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
 template <Entry entry>
 int wrap_MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Improbe<entry>, entry, 271);
-  Call call;
+  Call call(op::MPI_Improbe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, flag, message, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(source, tag, comm, flag, message, status);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Improbe, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS && *flag) made_message(*message, comm_view);
   return rc;
 }
@@ -201,16 +190,15 @@ int wrap_MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message*
 template <Entry entry>
 int wrap_MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Imrecv<entry>, entry, 272);
-  Call call;
+  Call call(op::MPI_Imrecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, message, request);
-  const Site site = COMMLENS_CALLER;
   const MPI_Message matched = *message;  // the call sets it to MPI_MESSAGE_NULL
   call.start();
   const int rc = next(buf, count, datatype, message, request);
   call.stop();
   const CommView& comm_view = comm_of_message(matched);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Imrecv, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -219,16 +207,15 @@ int wrap_MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* me
 template <Entry entry>
 int wrap_MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Imrecv_c<entry>, entry, 273);
-  Call call;
+  Call call(op::MPI_Imrecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, message, request);
-  const Site site = COMMLENS_CALLER;
   const MPI_Message matched = *message;  // the call sets it to MPI_MESSAGE_NULL
   call.start();
   const int rc = next(buf, count, datatype, message, request);
   call.stop();
   const CommView& comm_view = comm_of_message(matched);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Imrecv, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -237,14 +224,13 @@ int wrap_MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mes
 template <Entry entry>
 int wrap_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Iprobe<entry>, entry, 300);
-  Call call;
+  Call call(op::MPI_Iprobe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, flag, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(source, tag, comm, flag, status);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Iprobe, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -253,15 +239,14 @@ int wrap_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* s
 template <Entry entry>
 int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Irecv<entry>, entry, 301);
-  Call call;
+  Call call(op::MPI_Irecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Irecv, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -270,15 +255,14 @@ int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int 
 template <Entry entry>
 int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Irecv_c<entry>, entry, 302);
-  Call call;
+  Call call(op::MPI_Irecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Irecv, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -287,15 +271,14 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
 template <Entry entry>
 int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Irsend<entry>, entry, 309);
-  Call call;
+  Call call(op::MPI_Irsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Irsend, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -304,15 +287,14 @@ int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest,
 template <Entry entry>
 int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Irsend_c<entry>, entry, 310);
-  Call call;
+  Call call(op::MPI_Irsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Irsend, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -321,15 +303,14 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
 template <Entry entry>
 int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isend<entry>, entry, 318);
-  Call call;
+  Call call(op::MPI_Isend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Isend, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -338,15 +319,14 @@ int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, 
 template <Entry entry>
 int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isend_c<entry>, entry, 319);
-  Call call;
+  Call call(op::MPI_Isend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Isend, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -355,15 +335,14 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
 template <Entry entry>
 int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isendrecv<entry>, entry, 320);
-  Call call;
+  Call call(op::MPI_Isendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, sendcount, sendtype, dest) : Volume{};
-  call.record_request(op::MPI_Isendrecv, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -372,15 +351,14 @@ int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
 template <Entry entry>
 int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isendrecv_c<entry>, entry, 321);
-  Call call;
+  Call call(op::MPI_Isendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, sendcount, sendtype, dest) : Volume{};
-  call.record_request(op::MPI_Isendrecv, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -389,15 +367,14 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
 template <Entry entry>
 int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isendrecv_replace<entry>, entry, 322);
-  Call call;
+  Call call(op::MPI_Isendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Isendrecv_replace, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -406,15 +383,14 @@ int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int 
 template <Entry entry>
 int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isendrecv_replace_c<entry>, entry, 323);
-  Call call;
+  Call call(op::MPI_Isendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Isendrecv_replace, comm_view, volume, site, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -423,15 +399,14 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
 template <Entry entry>
 int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Issend<entry>, entry, 324);
-  Call call;
+  Call call(op::MPI_Issend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Issend, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -440,15 +415,14 @@ int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest,
 template <Entry entry>
 int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Issend_c<entry>, entry, 325);
-  Call call;
+  Call call(op::MPI_Issend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Issend, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -457,14 +431,13 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
 template <Entry entry>
 int wrap_MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Mprobe<entry>, entry, 329);
-  Call call;
+  Call call(op::MPI_Mprobe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, message, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(source, tag, comm, message, status);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Mprobe, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_message(*message, comm_view);
   return rc;
 }
@@ -474,9 +447,8 @@ int wrap_MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MP
 template <Entry entry>
 int wrap_MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Mrecv<entry>, entry, 330);
-  Call call;
+  Call call(op::MPI_Mrecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, message, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   const MPI_Message matched = *message;  // the call sets it to MPI_MESSAGE_NULL
   call.start();
@@ -485,7 +457,7 @@ int wrap_MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* mes
   const CommView& comm_view = comm_of_message(matched);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_Mrecv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -494,9 +466,8 @@ int wrap_MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* mes
 template <Entry entry>
 int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Mrecv_c<entry>, entry, 331);
-  Call call;
+  Call call(op::MPI_Mrecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, message, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   const MPI_Message matched = *message;  // the call sets it to MPI_MESSAGE_NULL
   call.start();
@@ -505,7 +476,7 @@ int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mess
   const CommView& comm_view = comm_of_message(matched);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_Mrecv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -514,7 +485,7 @@ int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mess
 template <Entry entry>
 int wrap_MPI_Parrived(MPI_Request request, int partition, int* flag) {
   const auto next = next_of(&wrap_MPI_Parrived<entry>, entry, 365);
-  return hand::of_request(next, op::MPI_Parrived, COMMLENS_CALLER, request, partition, flag);
+  return hand::of_request(next, op::MPI_Parrived, COMMLENS_CALLER, request, request, partition, flag);
 }
 #endif
 
@@ -522,7 +493,7 @@ int wrap_MPI_Parrived(MPI_Request request, int partition, int* flag) {
 template <Entry entry>
 int wrap_MPI_Pready(int partition, MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Pready<entry>, entry, 366);
-  return hand::of_request(next, op::MPI_Pready, COMMLENS_CALLER, partition, request);
+  return hand::of_request(next, op::MPI_Pready, COMMLENS_CALLER, request, partition, request);
 }
 #endif
 
@@ -530,7 +501,7 @@ int wrap_MPI_Pready(int partition, MPI_Request request) {
 template <Entry entry>
 int wrap_MPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Pready_list<entry>, entry, 367);
-  return hand::of_request(next, op::MPI_Pready_list, COMMLENS_CALLER, length, array_of_partitions, request);
+  return hand::of_request(next, op::MPI_Pready_list, COMMLENS_CALLER, request, length, array_of_partitions, request);
 }
 #endif
 
@@ -538,7 +509,7 @@ int wrap_MPI_Pready_list(int length, const int array_of_partitions[], MPI_Reques
 template <Entry entry>
 int wrap_MPI_Pready_range(int partition_low, int partition_high, MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Pready_range<entry>, entry, 368);
-  return hand::of_request(next, op::MPI_Pready_range, COMMLENS_CALLER, partition_low, partition_high, request);
+  return hand::of_request(next, op::MPI_Pready_range, COMMLENS_CALLER, request, partition_low, partition_high, request);
 }
 #endif
 
@@ -546,15 +517,14 @@ int wrap_MPI_Pready_range(int partition_low, int partition_high, MPI_Request req
 template <Entry entry>
 int wrap_MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Precv_init<entry>, entry, 369);
-  Call call;
+  Call call(op::MPI_Precv_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, partitions, count, datatype, source, tag, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, partitions, count, datatype, source, tag, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::partitioned_receive(comm_view, partitions, count, datatype) : Volume{};
-  call.record_request(op::MPI_Precv_init, comm_view, volume, site, rc, request, RequestFlag::persistent | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -563,14 +533,13 @@ int wrap_MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype
 template <Entry entry>
 int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Probe<entry>, entry, 370);
-  Call call;
+  Call call(op::MPI_Probe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, status);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(source, tag, comm, status);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Probe, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -579,15 +548,14 @@ int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
 template <Entry entry>
 int wrap_MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Psend_init<entry>, entry, 371);
-  Call call;
+  Call call(op::MPI_Psend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, partitions, count, datatype, dest, tag, comm, info, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, partitions, count, datatype, dest, tag, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::partitioned_send(comm_view, partitions, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Psend_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -596,9 +564,8 @@ int wrap_MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Da
 template <Entry entry>
 int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Recv<entry>, entry, 378);
-  Call call;
+  Call call(op::MPI_Recv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
@@ -606,7 +573,7 @@ int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int t
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_Recv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -615,9 +582,8 @@ int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int t
 template <Entry entry>
 int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Recv_c<entry>, entry, 379);
-  Call call;
+  Call call(op::MPI_Recv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
@@ -625,7 +591,7 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_Recv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -634,15 +600,14 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
 template <Entry entry>
 int wrap_MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Recv_init<entry>, entry, 380);
-  Call call;
+  Call call(op::MPI_Recv_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Recv_init, comm_view, volume, site, rc, request, RequestFlag::persistent | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -651,15 +616,14 @@ int wrap_MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, 
 template <Entry entry>
 int wrap_MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Recv_init_c<entry>, entry, 381);
-  Call call;
+  Call call(op::MPI_Recv_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  call.record_request(op::MPI_Recv_init, comm_view, volume, site, rc, request, RequestFlag::persistent | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
 }
 #endif
@@ -668,15 +632,14 @@ int wrap_MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int 
 template <Entry entry>
 int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 412);
-  Call call;
+  Call call(op::MPI_Rsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record(op::MPI_Rsend, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -685,15 +648,14 @@ int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
 template <Entry entry>
 int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Rsend_c<entry>, entry, 413);
-  Call call;
+  Call call(op::MPI_Rsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record(op::MPI_Rsend, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -702,15 +664,14 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
 template <Entry entry>
 int wrap_MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rsend_init<entry>, entry, 414);
-  Call call;
+  Call call(op::MPI_Rsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Rsend_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -719,15 +680,14 @@ int wrap_MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int d
 template <Entry entry>
 int wrap_MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rsend_init_c<entry>, entry, 415);
-  Call call;
+  Call call(op::MPI_Rsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Rsend_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -736,15 +696,14 @@ int wrap_MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
 template <Entry entry>
 int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Send<entry>, entry, 428);
-  Call call;
+  Call call(op::MPI_Send, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record(op::MPI_Send, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -753,15 +712,14 @@ int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, i
 template <Entry entry>
 int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Send_c<entry>, entry, 429);
-  Call call;
+  Call call(op::MPI_Send, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record(op::MPI_Send, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -770,15 +728,14 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
 template <Entry entry>
 int wrap_MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Send_init<entry>, entry, 430);
-  Call call;
+  Call call(op::MPI_Send_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Send_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -787,15 +744,14 @@ int wrap_MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int de
 template <Entry entry>
 int wrap_MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Send_init_c<entry>, entry, 431);
-  Call call;
+  Call call(op::MPI_Send_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Send_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -804,9 +760,8 @@ int wrap_MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype
 template <Entry entry>
 int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Sendrecv<entry>, entry, 432);
-  Call call;
+  Call call(op::MPI_Sendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
@@ -814,7 +769,7 @@ int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, sendcount, sendtype, dest) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_Sendrecv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -823,9 +778,8 @@ int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
 template <Entry entry>
 int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Sendrecv_c<entry>, entry, 433);
-  Call call;
+  Call call(op::MPI_Sendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
@@ -833,7 +787,7 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, sendcount, sendtype, dest) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_Sendrecv, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -842,9 +796,8 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
 template <Entry entry>
 int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Sendrecv_replace<entry>, entry, 434);
-  Call call;
+  Call call(op::MPI_Sendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
@@ -852,7 +805,7 @@ int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int d
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_Sendrecv_replace, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -861,9 +814,8 @@ int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int d
 template <Entry entry>
 int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Sendrecv_replace_c<entry>, entry, 435);
-  Call call;
+  Call call(op::MPI_Sendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
-  const Site site = COMMLENS_CALLER;
   StatusFor status_for(status);
   call.start();
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
@@ -871,7 +823,7 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
-  call.record(op::MPI_Sendrecv_replace, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -880,14 +832,13 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
 template <Entry entry>
 int wrap_MPI_Session_flush_buffer(MPI_Session session) {
   const auto next = next_of(&wrap_MPI_Session_flush_buffer<entry>, entry, 442);
-  Call call;
+  Call call(op::MPI_Session_flush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record(op::MPI_Session_flush_buffer, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -896,14 +847,13 @@ int wrap_MPI_Session_flush_buffer(MPI_Session session) {
 template <Entry entry>
 int wrap_MPI_Session_iflush_buffer(MPI_Session session, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Session_iflush_buffer<entry>, entry, 448);
-  Call call;
+  Call call(op::MPI_Session_iflush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(session, request);
   call.stop();
   const CommView& comm_view = no_comm();
-  call.record_request(op::MPI_Session_iflush_buffer, comm_view, Volume{}, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -912,15 +862,14 @@ int wrap_MPI_Session_iflush_buffer(MPI_Session session, MPI_Request* request) {
 template <Entry entry>
 int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 450);
-  Call call;
+  Call call(op::MPI_Ssend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record(op::MPI_Ssend, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -929,15 +878,14 @@ int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, 
 template <Entry entry>
 int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Ssend_c<entry>, entry, 451);
-  Call call;
+  Call call(op::MPI_Ssend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record(op::MPI_Ssend, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -946,15 +894,14 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
 template <Entry entry>
 int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ssend_init<entry>, entry, 452);
-  Call call;
+  Call call(op::MPI_Ssend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Ssend_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif
@@ -963,15 +910,14 @@ int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int d
 template <Entry entry>
 int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ssend_init_c<entry>, entry, 453);
-  Call call;
+  Call call(op::MPI_Ssend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  call.record_request(op::MPI_Ssend_init, comm_view, volume, site, rc, request, RequestFlag::persistent);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 #endif

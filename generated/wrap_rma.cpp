@@ -10,15 +10,14 @@ namespace {
 template <Entry entry>
 int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Accumulate<entry>, entry, 1);
-  Call call;
+  Call call(op::MPI_Accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record(op::MPI_Accumulate, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -27,15 +26,14 @@ int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype 
 template <Entry entry>
 int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Accumulate_c<entry>, entry, 2);
-  Call call;
+  Call call(op::MPI_Accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record(op::MPI_Accumulate, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -44,15 +42,14 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
 template <Entry entry>
 int wrap_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Compare_and_swap<entry>, entry, 103);
-  Call call;
+  Call call(op::MPI_Compare_and_swap, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::compare_and_swap(comm_view, datatype, target_rank) : Volume{};
-  call.record(op::MPI_Compare_and_swap, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -61,15 +58,14 @@ int wrap_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr,
 template <Entry entry>
 int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Fetch_and_op<entry>, entry, 116);
-  Call call;
+  Call call(op::MPI_Fetch_and_op, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::fetch_and_op(comm_view, datatype, target_rank, op) : Volume{};
-  call.record(op::MPI_Fetch_and_op, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -78,15 +74,14 @@ int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Dataty
 template <Entry entry>
 int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Get<entry>, entry, 215);
-  Call call;
+  Call call(op::MPI_Get, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::get(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record(op::MPI_Get, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -95,15 +90,14 @@ int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_dataty
 template <Entry entry>
 int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Get_c<entry>, entry, 216);
-  Call call;
+  Call call(op::MPI_Get, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::get(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record(op::MPI_Get, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -112,15 +106,14 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
 template <Entry entry>
 int wrap_MPI_Get_accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Get_accumulate<entry>, entry, 217);
-  Call call;
+  Call call(op::MPI_Get_accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op) : Volume{};
-  call.record(op::MPI_Get_accumulate, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -129,15 +122,14 @@ int wrap_MPI_Get_accumulate(const void* origin_addr, int origin_count, MPI_Datat
 template <Entry entry>
 int wrap_MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Get_accumulate_c<entry>, entry, 218);
-  Call call;
+  Call call(op::MPI_Get_accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op) : Volume{};
-  call.record(op::MPI_Get_accumulate, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -146,15 +138,14 @@ int wrap_MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, M
 template <Entry entry>
 int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Put<entry>, entry, 373);
-  Call call;
+  Call call(op::MPI_Put, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record(op::MPI_Put, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -163,15 +154,14 @@ int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_
 template <Entry entry>
 int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Put_c<entry>, entry, 374);
-  Call call;
+  Call call(op::MPI_Put, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record(op::MPI_Put, comm_view, volume, site);
+  call.record(comm_view, volume);
   return rc;
 }
 #endif
@@ -180,15 +170,14 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
 template <Entry entry>
 int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Raccumulate<entry>, entry, 376);
-  Call call;
+  Call call(op::MPI_Raccumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record_request(op::MPI_Raccumulate, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -197,15 +186,14 @@ int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype
 template <Entry entry>
 int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Raccumulate_c<entry>, entry, 377);
-  Call call;
+  Call call(op::MPI_Raccumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record_request(op::MPI_Raccumulate, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -214,15 +202,14 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
 template <Entry entry>
 int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rget<entry>, entry, 406);
-  Call call;
+  Call call(op::MPI_Rget, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::get(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record_request(op::MPI_Rget, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -231,15 +218,14 @@ int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datat
 template <Entry entry>
 int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rget_c<entry>, entry, 407);
-  Call call;
+  Call call(op::MPI_Rget, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::get(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record_request(op::MPI_Rget, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -248,15 +234,14 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
 template <Entry entry>
 int wrap_MPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rget_accumulate<entry>, entry, 408);
-  Call call;
+  Call call(op::MPI_Rget_accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op) : Volume{};
-  call.record_request(op::MPI_Rget_accumulate, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -265,15 +250,14 @@ int wrap_MPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Data
 template <Entry entry>
 int wrap_MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rget_accumulate_c<entry>, entry, 409);
-  Call call;
+  Call call(op::MPI_Rget_accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op) : Volume{};
-  call.record_request(op::MPI_Rget_accumulate, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -282,15 +266,14 @@ int wrap_MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, 
 template <Entry entry>
 int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rput<entry>, entry, 410);
-  Call call;
+  Call call(op::MPI_Rput, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record_request(op::MPI_Rput, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -299,15 +282,14 @@ int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin
 template <Entry entry>
 int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rput_c<entry>, entry, 411);
-  Call call;
+  Call call(op::MPI_Rput, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
-  call.record_request(op::MPI_Rput, comm_view, volume, site, rc, request, RequestFlag::active);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
 #endif
@@ -316,14 +298,13 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
 template <Entry entry>
 int wrap_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate<entry>, entry, 531);
-  Call call;
+  Call call(op::MPI_Win_allocate, COMMLENS_CALLER);
   if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Win_allocate, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
@@ -333,14 +314,13 @@ int wrap_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
 template <Entry entry>
 int wrap_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate_c<entry>, entry, 532);
-  Call call;
+  Call call(op::MPI_Win_allocate, COMMLENS_CALLER);
   if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Win_allocate, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
@@ -350,14 +330,13 @@ int wrap_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MP
 template <Entry entry>
 int wrap_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate_shared<entry>, entry, 533);
-  Call call;
+  Call call(op::MPI_Win_allocate_shared, COMMLENS_CALLER);
   if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Win_allocate_shared, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
@@ -367,14 +346,13 @@ int wrap_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MP
 template <Entry entry>
 int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate_shared_c<entry>, entry, 534);
-  Call call;
+  Call call(op::MPI_Win_allocate_shared, COMMLENS_CALLER);
   if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Win_allocate_shared, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
@@ -384,14 +362,13 @@ int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info i
 template <Entry entry>
 int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   const auto next = next_of(&wrap_MPI_Win_attach<entry>, entry, 535);
-  Call call;
+  Call call(op::MPI_Win_attach, COMMLENS_CALLER);
   if (call.nested()) return next(win, base, size);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, base, size);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_attach, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -400,14 +377,13 @@ int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
 template <Entry entry>
 int wrap_MPI_Win_complete(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_complete<entry>, entry, 537);
-  Call call;
+  Call call(op::MPI_Win_complete, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_complete, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -416,14 +392,13 @@ int wrap_MPI_Win_complete(MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_create<entry>, entry, 538);
-  Call call;
+  Call call(op::MPI_Win_create, COMMLENS_CALLER);
   if (call.nested()) return next(base, size, disp_unit, info, comm, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(base, size, disp_unit, info, comm, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Win_create, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
@@ -433,14 +408,13 @@ int wrap_MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
 template <Entry entry>
 int wrap_MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_create_c<entry>, entry, 539);
-  Call call;
+  Call call(op::MPI_Win_create, COMMLENS_CALLER);
   if (call.nested()) return next(base, size, disp_unit, info, comm, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(base, size, disp_unit, info, comm, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Win_create, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
@@ -450,14 +424,13 @@ int wrap_MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Inf
 template <Entry entry>
 int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_create_dynamic<entry>, entry, 540);
-  Call call;
+  Call call(op::MPI_Win_create_dynamic, COMMLENS_CALLER);
   if (call.nested()) return next(info, comm, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(info, comm, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  call.record(op::MPI_Win_create_dynamic, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
@@ -467,14 +440,13 @@ int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
 template <Entry entry>
 int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
   const auto next = next_of(&wrap_MPI_Win_detach<entry>, entry, 544);
-  Call call;
+  Call call(op::MPI_Win_detach, COMMLENS_CALLER);
   if (call.nested()) return next(win, base);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, base);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_detach, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -483,14 +455,13 @@ int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
 template <Entry entry>
 int wrap_MPI_Win_fence(int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 545);
-  Call call;
+  Call call(op::MPI_Win_fence, COMMLENS_CALLER);
   if (call.nested()) return next(assert, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(assert, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_fence, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -499,14 +470,13 @@ int wrap_MPI_Win_fence(int assert, MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_flush(int rank, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush<entry>, entry, 546);
-  Call call;
+  Call call(op::MPI_Win_flush, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(rank, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_flush, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -515,14 +485,13 @@ int wrap_MPI_Win_flush(int rank, MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_flush_all(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush_all<entry>, entry, 547);
-  Call call;
+  Call call(op::MPI_Win_flush_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_flush_all, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -531,14 +500,13 @@ int wrap_MPI_Win_flush_all(MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush_local<entry>, entry, 548);
-  Call call;
+  Call call(op::MPI_Win_flush_local, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(rank, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_flush_local, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -547,14 +515,13 @@ int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_flush_local_all(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush_local_all<entry>, entry, 549);
-  Call call;
+  Call call(op::MPI_Win_flush_local_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_flush_local_all, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -571,14 +538,13 @@ int wrap_MPI_Win_free(MPI_Win* win) {
 template <Entry entry>
 int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_lock<entry>, entry, 557);
-  Call call;
+  Call call(op::MPI_Win_lock, COMMLENS_CALLER);
   if (call.nested()) return next(lock_type, rank, assert, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(lock_type, rank, assert, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_lock, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -587,14 +553,13 @@ int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_lock_all<entry>, entry, 558);
-  Call call;
+  Call call(op::MPI_Win_lock_all, COMMLENS_CALLER);
   if (call.nested()) return next(assert, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(assert, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_lock_all, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -603,14 +568,13 @@ int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_post<entry>, entry, 559);
-  Call call;
+  Call call(op::MPI_Win_post, COMMLENS_CALLER);
   if (call.nested()) return next(group, assert, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group, assert, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_post, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -619,14 +583,13 @@ int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_start<entry>, entry, 566);
-  Call call;
+  Call call(op::MPI_Win_start, COMMLENS_CALLER);
   if (call.nested()) return next(group, assert, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(group, assert, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_start, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -635,14 +598,13 @@ int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_sync(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_sync<entry>, entry, 567);
-  Call call;
+  Call call(op::MPI_Win_sync, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_sync, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -651,14 +613,13 @@ int wrap_MPI_Win_sync(MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_test(MPI_Win win, int* flag) {
   const auto next = next_of(&wrap_MPI_Win_test<entry>, entry, 568);
-  Call call;
+  Call call(op::MPI_Win_test, COMMLENS_CALLER);
   if (call.nested()) return next(win, flag);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win, flag);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_test, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -667,14 +628,13 @@ int wrap_MPI_Win_test(MPI_Win win, int* flag) {
 template <Entry entry>
 int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_unlock<entry>, entry, 569);
-  Call call;
+  Call call(op::MPI_Win_unlock, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(rank, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_unlock, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -683,14 +643,13 @@ int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_unlock_all(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_unlock_all<entry>, entry, 570);
-  Call call;
+  Call call(op::MPI_Win_unlock_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_unlock_all, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif
@@ -699,14 +658,13 @@ int wrap_MPI_Win_unlock_all(MPI_Win win) {
 template <Entry entry>
 int wrap_MPI_Win_wait(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_wait<entry>, entry, 571);
-  Call call;
+  Call call(op::MPI_Win_wait, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  const Site site = COMMLENS_CALLER;
   call.start();
   const int rc = next(win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  call.record(op::MPI_Win_wait, comm_view, Volume{}, site);
+  call.record(comm_view, Volume{});
   return rc;
 }
 #endif

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -43,6 +42,28 @@ void* wrappers[2 * slot_count];
 std::atomic<bool> measuring{false};
 std::once_flag started;
 
+// True when a loaded object names us in its list of needed libraries.
+bool is_linked() noexcept {
+  const auto names_us = [](dl_phdr_info* info, std::size_t, void*) {
+    const ElfW(Dyn)* dynamic = nullptr;
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+      if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    }
+    const char* strings = nullptr;
+    for (const ElfW(Dyn)* d = dynamic; d != nullptr && d->d_tag != DT_NULL; ++d) {
+      // The loader has relocated the address, but not that of the kernel's own object.
+      if (d->d_tag == DT_STRTAB && d->d_un.d_ptr > info->dlpi_addr)
+        strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
+    }
+    for (const ElfW(Dyn)* d = dynamic; strings != nullptr && d != nullptr && d->d_tag != DT_NULL; ++d) {
+      if (d->d_tag == DT_NEEDED && std::strcmp(strings + d->d_un.d_val, "libcommlens.so") == 0) return 1;
+    }
+    return 0;
+  };
+  return dl_iterate_phdr(names_us, nullptr) != 0;
+}
+
 // The MPI library when it is not in the global scope: Python loads its modules, and with them MPI, RTLD_LOCAL.
 // Looked for again until it is there: the first name may be asked for before.
 void* local_mpi_library() noexcept {
@@ -65,11 +86,8 @@ void* local_mpi_library() noexcept {
       },
       &found);
   // Linked into the program before an MPI library of which then nothing seemed needed (--as-needed, the default of
-  // some compilers), we are all the program has of MPI.  Preloaded, we never bring MPI into a process.
-  const char* const preload = std::getenv("LD_PRELOAD");
-  if (found == nullptr && (preload == nullptr || std::strstr(preload, "libcommlens.so") == nullptr)) {
-    found = dlopen(COMMLENS_MPI_SONAME, RTLD_LAZY | RTLD_GLOBAL);
-  }
+  // some compilers), we are all the program has of MPI.  Only preloaded, we never bring MPI into a process.
+  if (found == nullptr && is_linked()) found = dlopen(COMMLENS_MPI_SONAME, RTLD_LAZY | RTLD_GLOBAL);
   library.store(found);
   return found;
 }

@@ -145,8 +145,6 @@ out::Meta meta_of(const Profile& profile) {
   std::string command;
   const std::vector<std::string> arguments = command_line();
   for (const std::string& argument : arguments) command += (command.empty() ? "" : " ") + quoted_for_shell(argument);
-  char directory[PATH_MAX] = "";
-  if (getcwd(directory, sizeof directory) == nullptr) directory[0] = '\0';
   char library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
   int length = 0, version = 0, subversion = 0;
   api.Get_library_version(library, &length);
@@ -168,7 +166,7 @@ out::Meta meta_of(const Profile& profile) {
       {"commlens_build", COMMLENS_BUILD},
       {"command_line", command},
       {"program", arguments.empty() ? std::string() : base_name(arguments[0])},
-      {"working_directory", directory},
+      {"working_directory", job.directory},
       {"start_time", start_time},
       {"elapsed_ns", std::to_string(elapsed)},
       {"ranks", std::to_string(job.size)},
@@ -197,7 +195,8 @@ void write_profile(Profile& profile, Ticks building) {
   fields.job = job_id();
   if (fields.job.empty()) fields.job = utc("%Y%m%dT%H%M%SZ-") + std::to_string(getpid());
   fields.ranks = job.size;
-  const std::string name = out::output_name(options().text(Option::output), fields);
+  std::string name = out::output_name(options().text(Option::output), fields);
+  if (name[0] != '/' && job.directory[0] != '\0') name = std::string(job.directory) + "/" + name;
   const out::Stored stored = out::store(profile, meta, name, building);
   if (stored.path.empty()) {
     say("no profile: %s", stored.error.c_str());

@@ -116,7 +116,8 @@ struct Pending {
   Site site;
 };
 std::mutex pending_mutex;
-std::unordered_map<std::uint64_t, Pending> pending;
+// Never destroyed: a thread may still be in MPI while the program exits.
+std::unordered_map<std::uint64_t, Pending>& pending = *new std::unordered_map<std::uint64_t, Pending>;
 
 void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std::uint32_t n_on_parent, Site site) {
   CommRecord record;

@@ -32,20 +32,24 @@ P##name: endbr64; jmp *commlens_slots + 16 * slot + 8(%rip); .size P##name, . - 
 #undef ENTRY
 #undef MISSING
 
-/* The Fortran names: they only remember who calls, for the call site, and go on to the Fortran binding of the MPI
- * library, which will call one of the names above.  Its compiler's names (a final underscore) and those of mpi_f08. */
-#define FORTRAN_NAME(name, number)                                                                           \
+/* The Fortran names: they only remember who calls what, and go on to the Fortran binding of the MPI library, which
+ * will call the name above, and perhaps others before it.  Names as all compilers write them, and those of mpi_f08. */
+#define FORTRAN_NAME(name, number, op)                                                                           \
         .globl name; .type name, @function; .p2align 4;                                                      \
 name:   endbr64;                                                                                             \
-        movq commlens_fortran_caller@gottpoff(%rip), %rax; movq (%rsp), %r11; movq %r11, %fs:(%rax);         \
+        movq commlens_fortran_call@gottpoff(%rip), %rax; movq (%rsp), %r11; movq %r11, %fs:(%rax);           \
+        movq $(op), %fs:8(%rax);                                                                             \
         jmp *commlens_fortran_slots + 8 * (number)(%rip); .size name, . - name;                              \
 .Lbind_##name: endbr64; pushq $(number); jmp bind_fortran;
 
-#define FORTRAN(name, number)                                                                                \
-        FORTRAN_NAME(name##_, FORTRAN_FORMS * number)                                                        \
-        FORTRAN_NAME(name##_f08_, FORTRAN_FORMS * number + 1)                                                \
-        FORTRAN_NAME(name##_f08ts_, FORTRAN_FORMS * number + 2)                                              \
-        FORTRAN_NAME(name##_f08ts_large_, FORTRAN_FORMS * number + 3)
+#define FORTRAN(name, upper, number, op)                                                                     \
+        FORTRAN_NAME(name##_, FORTRAN_FORMS * number, op)                                                    \
+        FORTRAN_NAME(name##_f08_, FORTRAN_FORMS * number + 1, op)                                            \
+        FORTRAN_NAME(name##_f08ts_, FORTRAN_FORMS * number + 2, op)                                          \
+        FORTRAN_NAME(name##_f08ts_large_, FORTRAN_FORMS * number + 3, op)                                    \
+        FORTRAN_NAME(name, FORTRAN_FORMS * number + 4, op)                                                   \
+        FORTRAN_NAME(name##__, FORTRAN_FORMS * number + 5, op)                                               \
+        FORTRAN_NAME(upper, FORTRAN_FORMS * number + 6, op)
 
 #include "generated/fortran.inc"
 
@@ -83,7 +87,7 @@ commlens_slots:
         .hidden commlens_fortran_slots
         .type commlens_fortran_slots, @object
 commlens_fortran_slots:
-#define FORTRAN_NAME(name, number) .quad .Lbind_##name;
+#define FORTRAN_NAME(name, number, op) .quad .Lbind_##name;
 #include "generated/fortran.inc"
         .size commlens_fortran_slots, . - commlens_fortran_slots
 

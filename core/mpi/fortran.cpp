@@ -16,10 +16,10 @@
 #include "core/mpi/fortran_forms.h"
 
 extern "C" {
-__thread commlens::Site commlens_fortran_caller = 0;
+__thread commlens::FortranCall commlens_fortran_call;
 
 enum {
-#define FORTRAN(name, number)
+#define FORTRAN(name, upper, number, op)
 #include "generated/fortran.inc"
 #undef FORTRAN
   fortran_name_count = FORTRAN_NAMES
@@ -35,7 +35,8 @@ FortranBindings fortran_bindings{};
 namespace {
 
 const char* const names[] = {
-#define FORTRAN(name, number) #name "_", #name "_f08_", #name "_f08ts_", #name "_f08ts_large_",
+#define FORTRAN(name, upper, number, op) \
+  #name "_", #name "_f08_", #name "_f08ts_", #name "_f08ts_large_", #name, #name "__", #upper,
 #include "generated/fortran.inc"
 #undef FORTRAN
 };
@@ -62,15 +63,20 @@ int no_such_procedure() { return 0; }
 
 }  // namespace
 
-Site search_behind_fortran(Site address) noexcept {
+bool from_fortran(Op op, Site& site) noexcept {
   for (int i = 0; i < fortran_bindings.count; ++i) {
-    if (address < fortran_bindings.range[i].begin || address >= fortran_bindings.range[i].end) continue;
-    const Site caller = commlens_fortran_caller;
-    commlens_fortran_caller = 0;  // good for one call: a name we do not know must not find an old one
-    return caller != 0 ? caller : address;
+    if (site < fortran_bindings.range[i].begin || site >= fortran_bindings.range[i].end) continue;
+    FortranCall& fortran = commlens_fortran_call;
+    if (fortran.caller == 0 || op == op::unknown)
+      return true;  // through a name that is not ours: better the binding than nothing
+    if (fortran.op != op) return false;
+    site = fortran.caller;
+    fortran.caller = 0;
+    return true;
   }
-  return address;
+  return true;
 }
+
 }  // namespace commlens
 
 // Called by entry.S; returns where to jump.

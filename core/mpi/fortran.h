@@ -4,14 +4,17 @@
 #include <cstdint>
 
 #include "core/hot/key.h"
-
-// Who called the Fortran binding last on this thread; written by entry.S.
-extern "C" __attribute__((visibility("hidden"))) __thread commlens::Site commlens_fortran_caller;
+#include "generated/procedures.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// Where the Fortran bindings of the MPI library lie in memory.  A C entry called from there is not where the
-// application calls MPI; the Fortran entry before it is.
+// The Fortran procedure this thread called last; written by entry.S.
+struct FortranCall {
+  Site caller;  // 0: its C call has been seen
+  std::uint64_t op;
+};
+
+// Where the Fortran bindings of the MPI library lie in memory.
 struct FortranBindings {
   static constexpr int capacity = 8;
   int count;  // 0 until the program calls a Fortran name
@@ -21,11 +24,11 @@ struct FortranBindings {
 };
 extern FortranBindings fortran_bindings;
 
-Site search_behind_fortran(Site address) noexcept;
-
-// The call site of a C entry that returns to `address`.
-inline Site behind_fortran(Site address) noexcept {
-  return __builtin_expect(fortran_bindings.count == 0, 1) ? address : search_behind_fortran(address);
-}
+// A binding makes the C call of its procedure, and sometimes others for its own use before it (Open MPI's
+// MPI_Alltoallv asks for the size).  For a C call that returns to `site`: false when it is of the second kind and not
+// the application's; else true, with `site` where the application called Fortran.
+bool from_fortran(Op op, Site& site) noexcept;
 
 }  // namespace commlens
+
+extern "C" __attribute__((visibility("hidden"))) __thread commlens::FortranCall commlens_fortran_call;

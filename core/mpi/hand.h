@@ -167,8 +167,8 @@ class Batch {
 namespace hand {
 
 template <class Next>
-int wait(Next next, Op op, Site site, MPI_Request* request, MPI_Status* status) {
-  Call call;
+int wait(Next next, Op op, Site caller, MPI_Request* request, MPI_Status* status) {
+  Call call(op, caller);
   if (call.nested()) return next(request, status);
   Batch batch(call.thread(), 1, request);
   MPI_Status own;
@@ -176,7 +176,7 @@ int wait(Next next, Op op, Site site, MPI_Request* request, MPI_Status* status) 
   call.start();
   const int rc = next(request, used);
   call.stop();
-  call.record(op, batch.comm(), Volume{}, site);
+  call.record(batch.comm(), Volume{});
   if (rc == MPI_SUCCESS) {
     batch.finish(0, used == MPI_STATUS_IGNORE ? nullptr : used);
     batch.finish_shared(1);
@@ -187,8 +187,8 @@ int wait(Next next, Op op, Site site, MPI_Request* request, MPI_Status* status) 
 }
 
 template <class Next>
-int test(Next next, Op op, Site site, MPI_Request* request, int* flag, MPI_Status* status) {
-  Call call;
+int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Status* status) {
+  Call call(op, caller);
   if (call.nested()) return next(request, flag, status);
   Batch batch(call.thread(), 1, request);
   MPI_Status own;
@@ -196,7 +196,7 @@ int test(Next next, Op op, Site site, MPI_Request* request, int* flag, MPI_Statu
   call.start();
   const int rc = next(request, flag, used);
   call.stop();
-  call.record(op, batch.comm(), Volume{}, site);
+  call.record(batch.comm(), Volume{});
   if (rc != MPI_SUCCESS) {
     batch.finish_failed();
   } else if (*flag != 0) {
@@ -208,9 +208,9 @@ int test(Next next, Op op, Site site, MPI_Request* request, int* flag, MPI_Statu
 
 // MPI_Waitall and MPI_Testall: the same but for the flag.
 template <class CallNext, class Done>
-int complete_all(CallNext call_next, Done done, Op op, Site site, int count, MPI_Request* array_of_requests,
+int complete_all(CallNext call_next, Done done, Op op, Site caller, int count, MPI_Request* array_of_requests,
                  MPI_Status* array_of_statuses) {
-  Call call;
+  Call call(op, caller);
   if (call.nested()) return call_next(array_of_statuses);
   Batch batch(call.thread(), count, array_of_requests);
   MPI_Status* const used =
@@ -218,7 +218,7 @@ int complete_all(CallNext call_next, Done done, Op op, Site site, int count, MPI
   call.start();
   const int rc = call_next(used);
   call.stop();
-  call.record(op, batch.comm(), Volume{}, site);
+  call.record(batch.comm(), Volume{});
   if (rc == MPI_SUCCESS && done()) {
     for (int i = 0; i < batch.size(); ++i) batch.finish(i, used == MPI_STATUSES_IGNORE ? nullptr : &used[i]);
     batch.finish_shared(batch.shared());
@@ -229,23 +229,23 @@ int complete_all(CallNext call_next, Done done, Op op, Site site, int count, MPI
 }
 
 template <class Next>
-int waitall(Next next, Op op, Site site, int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
+int waitall(Next next, Op op, Site caller, int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
   return complete_all([&](MPI_Status* statuses) { return next(count, array_of_requests, statuses); },
-                      [] { return true; }, op, site, count, array_of_requests, array_of_statuses);
+                      [] { return true; }, op, caller, count, array_of_requests, array_of_statuses);
 }
 
 template <class Next>
-int testall(Next next, Op op, Site site, int count, MPI_Request* array_of_requests, int* flag,
+int testall(Next next, Op op, Site caller, int count, MPI_Request* array_of_requests, int* flag,
             MPI_Status* array_of_statuses) {
   return complete_all([&](MPI_Status* statuses) { return next(count, array_of_requests, flag, statuses); },
-                      [&] { return *flag != 0; }, op, site, count, array_of_requests, array_of_statuses);
+                      [&] { return *flag != 0; }, op, caller, count, array_of_requests, array_of_statuses);
 }
 
 // MPI_Waitany and MPI_Testany.
 template <class CallNext, class Done>
-int complete_any(CallNext call_next, Done done, Op op, Site site, int count, MPI_Request* array_of_requests, int* index,
-                 MPI_Status* status) {
-  Call call;
+int complete_any(CallNext call_next, Done done, Op op, Site caller, int count, MPI_Request* array_of_requests,
+                 int* index, MPI_Status* status) {
+  Call call(op, caller);
   if (call.nested()) return call_next(status);
   Batch batch(call.thread(), count, array_of_requests);
   MPI_Status own;
@@ -253,7 +253,7 @@ int complete_any(CallNext call_next, Done done, Op op, Site site, int count, MPI
   call.start();
   const int rc = call_next(used);
   call.stop();
-  call.record(op, batch.comm(), Volume{}, site);
+  call.record(batch.comm(), Volume{});
   if (rc != MPI_SUCCESS) {
     batch.finish_failed();
   } else if (done() && *index != MPI_UNDEFINED && batch.size() != 0) {
@@ -267,23 +267,23 @@ int complete_any(CallNext call_next, Done done, Op op, Site site, int count, MPI
 }
 
 template <class Next>
-int waitany(Next next, Op op, Site site, int count, MPI_Request* array_of_requests, int* index, MPI_Status* status) {
+int waitany(Next next, Op op, Site caller, int count, MPI_Request* array_of_requests, int* index, MPI_Status* status) {
   return complete_any([&](MPI_Status* s) { return next(count, array_of_requests, index, s); }, [] { return true; }, op,
-                      site, count, array_of_requests, index, status);
+                      caller, count, array_of_requests, index, status);
 }
 
 template <class Next>
-int testany(Next next, Op op, Site site, int count, MPI_Request* array_of_requests, int* index, int* flag,
+int testany(Next next, Op op, Site caller, int count, MPI_Request* array_of_requests, int* index, int* flag,
             MPI_Status* status) {
   return complete_any([&](MPI_Status* s) { return next(count, array_of_requests, index, flag, s); },
-                      [&] { return *flag != 0; }, op, site, count, array_of_requests, index, status);
+                      [&] { return *flag != 0; }, op, caller, count, array_of_requests, index, status);
 }
 
 // MPI_Waitsome and MPI_Testsome.
 template <class Next>
-int waitsome(Next next, Op op, Site site, int incount, MPI_Request* array_of_requests, int* outcount,
+int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_requests, int* outcount,
              int* array_of_indices, MPI_Status* array_of_statuses) {
-  Call call;
+  Call call(op, caller);
   if (call.nested()) return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   Batch batch(call.thread(), incount, array_of_requests);
   MPI_Status* const used =
@@ -291,7 +291,7 @@ int waitsome(Next next, Op op, Site site, int incount, MPI_Request* array_of_req
   call.start();
   const int rc = next(incount, array_of_requests, outcount, array_of_indices, used);
   call.stop();
-  call.record(op, batch.comm(), Volume{}, site);
+  call.record(batch.comm(), Volume{});
   if (rc != MPI_SUCCESS) {
     batch.finish_failed();
     return rc;
@@ -308,112 +308,112 @@ int waitsome(Next next, Op op, Site site, int incount, MPI_Request* array_of_req
 }
 
 template <class Next>
-int testsome(Next next, Op op, Site site, int incount, MPI_Request* array_of_requests, int* outcount,
+int testsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_requests, int* outcount,
              int* array_of_indices, MPI_Status* array_of_statuses) {
-  return waitsome(next, op, site, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  return waitsome(next, op, caller, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 template <class Next>
-int start(Next next, Op op, Site site, MPI_Request* request) {
-  Call call;
+int start(Next next, Op op, Site caller, MPI_Request* request) {
+  Call call(op, caller);
   if (call.nested()) return next(request);
   Batch batch(call.thread(), 1, request);
   call.start();
   const int rc = next(request);
   call.stop();
-  call.record(op, batch.owner(), Volume{}, site);
+  call.record(batch.owner(), Volume{});
   if (rc == MPI_SUCCESS) batch.started();
   return rc;
 }
 
 template <class Next>
-int startall(Next next, Op op, Site site, int count, MPI_Request* array_of_requests) {
-  Call call;
+int startall(Next next, Op op, Site caller, int count, MPI_Request* array_of_requests) {
+  Call call(op, caller);
   if (call.nested()) return next(count, array_of_requests);
   Batch batch(call.thread(), count, array_of_requests);
   call.start();
   const int rc = next(count, array_of_requests);
   call.stop();
   if (rc == MPI_SUCCESS) batch.started();
-  call.record(op, batch.comm(), Volume{}, site);
+  call.record(batch.comm(), Volume{});
   return rc;
 }
 
 // Calls that only look at one request, or work on it.
-template <class Next, class... Rest>
-int of_request(Next next, Op op, Site site, MPI_Request request, Rest... rest) {
-  Call call;
-  if (call.nested()) return next(request, rest...);
+template <class Next, class... Arguments>
+int of_request(Next next, Op op, Site caller, MPI_Request request, Arguments... arguments) {
+  Call call(op, caller);
+  if (call.nested()) return next(arguments...);
   Batch batch(call.thread(), 1, &request);
   call.start();
-  const int rc = next(request, rest...);
+  const int rc = next(arguments...);
   call.stop();
-  call.record(op, batch.owner(), Volume{}, site);
+  call.record(batch.owner(), Volume{});
   return rc;
 }
 
 template <class Next, class Requests, class... Rest>
-int of_requests(Next next, Op op, Site site, int count, Requests array_of_requests, Rest... rest) {
-  Call call;
+int of_requests(Next next, Op op, Site caller, int count, Requests array_of_requests, Rest... rest) {
+  Call call(op, caller);
   if (call.nested()) return next(count, array_of_requests, rest...);
   Batch batch(call.thread(), count, array_of_requests);
   call.start();
   const int rc = next(count, array_of_requests, rest...);
   call.stop();
-  call.record(op, batch.comm(), Volume{}, site);
+  call.record(batch.comm(), Volume{});
   return rc;
 }
 
 template <class Next>
-int cancel(Next next, Op op, Site site, MPI_Request* request) {
-  Call call;
+int cancel(Next next, Op op, Site caller, MPI_Request* request) {
+  Call call(op, caller);
   if (call.nested()) return next(request);
   Batch batch(call.thread(), 1, request);
   call.start();
   const int rc = next(request);
   call.stop();
-  call.record(op, batch.owner(), Volume{}, site);
+  call.record(batch.owner(), Volume{});
   if (rc == MPI_SUCCESS) batch.mark_cancelled();
   return rc;
 }
 
 template <class Next>
-int request_free(Next next, Op op, Site site, MPI_Request* request) {
-  Call call;
+int request_free(Next next, Op op, Site caller, MPI_Request* request) {
+  Call call(op, caller);
   if (call.nested()) return next(request);
   Batch batch(call.thread(), 1, request);
   call.start();
   const int rc = next(request);
   call.stop();
-  call.record(op, batch.owner(), Volume{}, site);
+  call.record(batch.owner(), Volume{});
   if (rc == MPI_SUCCESS) batch.forget();
   return rc;
 }
 
 template <class Next, class VolumeOf, class... Arguments>
-int read_begin(Next next, Op op, Site site, VolumeOf volume_of, MPI_File fh, Arguments... arguments) {
-  Call call;
+int read_begin(Next next, Op op, Site caller, VolumeOf volume_of, MPI_File fh, Arguments... arguments) {
+  Call call(op, caller);
   if (call.nested()) return next(fh, arguments...);
   call.start();
   const int rc = next(fh, arguments...);
   call.stop();
   FileRecord* const file = file_record(fh);
   const CommView& comm = file == nullptr ? no_comm() : *file->comm;
-  Cell& cell = call.record(op, comm, rc == MPI_SUCCESS ? volume_of(comm) : Volume{}, site);
+  Cell& cell = call.record(comm, rc == MPI_SUCCESS ? volume_of(comm) : Volume{});
   if (rc == MPI_SUCCESS && file != nullptr) file->reading = &cell;
   return rc;
 }
 
 template <class Next>
-int read_end(Next next, Op op, Site site, MPI_File fh, void* buf, MPI_Status* status) {
-  Call call;
+int read_end(Next next, Op op, Site caller, MPI_File fh, void* buf, MPI_Status* status) {
+  Call call(op, caller);
   if (call.nested()) return next(fh, buf, status);
   StatusFor status_for(status);
   call.start();
   const int rc = next(fh, buf, status_for.get());
   call.stop();
   FileRecord* const file = file_record(fh);
-  call.record(op, file == nullptr ? no_comm() : *file->comm, Volume{}, site);
+  call.record(file == nullptr ? no_comm() : *file->comm, Volume{});
   if (file != nullptr && file->reading != nullptr) {
     if (rc == MPI_SUCCESS) credit(call.thread(), *file->reading, 0, received_bytes(*status_for.get()));
     file->reading = nullptr;
@@ -422,93 +422,93 @@ int read_end(Next next, Op op, Site site, MPI_File fh, void* buf, MPI_Status* st
 }
 
 template <class Next>
-int comm_free(Next next, Op op, Site site, MPI_Comm* comm) {
+int comm_free(Next next, Op op, Site caller, MPI_Comm* comm) {
   if (comm == nullptr) return next(comm);  // MPI's to complain about
-  Call call;
+  Call call(op, caller);
   MPI_Comm handle = *comm;
   const CommView* const view = comm_going(handle);
   if (!call.nested()) call.start();
   const int rc = next(comm);
   if (!call.nested()) {
     call.stop();
-    call.record(op, view == nullptr ? no_comm() : *view, Volume{}, site);
+    call.record(view == nullptr ? no_comm() : *view, Volume{});
   }
   if (view != nullptr) rc == MPI_SUCCESS ? comm_gone(view) : comm_stays(handle, view);
   return rc;
 }
 
 template <class Next>
-int comm_set_name(Next next, Op op, Site site, MPI_Comm comm, const char* comm_name) {
-  Call call;
+int comm_set_name(Next next, Op op, Site caller, MPI_Comm comm, const char* comm_name) {
+  Call call(op, caller);
   if (call.nested()) return next(comm, comm_name);
   call.start();
   const int rc = next(comm, comm_name);
   call.stop();
-  call.record(op, comm_of(comm, rc), Volume{}, site);
+  call.record(comm_of(comm, rc), Volume{});
   if (rc == MPI_SUCCESS) name_comm(comm, comm_name);
   return rc;
 }
 
 template <class Next>
-int win_free(Next next, Op op, Site site, MPI_Win* win) {
+int win_free(Next next, Op op, Site caller, MPI_Win* win) {
   if (win == nullptr) return next(win);
-  Call call;
+  Call call(op, caller);
   if (call.nested()) return next(win);
   const CommView& comm = comm_of_win(*win);
   window_going(*win);
   call.start();
   const int rc = next(win);
   call.stop();
-  call.record(op, comm, Volume{}, site);
+  call.record(comm, Volume{});
   if (rc != MPI_SUCCESS && comm.index != 0) made_window(*win, comm);
   return rc;
 }
 
 template <class Next>
-int file_close(Next next, Op op, Site site, MPI_File* fh) {
+int file_close(Next next, Op op, Site caller, MPI_File* fh) {
   if (fh == nullptr) return next(fh);
-  Call call;
+  Call call(op, caller);
   if (call.nested()) return next(fh);
   const CommView& comm = comm_of_file(*fh);
   file_going(*fh);
   call.start();
   const int rc = next(fh);
   call.stop();
-  call.record(op, comm, Volume{}, site);
+  call.record(comm, Volume{});
   if (rc != MPI_SUCCESS && comm.index != 0) made_file(*fh, comm);
   return rc;
 }
 
 // MPI_Comm_idup and MPI_Comm_idup_with_info.
 template <class CallNext>
-int idup_of(CallNext call_next, Op op, Site site, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+int idup_of(CallNext call_next, Op op, Site caller, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   if (newcomm == nullptr) return call_next();
-  Call call;
+  Call call(op, caller);
   if (call.nested()) return call_next();
   MPI_Comm before = *newcomm;
   call.start();
   const int rc = call_next();
   call.stop();
   const CommView& parent = comm_of(comm, rc);
-  Cell& cell = call.record(op, parent, Volume{}, site);
+  Cell& cell = call.record(parent, Volume{});
   if (rc != MPI_SUCCESS) return rc;
   if (*request == api.request_null || is_shared(*request)) {
-    created(op, parent, *newcomm, identity::parent(), site);
+    created(op, parent, *newcomm, identity::parent(), call.site());
   } else {
-    creating(op, parent, newcomm, *newcomm != before, *request, site);
+    creating(op, parent, newcomm, *newcomm != before, *request, call.site());
   }
   call.remember(*request, cell, RequestFlag::active | RequestFlag::idup);
   return rc;
 }
 
 template <class Next>
-int idup(Next next, Op op, Site site, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-  return idup_of([&] { return next(comm, newcomm, request); }, op, site, comm, newcomm, request);
+int idup(Next next, Op op, Site caller, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
+  return idup_of([&] { return next(comm, newcomm, request); }, op, caller, comm, newcomm, request);
 }
 
 template <class Next>
-int idup(Next next, Op op, Site site, MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
-  return idup_of([&] { return next(comm, info, newcomm, request); }, op, site, comm, newcomm, request);
+int idup(Next next, Op op, Site caller, MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
+  return idup_of([&] { return next(comm, info, newcomm, request); }, op, caller, comm, newcomm, request);
 }
 
 // The calls that begin and end the measurement; in lifecycle.cpp.
@@ -517,8 +517,8 @@ void finalising() noexcept;
 void aborting(MPI_Comm comm, int errorcode) noexcept;
 
 template <class Next, class... Arguments>
-int init(Next next, Op, Site, Arguments... arguments) {
-  Call call;
+int init(Next next, Op op, Site caller, Arguments... arguments) {
+  Call call(op, caller);
   if (call.nested()) return next(arguments...);
   const Ticks before = now();
   const int rc = next(arguments...);
@@ -527,18 +527,18 @@ int init(Next next, Op, Site, Arguments... arguments) {
 }
 
 template <class Next>
-int finalize(Next next, Op, Site) {
+int finalize(Next next, Op op, Site caller) {
   {
-    Call call;
+    Call call(op, caller);
     if (!call.nested()) finalising();
   }
   return next();
 }
 
 template <class Next>
-int abort(Next next, Op, Site, MPI_Comm comm, int errorcode) {
+int abort(Next next, Op op, Site caller, MPI_Comm comm, int errorcode) {
   {
-    Call call;
+    Call call(op, caller);
     if (!call.nested()) aborting(comm, errorcode);
   }
   return next(comm, errorcode);

@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <climits>
+
 #include "core/cold/identity.h"
 #include "core/hot/clock.h"
 
@@ -13,13 +15,14 @@ struct Job {
   bool ready = false;
   int rank = -1;
   int size = 0;
-  Identity world = 0;  // random, the same on all its processes
-  MPI_Comm comm{};     // our own duplicate of MPI_COMM_WORLD: we never communicate on the application's
-  MPI_Group group{};   // of MPI_COMM_WORLD
-  Ticks started = 0;   // when MPI_Init returned
-  Ticks init = 0;      // time inside it
-  Ticks own_init = 0;  // what we added to it
-  Ticks own_call = 0;  // estimated, for one call
+  Identity world = 0;             // random, the same on all its processes
+  MPI_Comm comm{};                // our own duplicate of MPI_COMM_WORLD: we never communicate on the application's
+  MPI_Group group{};              // of MPI_COMM_WORLD
+  Ticks started = 0;              // when MPI_Init returned
+  Ticks init = 0;                 // time inside it
+  Ticks own_init = 0;             // what we added to it
+  Ticks own_call = 0;             // estimated, for one call
+  char directory[PATH_MAX] = "";  // where the program was started; it may go elsewhere
 };
 
 extern Job job;

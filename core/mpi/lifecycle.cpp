@@ -118,6 +118,7 @@ void initialised(Ticks before, Ticks after) noexcept try {
   add_predefined(api.comm_world, letter_world, combine(job.world, letter_world), 0, false);
   add_predefined(api.comm_self, letter_self, combine(combine(job.world, letter_self), static_cast<Identity>(job.rank)),
                  job.rank, false);
+  if (getcwd(job.directory, sizeof job.directory) == nullptr) job.directory[0] = '\0';
   if (job.rank == 0) say_warnings();
   job.own_call = estimated_call();
   job.ready = true;

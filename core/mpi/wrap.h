@@ -14,7 +14,7 @@
 #include "core/mpi/volume.h"
 
 // The wrapper is entered by a jump, so its return address is the application's.
-#define COMMLENS_CALLER (behind_fortran(reinterpret_cast<Site>(__builtin_return_address(0))) & site_mask)
+#define COMMLENS_CALLER reinterpret_cast<Site>(__builtin_return_address(0))
 
 namespace commlens {
 
@@ -84,12 +84,18 @@ class StatusFor {
 // longjmp the next call that is not deeper in the stack notices that the old one is gone.
 class Call {
  public:
-  __attribute__((always_inline)) Call() noexcept : thread_(this_thread()) {
+  __attribute__((always_inline)) Call(Op op, Site caller) noexcept : thread_(this_thread()), op_(op), site_(caller) {
     // 0x1b: the address is relative, signed, in four bytes.
     asm volatile(".cfi_personality 0x1b, commlens_personality");
     char* const frame = static_cast<char*>(__builtin_frame_address(0));
     nested_ = thread_.outermost != nullptr && frame < thread_.outermost;
-    if (!nested_) thread_.outermost = frame;
+    if (nested_) return;
+    if (__builtin_expect(fortran_bindings.count != 0, 0) && !from_fortran(op, site_)) {
+      nested_ = true;
+      return;
+    }
+    site_ &= site_mask;
+    thread_.outermost = frame;
   }
   ~Call() {
     if (!nested_) thread_.outermost = nullptr;
@@ -97,8 +103,10 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
+  // Not the application's own call: to be passed on, not to be counted.
   bool nested() const noexcept { return nested_; }
   Thread& thread() noexcept { return thread_; }
+  Site site() const noexcept { return site_; }
 
   void start() noexcept { start_ = now(); }
   void stop() noexcept {
@@ -106,22 +114,20 @@ class Call {
     spent_ = end > start_ ? end - start_ : 0;  // a thread may move to a core whose counter is a little behind
   }
 
-  Cell& record(Op op, std::uint32_t comm, const Volume& v, Site site) noexcept {
-    return *commlens::record(thread_.table, make_key(comm, op, v.bin, thread_.region), site, spent_, v.sent,
+  Cell& record(std::uint32_t comm, const Volume& v) noexcept {
+    return *commlens::record(thread_.table, make_key(comm, op_, v.bin, thread_.region), site_, spent_, v.sent,
                              v.received);
   }
-  Cell& record(Op op, const CommView& comm, const Volume& v, Site site) noexcept {
-    return record(op, comm.index, v, site);
-  }
+  Cell& record(const CommView& comm, const Volume& v) noexcept { return record(comm.index, v); }
 
-  void record_request(Op op, const CommView& comm, const Volume& v, Site site, int rc, const MPI_Request* request,
+  void record_request(const CommView& comm, const Volume& v, int rc, const MPI_Request* request,
                       Payload flags) noexcept {
     if ((flags & RequestFlag::persistent) != 0) {
-      Cell& cell = record(op, comm, Volume{v.bin, 0, 0}, site);
+      Cell& cell = record(comm, Volume{v.bin, 0, 0});
       if (rc == MPI_SUCCESS) remember_persistent(*request, cell, v, flags);
       return;
     }
-    Cell& cell = record(op, comm, v, site);
+    Cell& cell = record(comm, v);
     if (rc == MPI_SUCCESS) remember(*request, cell, flags);
   }
 
@@ -138,6 +144,8 @@ class Call {
   void remember_persistent(MPI_Request request, Cell& maker, const Volume& v, Payload flags) noexcept;  // cold
 
   Thread& thread_;
+  const Op op_;
+  Site site_;
   bool nested_;
   Ticks start_ = 0;
   Ticks spent_ = 0;
