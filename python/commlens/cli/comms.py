@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens comms`."""
+
+from __future__ import annotations
+
+import click
+from rich.text import Text
+
+from commlens.cli.options import format_option, profile_argument, sql_option
+from commlens.profile import open_profile
+from commlens.screen import Screen
+from commlens.table import csv_text, json_text
+from commlens.tree import FOLDED_SQL, UNFOLDED_SQL, draw, read_tree
+
+DEFAULT_TOP = 20
+
+
+@click.command()
+@profile_argument
+@click.option("--unfold", is_flag=True, help="Every communicator for itself instead of families.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=DEFAULT_TOP,
+    show_default=True,
+    metavar="N",
+    help="Draw at most N children of a communicator, the oldest; 0 means all. csv and json always have all.",
+)
+@format_option
+@sql_option
+def comms(profile: str, unfold: bool, top: int, style: str, show_sql: bool) -> None:
+    """Draw the communicators of PROFILE as a tree.
+
+    Each with its size, its calls, the time of the rank that spent most in it and of the average rank, when it
+    was created and freed (after MPI_Init returned on its leader), the application's name for it, the
+    procedure and the place in the application that made it, and its topology.
+    """
+    sql = UNFOLDED_SQL if unfold else FOLDED_SQL
+    with open_profile(profile) as connection:
+        tree = read_tree(connection, sql)
+    screen = Screen()
+    if show_sql:
+        screen.plain(f"-- communicators\n{sql};\n")
+    elif style == "json":
+        screen.plain(json_text(tree.rows))
+    elif style == "csv":
+        screen.plain(
+            csv_text(list(tree.rows[0]) if tree.rows else [], [list(row.values()) for row in tree.rows])
+        )
+    else:
+        screen.lines(draw(tree, top or None).lines(screen.width) if tree.rows else [Text("no communicators")])

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments and options that commands share, and the types of their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, TypeVar
+
+import click
+
+from commlens.sizes import parse_buckets, parse_range
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Not click's own file type: what is wrong with a file is said in one line, by commlens.profile.
+profile_argument = click.argument("profile", metavar="PROFILE")
+
+format_option = click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print: for people, or with all columns and plain numbers in ns and bytes.",
+)
+
+sql_option = click.option(
+    "--sql", "show_sql", is_flag=True, help="Print the SQL behind the rows instead of the rows."
+)
+
+
+class Parsed(click.ParamType):
+    """A value that a function makes from its text, or refuses with ValueError."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]):
+        self.name = name
+        self.parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value; what is no text was parsed already."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def parse_ranks(text: str) -> tuple[tuple[int, int], ...]:
+    """Return ranges of ranks.
+
+    >>> parse_ranks("0,12-15")
+    ((0, 0), (12, 15))
+    """
+    ranges = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        if not match:
+            raise ValueError(f"'{part}' is no rank and no range of ranks")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise ValueError(f"'{part}' is an empty range")
+        ranges.append((first, last))
+    return tuple(ranges)
+
+
+def parse_seconds(text: str) -> tuple[int, int | None]:
+    """Return a range of nanoseconds.
+
+    >>> parse_seconds("0.02:0.8"), parse_seconds("1:")
+    ((20000000, 800000000), (1000000000, None))
+    """
+    number = r"\s*(\d+(?:\.\d*)?|\.\d+|)\s*"
+    match = re.fullmatch(f"{number}:{number}", text)
+    if not match:
+        raise ValueError(f"'{text}' is no range of seconds LOW:HIGH")
+    low = int(Decimal(match[1] or "0") * 10**9)
+    high = int(Decimal(match[2]) * 10**9) if match[2] else None
+    if high is not None and high < low:
+        raise ValueError(f"'{text}' is an empty range")
+    return low, high
+
+
+RANKS = Parsed("ranks", parse_ranks)
+SECONDS = Parsed("low:high", parse_seconds)
+SIZES = Parsed("low:high", parse_range)
+BUCKETS = Parsed("bounds", parse_buckets)

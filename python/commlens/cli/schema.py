@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens schema`."""
+
+from __future__ import annotations
+
+import click
+from rich.text import Text
+
+from commlens._schema import META_KEYS, RELATIONS, VERSION
+from commlens.cli.options import format_option
+from commlens.errors import CommlensError
+from commlens.names import did_you_mean
+from commlens.screen import Screen
+from commlens.table import csv_text, fold, json_text
+
+TITLES = ("table", "kind", "column", "type", "unit", "meaning")
+
+
+@click.command()
+@click.argument("table", required=False)
+@format_option
+def schema(table: str | None, style: str) -> None:
+    """Explain the tables and views of a profile, or the columns of TABLE."""
+    if table is not None and table not in RELATIONS:
+        raise CommlensError(f"no table or view '{table}'{did_you_mean(table, list(RELATIONS))}")
+    chosen = RELATIONS if table is None else {table: RELATIONS[table]}
+    rows = [
+        (name, relation.kind, column.name, column.type, column.unit, column.doc)
+        for name, relation in chosen.items()
+        for column in relation.columns
+    ]
+    screen = Screen()
+    width = screen.width
+    if style == "json":
+        screen.plain(json_text([dict(zip(TITLES, row)) for row in rows]))
+    elif style == "csv":
+        screen.plain(csv_text(TITLES, rows))
+    elif table is None:
+        lines = fold(
+            "", f"Schema version {VERSION}. 'commlens schema TABLE' explains the columns of one.", width
+        )
+        for kind in ("table", "view"):
+            lines += [Text(""), Text(f"{kind}s", "bold")]
+            for name, relation in RELATIONS.items():
+                if relation.kind == kind:
+                    lines += fold(f"  {name:<18}", relation.doc, width)
+        screen.lines(lines)
+    else:
+        relation = RELATIONS[table]
+        lines = [Text(f"{relation.kind} {table}", "bold"), *fold("", relation.doc, width), Text("")]
+        for column in relation.columns:
+            kind = f"{column.type.lower()}, {column.unit}" if column.unit else column.type.lower()
+            lines += fold(f"  {column.name:<16}{kind:<20}", column.doc, width)
+        if table == "meta":
+            lines += [Text(""), Text("keys", "bold")]
+            for name, doc in META_KEYS.items():
+                lines += fold(f"  {name:<18}", doc, width)
+        screen.lines(lines)

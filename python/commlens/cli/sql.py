@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens sql`."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from typing import Any
+
+import click
+
+from commlens.cli.options import format_option, profile_argument
+from commlens.errors import CommlensError
+from commlens.profile import open_profile
+from commlens.screen import Screen
+from commlens.table import Column, Table, csv_text, json_text
+
+
+def cell_text(value: Any) -> str:
+    """Return one value for the table."""
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value stands to the right."""
+    return value is None or isinstance(value, (int, float))
+
+
+@click.command()
+@profile_argument
+@click.argument("query")
+@format_option
+def sql(profile: str, query: str, style: str) -> None:
+    """Answer QUERY, one SQL statement on PROFILE; - reads it from standard input.
+
+    The profile is opened for reading only. 'commlens schema' lists tables and views; the view counter is a
+    good start.
+    """
+    if query == "-":
+        query = sys.stdin.read()
+    with open_profile(profile) as connection:
+        try:
+            cursor = connection.execute(query)
+            rows = [tuple(row) for row in cursor]
+        # Older Pythons raise sqlite3.Warning for a second statement.
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError, sqlite3.Warning) as error:
+            raise CommlensError(f"SQL: {error}") from None
+        except sqlite3.DatabaseError as error:
+            if "authoriz" in str(error):
+                raise CommlensError("SQL: other files can neither be attached nor written") from None
+            raise
+    titles = [column[0] for column in cursor.description or ()]
+    screen = Screen()
+    if style == "json":
+        screen.plain(json_text([dict(zip(titles, row)) for row in rows]))
+    elif style == "csv":
+        screen.plain(csv_text(titles, rows))
+    elif titles:
+        table = Table([Column(t, right=all(is_number(row[i]) for row in rows)) for i, t in enumerate(titles)])
+        for row in rows:
+            table.add([cell_text(value) for value in row])
+        screen.lines(table.lines(None))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers for people: three digits and a unit."""
+
+from __future__ import annotations
+
+TIME_UNITS = ((1, "ns"), (10**3, "µs"), (10**6, "ms"), (10**9, "s"))
+BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def three_digits(value: float) -> str:
+    """Return `value`, below 1000, with three significant digits.
+
+    >>> three_digits(1.234), three_digits(12.34), three_digits(123.4)
+    ('1.23', '12.3', '123')
+    """
+    for decimals, limit in ((2, 9.995), (1, 99.95)):
+        if value < limit:
+            return f"{value:.{decimals}f}"
+    return f"{value:.0f}"
+
+
+def time_text(ns: int | None) -> str:
+    """Return a time with its unit; seconds are not turned into minutes.
+
+    >>> [time_text(ns) for ns in (0, 999, 1000, 999_600, 12_345_678, 4_000_000_000_000)]
+    ['0 ns', '999 ns', '1.00 µs', '1.00 ms', '12.3 ms', '4000 s']
+    """
+    if ns is None:
+        return "-"
+    for scale, unit in TIME_UNITS[:-1]:
+        if ns < 999.5 * scale:
+            return f"{ns} ns" if scale == 1 else f"{three_digits(ns / scale)} {unit}"
+    return f"{three_digits(ns / 10**9)} s"
+
+
+def bytes_text(count: int | None) -> str:
+    """Return a volume with its binary unit.
+
+    >>> [bytes_text(n) for n in (0, 1023, 1536, 1 << 20, 123 << 30)]
+    ['0 B', '1023 B', '1.50 KiB', '1.00 MiB', '123 GiB']
+    """
+    if count is None:
+        return "-"
+    if count < 1024:
+        return f"{count} B"
+    value = float(count)
+    for unit in BYTE_UNITS:
+        if value < 1023.5 or unit == BYTE_UNITS[-1]:
+            break
+        value /= 1024
+    return f"{three_digits(value)} {unit}"
+
+
+def share_text(share: float | None) -> str:
+    """Return a share of one as per cent.
+
+    >>> [share_text(x) for x in (0, 0.00001, 0.0123, 0.5, 1)]
+    ['0 %', '<0.1 %', '1.2 %', '50.0 %', '100.0 %']
+    """
+    if share is None:
+        return "-"
+    if share == 0:
+        return "0 %"
+    return "<0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def _bound(size: int) -> tuple[str, str]:
+    """Return a power of two as number and unit: 65536 -> 64, KiB."""
+    unit = max(0, min((size.bit_length() - 1) // 10, len(BYTE_UNITS) - 1)) if size else 0
+    return str(size >> (10 * unit)), BYTE_UNITS[unit]
+
+
+def size_text(low: int | None, high: int | None) -> str:
+    """Return a range of message sizes; from 1 KiB on the upper bound is not part of it.
+
+    >>> [size_text(*r) for r in ((0, 0), (1, 1), (8, 15), (1024, 2047), (512, 8191), (1 << 20, None))]
+    ['0 B', '1 B', '8-15 B', '1-2 KiB', '512 B-8 KiB', '>= 1 MiB']
+    >>> size_text(None, None)
+    'varies'
+    """
+    if low is None:
+        return "varies"
+    if high is None:
+        return ">= " + " ".join(_bound(low))
+    if low == high:
+        return f"{low} B"
+    if high < 1024:
+        return f"{low}-{high} B"
+    (first, first_unit), (last, last_unit) = _bound(low), _bound(high + 1)
+    return (
+        f"{first}-{last} {last_unit}"
+        if first_unit == last_unit or low == 0
+        else f"{first} {first_unit}-{last} {last_unit}"
+    )

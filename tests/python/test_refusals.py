@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is refused: one clear line, exit code 2, nothing on standard output."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Callable
+
+import pytest
+from conftest import Run
+
+Spoil = Callable[[Path], None]
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def text(path: Path) -> None:
+    path.write_text("MPI_Allreduce 30\n" * 100)
+
+
+def other_program(path: Path) -> None:
+    path.unlink()
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE meta (key, value)")
+    connection.close()
+
+
+def half(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def fifty_bytes(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:50])
+
+
+def seven_bytes(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:7])
+
+
+def version(number: int) -> Spoil:
+    def spoil(path: Path) -> None:
+        connection = sqlite3.connect(path)
+        connection.execute(f"PRAGMA user_version = {number}")
+        connection.close()
+
+    return spoil
+
+
+def garbage(path: Path) -> None:
+    """Overwrite all but the first page, as a failing disk might."""
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
+
+
+@pytest.mark.parametrize(
+    "command", [["report"], ["comms"], ["sql", "SELECT * FROM comm"]], ids=lambda c: c[0]
+)
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        (remove, "no such file"),
+        (folder, "not a profile, not even a file"),
+        (empty, "not a profile: the file is empty"),
+        (text, "not a profile: no SQLite file"),
+        (other_program, "not a profile: an SQLite file of another program"),
+        (half, "truncated: {half} of {size} bytes are left"),
+        (fifty_bytes, "truncated: 50 bytes are left"),
+        (seven_bytes, "truncated: 7 bytes are left"),
+        (version(99), "has schema version 99, this commlens reads up to 1: use a newer commlens"),
+        (version(0), "has schema version 0, this commlens reads from 1: use an older one"),
+        (garbage, "damaged: database disk image is malformed"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_file_that_is_no_profile(
+    small: Path, tmp_path: Path, run: Run, command: list[str], spoil: Spoil, complaint: str
+) -> None:
+    path = tmp_path / "x.db"
+    shutil.copy(small, path)
+    size = path.stat().st_size
+    spoil(path)
+    result = run(command[0], path, *command[1:])
+    expected = complaint.format(half=size // 2, size=size)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"commlens: {path}: {expected}\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--comm", "W0.1"], "no communicator 'W0.1' in this profile; did you mean W0.0"),
+        (["--comm", "99"], "no communicator '99' in this profile; 'commlens comms' lists them"),
+        (["--comm", "halo gird"], "no communicator 'halo gird' in this profile; did you mean halo grid?"),
+        (["--op", "Alreduce"], "no operation 'Alreduce'; did you mean MPI_Allreduce?"),
+        (["--op", "MPI_Q*"], "no operation 'MPI_Q*'"),
+        (["--rank", "4"], "no rank 4 in this profile; the highest is 3"),
+        (["--rank", "0,7-9"], "no rank from 7 to 9 in this profile; the highest is 3"),
+    ],
+)
+def test_a_name_that_is_not_in_the_profile(small: Path, run: Run, options: list[str], complaint: str) -> None:
+    result = run("report", small, *options)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(f"commlens: {complaint}")
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (
+            ["--size", "0:1000"],
+            "1000 is no power of two; profiles keep sizes by powers of two, use 512 or 1024",
+        ),
+        (["--size", "1024"], "'1024' is no range LOW:HIGH"),
+        (["--size", "8:8"], "no size is in '8:8'"),
+        (["--size", "a:b"], "'a' is no size in bytes"),
+        (["--buckets", "100,200"], "100 is no power of two"),
+        (["--buckets", "1024,128"], "the bounds in '1024,128' do not rise"),
+        (["--buckets", "0,128"], "the bounds in '0,128' do not rise from above 0"),
+        (["--time", "5"], "'5' is no range of seconds LOW:HIGH"),
+        (["--time", "2:1"], "'2:1' is an empty range"),
+        (["--rank", "a"], "'a' is no rank and no range of ranks"),
+        (["--rank", "3-1"], "'3-1' is an empty range"),
+        (["--class", "p3p"], "'p3p' is not one of"),
+        (["--sort", "colour"], "'colour' is not one of"),
+        (["--top", "-1"], "-1 is not in the range"),
+    ],
+)
+def test_a_value_that_makes_no_sense(small: Path, run: Run, options: list[str], complaint: str) -> None:
+    result = run("report", small, *options)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert complaint in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("query", "complaint"),
+    [
+        ("SELECT no FROM cell", "SQL: no such column: no"),
+        ("SELEC 1", 'SQL: near "SELEC": syntax error'),
+        ("SELECT 1; SELECT 2", "SQL: You can only execute one statement at a time."),
+        ("DELETE FROM cell", "SQL: attempt to write a readonly database"),
+        ("ATTACH '{folder}/new.db' AS other", "SQL: other files can neither be attached nor written"),
+        ("VACUUM INTO '{folder}/new.db'", "SQL: other files can neither be attached nor written"),
+    ],
+)
+def test_sql_that_is_wrong_or_would_write(
+    small: Path, tmp_path: Path, run: Run, query: str, complaint: str
+) -> None:
+    before = small.read_bytes()
+    result = run("sql", small, query.format(folder=tmp_path))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"commlens: {complaint.format(folder=tmp_path)}\n"
+    assert small.read_bytes() == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_that_does_not_exist(run: Run) -> None:
+    result = run("schema", "cells")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("commlens: no table or view 'cells'; did you mean cell")
