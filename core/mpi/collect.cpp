@@ -108,7 +108,15 @@ std::string utc(const char* format) {
   return text;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find_first_of("\r\n")); }
+// The first line, with one blank for every run of white space: MPICH sets tabs.
+std::string first_line(const std::string& text) {
+  std::string line;
+  for (const char c : text.substr(0, text.find_first_of("\r\n"))) {
+    const bool blank = c == ' ' || c == '\t';
+    if (!blank || (!line.empty() && line.back() != ' ')) line += blank ? ' ' : c;
+  }
+  return line;
+}
 
 std::string job_id() {
   for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "COBALT_JOBID"}) {

@@ -14,6 +14,7 @@
 #include <ctime>
 
 #include "core/out/output_name.h"
+#include "core/out/utf8.h"
 #include "generated/procedures.h"
 #include "generated/schema_sql.h"
 #include "third_party/sqlite/sqlite3.h"
@@ -64,7 +65,8 @@ class Insert {
   Insert& count(std::uint64_t n) { return number(static_cast<std::int64_t>(n)); }
   // -1 stands for "not known" wherever a number cannot be negative.
   Insert& known(std::int64_t n) { return n == -1 ? null() : number(n); }
-  Insert& text(const std::string& t) {
+  Insert& text(const std::string& bytes) {
+    const std::string t = utf8(bytes);
     if (db_.ok()) sqlite3_bind_text(statement_, ++at_, t.c_str(), static_cast<int>(t.size()), SQLITE_TRANSIENT);
     return *this;
   }

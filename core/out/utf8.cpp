@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/out/utf8.h"
+
+namespace commlens::out {
+namespace {
+
+// Length of the well-formed sequence at `at`, or 0.  The ranges of the second byte keep out overlong forms,
+// surrogates, and what lies beyond U+10FFFF (Unicode standard, table 3-7).
+std::size_t sequence_length(const std::string& text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0u) == 0x80u; };
+  const unsigned first = byte(at), second = byte(at + 1);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return follows(at + 1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    const unsigned low = first == 0xe0 ? 0xa0 : 0x80, high = first == 0xed ? 0x9f : 0xbf;
+    return second >= low && second <= high && follows(at + 2) ? 3 : 0;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    const unsigned low = first == 0xf0 ? 0x90 : 0x80, high = first == 0xf4 ? 0x8f : 0xbf;
+    return second >= low && second <= high && follows(at + 2) && follows(at + 3) ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string utf8(const std::string& text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = sequence_length(text, at);
+    if (length == 0) {
+      result += "\xef\xbf\xbd";
+      ++at;
+    } else {
+      result.append(text, at, length);
+      at += length;
+    }
+  }
+  return result;
+}
+
+}  // namespace commlens::out
