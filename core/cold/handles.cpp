@@ -26,6 +26,7 @@ HandleMap::Slot& place(const HandleMap::Slots& s, std::uint64_t handle) noexcept
 }  // namespace
 
 bool HandleMap::put(std::uint64_t handle, void* value) noexcept {
+  if (handle == 0 || handle == gone) return false;
   const std::lock_guard<std::mutex> lock(mutex);
   const Slots* s = slots.load(std::memory_order_relaxed);
   if (s == nullptr || (used + 1) * 2 > s->mask) {
@@ -56,6 +57,7 @@ bool HandleMap::put(std::uint64_t handle, void* value) noexcept {
 }
 
 void* HandleMap::take(std::uint64_t handle) noexcept {
+  if (handle == 0 || handle == gone) return nullptr;  // MPI_FILE_NULL of MPICH is 0
   const std::lock_guard<std::mutex> lock(mutex);
   const Slots* const s = slots.load(std::memory_order_relaxed);
   if (s == nullptr) return nullptr;

@@ -30,7 +30,7 @@ struct HandleMap {
 
   void* find(std::uint64_t handle) const noexcept {
     const Slots* const s = slots.load(std::memory_order_acquire);
-    if (s == nullptr) return nullptr;
+    if (s == nullptr || handle == 0) return nullptr;
     for (std::uint64_t i = home(handle) & s->mask;; i = (i + 1) & s->mask) {
       const std::uint64_t found = s->slot[i].handle.load(std::memory_order_acquire);
       if (found == handle) return s->slot[i].value.load(std::memory_order_relaxed);
