@@ -186,15 +186,21 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     message = form.first("MESSAGE", pointer=True)
     consumed = message is not None and form.plain in ("MPI_Mrecv", "MPI_Imrecv")
     if consumed and message is not None:
-        body.append(
-            f"  const MPI_Message matched = *{message.name};  // the call sets it to MPI_MESSAGE_NULL"
-        )
+        body += [
+            f"  if ({message.name} == nullptr) return next({form.arguments});  // MPI's to complain about",
+            # Afterwards MPI may give the handle to another thread's probe at once.
+            f"  MPI_Message matched = *{message.name};",
+            "  const CommView& comm_view = comm_of_message(matched);",
+        ]
     body += [
         "  call.start();",
         f"  const int rc = next({arguments});",
         "  call.stop();",
-        f"  const CommView& comm_view = {owner(form)};",
     ]
+    if consumed and message is not None:
+        body.append(f"  if (rc != MPI_SUCCESS && *{message.name} == matched) made_message(matched, comm_view);")
+    else:
+        body.append(f"  const CommView& comm_view = {owner(form)};")
     if policy.volume:
         rule, rest = policy.volume.split("(", 1)
         body.append(f"  Volume volume = rc == MPI_SUCCESS ? volume::{rule}(comm_view, {rest} : Volume{{}};")
@@ -227,8 +233,6 @@ def owner(form: Form) -> str:
         found = form.first(kind, pointer=False)
         if found is not None:
             return f"comm_of_{what}({found.name})"
-    if form.plain in ("MPI_Mrecv", "MPI_Imrecv"):
-        return "comm_of_message(matched)"
     return "no_comm()"
 
 

@@ -21,7 +21,7 @@ def texts() -> dict[str, str]:
     spec = output.read_toml("spec/options.toml")
     rows, fields, lines = [], [], []
     for name, option in spec.items():
-        if not re.fullmatch(r"COMMLENS_[A-Z]+", name) or option["type"] not in ("bool", "text"):
+        if not re.fullmatch(r"COMMLENS_[A-Z]+", name) or option["type"] not in ("bool", "number", "text"):
             raise SystemExit(f"spec/options.toml: {name}: bad name or type")
         if not option["doc"].endswith("."):
             raise SystemExit(f"spec/options.toml: {name}: doc is no sentence")
@@ -30,7 +30,7 @@ def texts() -> dict[str, str]:
         fields.append(f"  {key},")
         rows.append(
             f'    {{"{name}", "{key}", {json.dumps(option["default"])}, '
-            f"{'true' if option['type'] == 'bool' else 'false'}, {'true' if env_only else 'false'}}},"
+            f"OptionType::{option['type']}_, {'true' if env_only else 'false'}}},"
         )
         lines.append(f"| `{name}` | {option['type']} | `{option['default']}` | {option['doc']} |")
     header = f"""// {MADE}
@@ -39,11 +39,13 @@ def texts() -> dict[str, str]:
 
 namespace commlens {{
 
+enum class OptionType {{ bool_, number_, text_ }};
+
 struct OptionFacts {{
   const char* name;    // environment variable
   const char* key;     // in the configuration file
   const char* initial; // default value
-  bool is_bool;
+  OptionType type;
   bool environment_only;
 }};
 
@@ -64,7 +66,7 @@ inline constexpr int option_count = {len(rows)};
 Environment variables, read once by every process when it first calls MPI. The environment wins over the
 configuration file, the file over the default. In the file a line is `name = value` with the name without
 `COMMLENS_` in lower case; `#` begins a comment. A `COMMLENS_` variable that is not on this page is named in
-one warning and ignored. bool: `1`, `on`, `yes`, `true` or `0`, `off`, `no`, `false`.
+one warning and ignored. number: a whole number, 0 or more. bool: `1`, `on`, `yes`, `true` or `0`, `off`, `no`, `false`.
 
 | variable | type | default | meaning |
 |---|---|---|---|

@@ -4,11 +4,13 @@
 
 namespace commlens {
 
+enum class OptionType { bool_, number_, text_ };
+
 struct OptionFacts {
   const char* name;    // environment variable
   const char* key;     // in the configuration file
   const char* initial; // default value
-  bool is_bool;
+  OptionType type;
   bool environment_only;
 };
 
@@ -19,16 +21,18 @@ enum class Option {
   callsites,
   quiet,
   mpi,
+  patience,
 };
 
 inline constexpr OptionFacts option_facts[] = {
-    {"COMMLENS_ENABLE", "enable", "1", true, false},
-    {"COMMLENS_CONFIG", "config", "/etc/commlens.conf", false, true},
-    {"COMMLENS_OUTPUT", "output", "commlens-%p-%j.db", false, false},
-    {"COMMLENS_CALLSITES", "callsites", "1", true, false},
-    {"COMMLENS_QUIET", "quiet", "0", true, false},
-    {"COMMLENS_MPI", "mpi", "auto", false, true},
+    {"COMMLENS_ENABLE", "enable", "1", OptionType::bool_, false},
+    {"COMMLENS_CONFIG", "config", "/etc/commlens.conf", OptionType::text_, true},
+    {"COMMLENS_OUTPUT", "output", "commlens-%p-%j.db", OptionType::text_, false},
+    {"COMMLENS_CALLSITES", "callsites", "1", OptionType::bool_, false},
+    {"COMMLENS_QUIET", "quiet", "0", OptionType::bool_, false},
+    {"COMMLENS_MPI", "mpi", "auto", OptionType::text_, true},
+    {"COMMLENS_PATIENCE", "patience", "300", OptionType::number_, false},
 };
-inline constexpr int option_count = 6;
+inline constexpr int option_count = 7;
 
 }  // namespace commlens

@@ -39,7 +39,7 @@ inline constexpr char schema_sql[] =
   hash INTEGER, -- 64-bit identity, the same on every member, computed without communication.
   name TEXT, -- Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1.
   user_name TEXT, -- The name the application gave with MPI_Comm_set_name, or NULL.
-  kind TEXT, -- intra, inter, set or none.
+  kind TEXT, -- intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.
   parent INTEGER REFERENCES comm(id), -- Communicator it was made from, or NULL.
   creator INTEGER REFERENCES op(id), -- Procedure that made it, or NULL for predefined ones.
   callsite INTEGER REFERENCES callsite(id), -- Where the application made it, or NULL; the leader's call site where ranks differ.

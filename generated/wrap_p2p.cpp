@@ -192,11 +192,13 @@ int wrap_MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* me
   const auto next = next_of(&wrap_MPI_Imrecv<entry>, entry, 272);
   Call call(op::MPI_Imrecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, message, request);
-  const MPI_Message matched = *message;  // the call sets it to MPI_MESSAGE_NULL
+  if (message == nullptr) return next(buf, count, datatype, message, request);  // MPI's to complain about
+  MPI_Message matched = *message;
+  const CommView& comm_view = comm_of_message(matched);
   call.start();
   const int rc = next(buf, count, datatype, message, request);
   call.stop();
-  const CommView& comm_view = comm_of_message(matched);
+  if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -209,11 +211,13 @@ int wrap_MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mes
   const auto next = next_of(&wrap_MPI_Imrecv_c<entry>, entry, 273);
   Call call(op::MPI_Imrecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, message, request);
-  const MPI_Message matched = *message;  // the call sets it to MPI_MESSAGE_NULL
+  if (message == nullptr) return next(buf, count, datatype, message, request);  // MPI's to complain about
+  MPI_Message matched = *message;
+  const CommView& comm_view = comm_of_message(matched);
   call.start();
   const int rc = next(buf, count, datatype, message, request);
   call.stop();
-  const CommView& comm_view = comm_of_message(matched);
+  if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -450,11 +454,13 @@ int wrap_MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* mes
   Call call(op::MPI_Mrecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, message, status);
   StatusFor status_for(status);
-  const MPI_Message matched = *message;  // the call sets it to MPI_MESSAGE_NULL
+  if (message == nullptr) return next(buf, count, datatype, message, status);  // MPI's to complain about
+  MPI_Message matched = *message;
+  const CommView& comm_view = comm_of_message(matched);
   call.start();
   const int rc = next(buf, count, datatype, message, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_message(matched);
+  if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
   call.record(comm_view, volume);
@@ -469,11 +475,13 @@ int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mess
   Call call(op::MPI_Mrecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, message, status);
   StatusFor status_for(status);
-  const MPI_Message matched = *message;  // the call sets it to MPI_MESSAGE_NULL
+  if (message == nullptr) return next(buf, count, datatype, message, status);  // MPI's to complain about
+  MPI_Message matched = *message;
+  const CommView& comm_view = comm_of_message(matched);
   call.start();
   const int rc = next(buf, count, datatype, message, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_message(matched);
+  if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
   Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
   if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
   call.record(comm_view, volume);

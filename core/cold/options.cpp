@@ -42,7 +42,13 @@ int option_named(const std::string& name) {
 }  // namespace
 
 void Options::set(int option, const std::string& value, const std::string& where) {
-  if (!option_facts[option].is_bool) {
+  const OptionType type = option_facts[option].type;
+  if (type == OptionType::number_ &&
+      (value.empty() || value.size() > 9 || value.find_first_not_of("0123456789") != std::string::npos)) {
+    warnings_.push_back(where + ": '" + value + "' is not a whole number; using " + values_[option]);
+    return;
+  }
+  if (type != OptionType::bool_) {
     values_[option] = value;
     return;
   }

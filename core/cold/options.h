@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ class Options {
 
   const std::string& text(Option o) const { return values_[static_cast<int>(o)]; }
   bool on(Option o) const { return text(o) == "1"; }
+  unsigned long number(Option o) const { return std::strtoul(text(o).c_str(), nullptr, 10); }
 
   // Lines to say once per job: unknown variables, bad values, a file that cannot be read.
   const std::vector<std::string>& warnings() const { return warnings_; }

@@ -110,14 +110,18 @@ std::vector<char> packed(const RankFacts& facts, const Registry& registry, Ticks
 
   // Parents before children, because records are in the order of creation; sets after their members likewise.
   out.number(static_cast<std::uint64_t>(std::count(used.begin() + 1, used.end(), 1)));
+  // Identities are those within one world until here: the world has got its own only now.
+  const auto in_world = [&](const CommRecord& c) {
+    return c.kind == CommKind::none ? 0 : combine(facts.world, c.identity);
+  };
   const auto since_start = [&](Ticks t) { return t <= start ? Ns{0} : scale.ns(t - start); };
   for (std::size_t i = 1; i < comms.size(); ++i) {
     if (!used[i]) continue;
     const CommRecord& c = comms[i];
     out.number(i);
     out.number(static_cast<std::uint64_t>(c.kind));
-    out.number(c.identity);
-    out.number(comms[c.parent].identity);
+    out.number(in_world(c));
+    out.number(in_world(comms[c.parent]));
     out.number(c.op);
     out.number(static_cast<unsigned char>(c.letter));
     out.number(sites.number(c.site));
@@ -132,7 +136,7 @@ std::vector<char> packed(const RankFacts& facts, const Registry& registry, Ticks
     out.text(c.user_name);
     out.text(c.topology);
     out.number(c.members.size());
-    for (const std::uint32_t member : c.members) out.number(comms[member].identity);
+    for (const std::uint32_t member : c.members) out.number(in_world(comms[member]));
   }
 
   out.number(cells.size());

@@ -90,7 +90,8 @@ std::uint32_t Profile::absorb(Draft told) {
   if (told.comm.kind == CommKind::set) {
     // The same communicators make the same set, in whatever order a rank met them.
     std::sort(told.set.begin(), told.set.end());
-    told.comm.identity = identity_of(told.set.data(), told.set.size() * sizeof(Identity));
+    // 0 is "no communicator"; the set without members is the one for all sets beyond a limit.
+    told.comm.identity = told.set.empty() ? 1 : identity_of(told.set.data(), told.set.size() * sizeof(Identity));
   }
   const std::uint32_t index = draft_index(told.comm.identity);
   Draft& draft = drafts_[index];
@@ -237,7 +238,7 @@ void Profile::finish() {
     if (c.kind != CommKind::set) continue;
     for (const int member : c.set)
       c.name += (c.name.empty() ? "{" : ",") + comms[static_cast<std::size_t>(member)].name;
-    c.name += "}";
+    c.name += c.set.empty() ? "{*}" : "}";
   }
   std::map<std::tuple<int, std::uint32_t, int, char>, int> families;
   for (std::size_t i = 0; i < comms.size(); ++i) family_of(i, families);

@@ -10,6 +10,9 @@ namespace commlens {
 Registry::Registry() {
   records_.emplace_back();
   none_ = &records_.back().view;
+  CommRecord any;
+  any.kind = CommKind::set;
+  any_set_ = &add(std::move(any), false);
 }
 
 const CommView& Registry::add(CommRecord record, bool counts) noexcept try {
@@ -58,6 +61,7 @@ const CommView& Registry::set_of(const std::uint32_t* sorted, std::size_t n) noe
   const Identity key = identity_of(sorted, n * sizeof *sorted) | 1;
   const void* const known = sets_.find(key == HandleMap::gone ? 1 : key);
   if (known != nullptr) return *static_cast<const CommView*>(known);
+  if (set_count_.fetch_add(1, std::memory_order_relaxed) >= max_sets) return *any_set_;
   CommRecord record;
   record.kind = CommKind::set;
   try {

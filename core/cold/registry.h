@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <mutex>
@@ -56,6 +57,9 @@ class Registry {
   void name(std::uint32_t index, const char* user_name) noexcept;
 
   // The pseudo-communicator for calls whose requests belong to several: `sorted` are different indices, ascending.
+  // A program that waits for any of k requests on k communicators can make 2^k sets: after max_sets there is one more
+  // for all others, which names no members.
+  static constexpr int max_sets = 256;
   const CommView& set_of(const std::uint32_t* sorted, std::size_t n) noexcept;
 
   const CommView& none() const noexcept { return *none_; }
@@ -71,6 +75,8 @@ class Registry {
   std::unordered_map<Identity, std::uint32_t> counters_;
   std::uint32_t count_ = 0;
   HandleMap sets_;  // content hash -> CommView
+  std::atomic<int> set_count_{0};
+  const CommView* any_set_ = nullptr;
 };
 
 }  // namespace commlens

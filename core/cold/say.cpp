@@ -10,6 +10,8 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "core/cold/blocked_signal.h"
+
 namespace commlens {
 
 void say(const char* format, ...) noexcept {
@@ -22,6 +24,7 @@ void say(const char* format, ...) noexcept {
   va_end(arguments);
   const std::size_t length = std::strlen(line);
   line[length] = '\n';
+  const BlockedSignal broken_pipe(SIGPIPE);
   const ssize_t written = write(STDERR_FILENO, line, length + 1);
   static_cast<void>(written);  // nobody is left to tell
   errno = saved;

@@ -13,11 +13,11 @@ namespace [[gnu::visibility("hidden")]] commlens {
 // may load MPI after us, and because an undefined symbol of ours would break programs without MPI.
 // clang-format off
 #define COMMLENS_API(X)                                                                                   \
-  X(Bcast) X(Cart_get) X(Cartdim_get) X(Comm_dup) X(Comm_free) X(Comm_group) X(Comm_rank)                 \
+  X(Bcast) X(Cart_get) X(Cartdim_get) X(Comm_create) X(Comm_free) X(Comm_group) X(Comm_rank)                 \
   X(Comm_remote_group) X(Comm_remote_size) X(Comm_set_errhandler) X(Comm_size) X(Comm_test_inter)         \
-  X(Dist_graph_neighbors_count) X(Gather) X(Get_elements_x) X(Get_library_version) X(Get_version)         \
-  X(Graph_neighbors_count) X(Graphdims_get) X(Group_free) X(Group_size) X(Group_translate_ranks)          \
-  X(Query_thread) X(Recv) X(Send) X(Test_cancelled) X(Topo_test) X(Type_size_x)
+  X(Dist_graph_neighbors_count) X(Error_class) X(Gather) X(Get_elements_x) X(Get_library_version) X(Get_version)         \
+  X(Graph_neighbors_count) X(Graphdims_get) X(Group_free) X(Group_size) X(Group_translate_ranks) X(Ibarrier)          \
+  X(Query_thread) X(Recv) X(Send) X(Test) X(Test_cancelled) X(Topo_test) X(Type_size_x)
 // clang-format on
 
 struct Api {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From many ranks to one profile: every rank packs what it counted, rank 0 receives, merges and writes.
 #include <sched.h>
-#include <sys/stat.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,13 +24,16 @@
 namespace commlens {
 namespace {
 
+// Our own communicator, made when it is needed: we never communicate on one of the application's.
+MPI_Comm own_comm;
+
 constexpr int tag = 1;
 constexpr std::size_t message_limit = std::size_t{1} << 30;  // MPI counts are int
 
 bool send_bytes(const std::vector<char>& bytes, int to) {
   for (std::size_t done = 0; done < bytes.size(); done += message_limit) {
     const int n = static_cast<int>(std::min(message_limit, bytes.size() - done));
-    if (api.Send(bytes.data() + done, n, api.byte, to, tag, job.comm) != MPI_SUCCESS) return false;
+    if (api.Send(bytes.data() + done, n, api.byte, to, tag, own_comm) != MPI_SUCCESS) return false;
   }
   return true;
 }
@@ -38,7 +41,7 @@ bool send_bytes(const std::vector<char>& bytes, int to) {
 bool receive_bytes(std::vector<char>& bytes, int from) {
   for (std::size_t done = 0; done < bytes.size(); done += message_limit) {
     const int n = static_cast<int>(std::min(message_limit, bytes.size() - done));
-    if (api.Recv(bytes.data() + done, n, api.byte, from, tag, job.comm, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (api.Recv(bytes.data() + done, n, api.byte, from, tag, own_comm, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
   }
   return true;
 }
@@ -134,10 +137,10 @@ std::string thread_level() {
   return level == MPI_THREAD_FUNNELED ? "funneled" : "single";
 }
 
-RankFacts own_facts(const TickScale& scale, Ticks finalising) {
+RankFacts own_facts(const TickScale& scale, Ticks finalising, Identity world) {
   RankFacts facts;
   facts.rank = job.rank;
-  facts.world = job.world;
+  facts.world = world;
   facts.node = host_name();
   facts.pid = static_cast<int>(getpid());
   facts.cpus = allowed_cpus();
@@ -194,7 +197,7 @@ const std::string& value_of(const out::Meta& meta, const char* key) {
   return std::find_if(meta.begin(), meta.end(), [key](const auto& entry) { return entry.first == key; })->second;
 }
 
-void write_profile(Profile& profile, Ticks building) {
+void write_profile(Profile& profile, Ticks building, const std::string& mark) {
   profile.finish();
   const out::Meta meta = meta_of(profile);
   out::NameFields fields;
@@ -205,32 +208,75 @@ void write_profile(Profile& profile, Ticks building) {
   fields.ranks = job.size;
   std::string name = out::output_name(options().text(Option::output), fields);
   if (name[0] != '/' && job.directory[0] != '\0') name = std::string(job.directory) + "/" + name;
+  if (!mark.empty()) name = out::marked_name(name, mark);
   const out::Stored stored = out::store(profile, meta, name, building);
   if (stored.path.empty()) {
     say("no profile: %s", stored.error.c_str());
   } else if (!stored.error.empty()) {
     say("%s; the profile is in %s", stored.error.c_str(), stored.path.c_str());
   } else if (!options().on(Option::quiet)) {
-    say("profile of %d ranks in %s", job.size, stored.path.c_str());
+    say("profile of %zu ranks in %s", profile.ranks.size(), stored.path.c_str());
   }
 }
 
-}  // namespace
-
 // Nothing when there is no memory for it: rank 0 must not wait in vain.
-static std::vector<char> own_data(Ticks finalising) noexcept try {
+std::vector<char> own_data(Ticks finalising, Identity world) noexcept try {
   const TickScale scale = TickScale::since_start();
-  return packed(own_facts(scale, finalising), *registry, job.started, finalising);
+  return packed(own_facts(scale, finalising, world), *registry, job.started, finalising);
 } catch (const std::exception& e) {
   say("rank %d: cannot collect: %s", job.rank, e.what());
   return {};
 }
 
-void collect(Ticks finalising) noexcept try {
-  const std::vector<char> own = own_data(finalising);
+// Waits until all ranks are in MPI_Finalize; false when some did not come in time, because they are late or not under
+// commlens.  A barrier that does not block: what unprofiled ranks do is not disturbed, and we can give up.
+bool all_are_here() {
+  MPI_Request barrier;
+  if (api.Ibarrier(api.comm_world, &barrier) != MPI_SUCCESS) return false;
+  constexpr unsigned long first_word = 30;  // seconds until we say what we wait for
+  const unsigned long patience = options().number(Option::patience);
+  const std::time_t begin = std::time(nullptr);
+  bool said = false;
+  for (unsigned long tries = 0;; ++tries) {
+    int done = 0;
+    if (api.Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+    if (done != 0) return true;
+    const auto waited = static_cast<unsigned long>(std::time(nullptr) - begin);
+    if (waited >= patience) return false;
+    if (waited >= first_word && !said && job.rank == 0) {
+      say("rank 0 waits in MPI_Finalize for other ranks, %lu s at most. Are all of them under commlens?", patience);
+      said = true;
+    }
+    // Late ranks may need this core.
+    if (tries < 1000) {
+      sched_yield();
+    } else {
+      usleep(1000);
+    }
+  }
+}
+
+// Agrees on the random id of this world.
+bool agree_on_world(Identity& world) {
+  if (api.Comm_create(api.comm_world, job.group, &own_comm) != MPI_SUCCESS) return false;
+  api.Comm_set_errhandler(own_comm, api.errors_return);
+  if (job.rank == 0 && getrandom(&world, sizeof world, 0) != sizeof world) {
+    world = combine(static_cast<Identity>(getpid()), now());
+  }
+  return api.Bcast(&world, sizeof world, api.byte, 0, own_comm) == MPI_SUCCESS;
+}
+
+// Sends this rank's data to rank 0, which writes what it gets.
+void collect_all(Ticks finalising) {
+  Identity world = 0;
+  if (!agree_on_world(world)) {
+    if (job.rank == 0) say("no profile: MPI could not make a communicator to collect it on");
+    return;
+  }
+  const std::vector<char> own = own_data(finalising, world);
   std::uint64_t own_size = own.size();
   std::vector<std::uint64_t> sizes(job.rank == 0 ? static_cast<std::size_t>(job.size) : 0);
-  if (api.Gather(&own_size, sizeof own_size, api.byte, sizes.data(), sizeof own_size, api.byte, 0, job.comm) !=
+  if (api.Gather(&own_size, sizeof own_size, api.byte, sizes.data(), sizeof own_size, api.byte, 0, own_comm) !=
       MPI_SUCCESS) {
     if (job.rank == 0) say("no profile: MPI_Gather failed while collecting it");
     return;
@@ -247,7 +293,29 @@ void collect(Ticks finalising) noexcept try {
     complete = receive_bytes(bytes, rank) && profile.add(bytes.data(), bytes.size()) && complete;
   }
   if (!complete) say("the data of some ranks could not be received; the profile has the others");
-  write_profile(profile, finalising);
+  write_profile(profile, finalising, "");
+}
+
+// Better a file of one rank than nothing.
+void collect_alone(Ticks finalising) {
+  say("rank %d: other ranks did not reach MPI_Finalize in %lu s (COMMLENS_PATIENCE), or are not under commlens; this "
+      "rank's calls go into a profile of their own",
+      job.rank, options().number(Option::patience));
+  const std::vector<char> own = own_data(finalising, 0);
+  Profile profile;
+  if (profile.add(own.data(), own.size())) write_profile(profile, finalising, ".rank" + std::to_string(job.rank));
+}
+
+}  // namespace
+
+void collect(Ticks finalising) noexcept try {
+  if (job.size > 1 && !all_are_here()) {
+    collect_alone(finalising);
+    return;
+  }
+  own_comm = api.comm_null;
+  collect_all(finalising);
+  if (own_comm != api.comm_null) api.Comm_free(&own_comm);
 } catch (const std::exception& e) {
   say("rank %d: no profile: %s", job.rank, e.what());
 }

@@ -117,7 +117,7 @@ struct Pending {
 };
 std::mutex pending_mutex;
 // Never destroyed: a thread may still be in MPI while the program exits.
-std::unordered_map<std::uint64_t, Pending>& pending = *new std::unordered_map<std::uint64_t, Pending>;
+std::unordered_map<Payload, Pending>& pending = *new std::unordered_map<Payload, Pending>;
 
 void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std::uint32_t n_on_parent, Site site) {
   CommRecord record;
@@ -167,19 +167,19 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
   }
 
   const Identity parent_identity = registry->identity(parent.index);
-  Identity identity = combine(combine(job.world, parent_identity), op);
+  Identity identity = combine(parent_identity, op);
   switch (origin.how) {
     case Origin::How::on_parent: identity = combine(combine(identity, n_on_parent), leaders); break;
     case Origin::How::under_group:
       identity = combine(combine(identity, origin.key), leaders);
       identity = combine(identity, registry->next_under(identity));
       break;
-    case Origin::How::by_world: identity = combine(job.world, op); break;
+    case Origin::How::by_world: identity = mixed(op); break;
     case Origin::How::by_meeting:
     case Origin::How::by_processes:
       // Both sides must agree, though one may have accepted what the other connected; and neither has a parent in
       // common.  Where the other side is of another world, its profile is another one, too.
-      identity = combine(combine(combine(job.world, processes), leaders), origin.key);
+      identity = combine(combine(processes, leaders), origin.key);
       identity = combine(identity, registry->next_under(identity));
       if (!all_here) identity = combine(identity, unknown_processes);
       break;
@@ -217,21 +217,21 @@ void created(Op op, const CommView& parent, MPI_Comm made, const Origin& origin,
   say_no_memory();
 }
 
-void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, MPI_Request request, Site site) noexcept
+void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, Payload payload, Site site) noexcept
     try {
   if (!job.ready) return;
   const std::uint32_t n = registry->next_on_parent(parent.index);
   const std::lock_guard<std::mutex> lock(pending_mutex);
-  pending[bits(request)] = {op, &parent, made, set_already ? *made : api.comm_null, n, site};
+  pending[payload & ~RequestFlag::all] = {op, &parent, made, set_already ? *made : api.comm_null, n, site};
 } catch (const std::bad_alloc&) {
   say_no_memory();
 }
 
-void creation_completed(std::uint64_t request_bits) noexcept try {
+void creation_completed(Payload payload) noexcept try {
   Pending p;
   {
     const std::lock_guard<std::mutex> lock(pending_mutex);
-    const auto found = pending.find(request_bits);
+    const auto found = pending.find(payload & ~RequestFlag::all);
     if (found == pending.end()) return;
     p = found->second;
     pending.erase(found);

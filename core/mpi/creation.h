@@ -35,8 +35,8 @@ Origin group(MPI_Group group, int tag) noexcept;
 void created(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, Site site) noexcept;
 
 // MPI_Comm_idup: takes its number now; the communicator is there when `request` completes.
-void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, MPI_Request request, Site site) noexcept;
-void creation_completed(std::uint64_t request_bits) noexcept;
+void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, Payload payload, Site site) noexcept;
+void creation_completed(Payload payload) noexcept;
 
 // Takes the handle out of the map before it is freed, because MPI may give it out again at once.
 const CommView* comm_going(MPI_Comm comm) noexcept;

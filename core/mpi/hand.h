@@ -73,7 +73,7 @@ class Batch {
       credit(thread_, *maker_of(f.payload), 0, bytes);
     }
     if ((f.payload & RequestFlag::idup) != 0) {
-      creation_completed(f.slot->handle.load(std::memory_order_relaxed));
+      creation_completed(f.payload);
     }
     if ((f.payload & RequestFlag::persistent) != 0) {
       RequestTable::change(f, f.payload & ~(RequestFlag::active | RequestFlag::cancelled));
@@ -82,11 +82,20 @@ class Batch {
     }
   }
 
-  // The call failed: those that MPI has taken away are over, without bytes.
-  void finish_failed() noexcept {
+  // The call failed: those that MPI has taken away are over.  Without statuses that say more, without bytes.
+  void finish_failed(int rc, const MPI_Status* statuses) noexcept {
+    if (!in_status(rc)) statuses = nullptr;
     for (int i = 0; i < n_; ++i) {
-      if (found_[i].payload != 0 && handles_[i] == api.request_null) finish(i, nullptr);
+      if (found_[i].payload == 0) continue;
+      const bool succeeded = statuses != nullptr && statuses[i].MPI_ERROR == MPI_SUCCESS;
+      if (succeeded || handles_[i] == api.request_null) finish(i, succeeded ? &statuses[i] : nullptr);
     }
+  }
+
+  // True when some requests failed, and their statuses say which.
+  static bool in_status(int rc) noexcept {
+    int error = 0;
+    return rc != MPI_SUCCESS && api.Error_class(rc, &error) == MPI_SUCCESS && error == MPI_ERR_IN_STATUS;
   }
 
   void finish_shared(int completed) noexcept {
@@ -181,7 +190,7 @@ int wait(Next next, Op op, Site caller, MPI_Request* request, MPI_Status* status
     batch.finish(0, used == MPI_STATUS_IGNORE ? nullptr : used);
     batch.finish_shared(1);
   } else {
-    batch.finish_failed();
+    batch.finish_failed(rc, nullptr);
   }
   return rc;
 }
@@ -198,7 +207,7 @@ int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Sta
   call.stop();
   call.record(batch.comm(), Volume{});
   if (rc != MPI_SUCCESS) {
-    batch.finish_failed();
+    batch.finish_failed(rc, nullptr);
   } else if (*flag != 0) {
     batch.finish(0, used == MPI_STATUS_IGNORE ? nullptr : used);
     batch.finish_shared(1);
@@ -223,7 +232,7 @@ int complete_all(CallNext call_next, Done done, Op op, Site caller, int count, M
     for (int i = 0; i < batch.size(); ++i) batch.finish(i, used == MPI_STATUSES_IGNORE ? nullptr : &used[i]);
     batch.finish_shared(batch.shared());
   } else if (rc != MPI_SUCCESS) {
-    batch.finish_failed();
+    batch.finish_failed(rc, used == MPI_STATUSES_IGNORE ? nullptr : used);
   }
   return rc;
 }
@@ -255,7 +264,7 @@ int complete_any(CallNext call_next, Done done, Op op, Site caller, int count, M
   call.stop();
   call.record(batch.comm(), Volume{});
   if (rc != MPI_SUCCESS) {
-    batch.finish_failed();
+    batch.finish_failed(rc, nullptr);
   } else if (done() && *index != MPI_UNDEFINED && batch.size() != 0) {
     if (batch[*index].payload == 0) {
       batch.finish_shared(1);
@@ -292,8 +301,9 @@ int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_r
   const int rc = next(incount, array_of_requests, outcount, array_of_indices, used);
   call.stop();
   call.record(batch.comm(), Volume{});
-  if (rc != MPI_SUCCESS) {
-    batch.finish_failed();
+  const bool some_failed = Batch::in_status(rc);
+  if (rc != MPI_SUCCESS && !some_failed) {
+    batch.finish_failed(rc, nullptr);
     return rc;
   }
   if (*outcount == MPI_UNDEFINED || batch.size() == 0) return rc;
@@ -301,7 +311,8 @@ int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_r
   for (int i = 0; i < *outcount; ++i) {
     const int at = array_of_indices[i];
     if (batch[at].payload == 0) ++shared;
-    batch.finish(at, used == MPI_STATUSES_IGNORE ? nullptr : &used[i]);
+    const bool known = used != MPI_STATUSES_IGNORE && !(some_failed && used[i].MPI_ERROR != MPI_SUCCESS);
+    batch.finish(at, known ? &used[i] : nullptr);
   }
   batch.finish_shared(shared);
   return rc;
@@ -492,12 +503,12 @@ int idup_of(CallNext call_next, Op op, Site caller, MPI_Comm comm, MPI_Comm* new
   const CommView& parent = comm_of(comm, rc);
   Cell& cell = call.record(parent, Volume{});
   if (rc != MPI_SUCCESS) return rc;
-  if (*request == api.request_null || is_shared(*request)) {
-    created(op, parent, *newcomm, identity::parent(), call.site());
+  const Payload payload = call.remember(*request, cell, RequestFlag::active | RequestFlag::idup);
+  if (payload == 0) {
+    created(op, parent, *newcomm, identity::parent(), call.site());  // complete already
   } else {
-    creating(op, parent, newcomm, *newcomm != before, *request, call.site());
+    creating(op, parent, newcomm, *newcomm != before, payload, call.site());
   }
-  call.remember(*request, cell, RequestFlag::active | RequestFlag::idup);
   return rc;
 }
 

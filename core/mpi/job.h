@@ -5,18 +5,16 @@
 
 #include <climits>
 
-#include "core/cold/identity.h"
 #include "core/hot/clock.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// What this process is in its MPI_COMM_WORLD.  Written in MPI_Init, before the application can call anything else.
+// What this process is in its MPI_COMM_WORLD.  Written in MPI_Init, before the application can call anything else; all
+// of it is known there without asking other processes, of which some may not be under commlens.
 struct Job {
   bool ready = false;
   int rank = -1;
   int size = 0;
-  Identity world = 0;             // random, the same on all its processes
-  MPI_Comm comm{};                // our own duplicate of MPI_COMM_WORLD: we never communicate on the application's
   MPI_Group group{};              // of MPI_COMM_WORLD
   Ticks started = 0;              // when MPI_Init returned
   Ticks init = 0;                 // time inside it

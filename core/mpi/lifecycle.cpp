@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measurement begins inside MPI_Init and ends inside MPI_Finalize.
 #include <dlfcn.h>
-#include <sys/random.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -105,19 +104,8 @@ void initialised(Ticks before, Ticks after) noexcept try {
   api.Comm_rank(api.comm_world, &job.rank);
   api.Comm_size(api.comm_world, &job.size);
   api.Comm_group(api.comm_world, &job.group);
-  if (api.Comm_dup(api.comm_world, &job.comm) != MPI_SUCCESS) {
-    if (job.rank == 0) say("cannot duplicate MPI_COMM_WORLD for our own messages; running unprofiled");
-    stop_measuring();
-    return;
-  }
-  api.Comm_set_errhandler(job.comm, api.errors_return);
-  if (job.rank == 0 && getrandom(&job.world, sizeof job.world, 0) != sizeof job.world) {
-    job.world = combine(static_cast<Identity>(getpid()), after);
-  }
-  api.Bcast(&job.world, sizeof job.world, api.byte, 0, job.comm);
-  add_predefined(api.comm_world, letter_world, combine(job.world, letter_world), 0, false);
-  add_predefined(api.comm_self, letter_self, combine(combine(job.world, letter_self), static_cast<Identity>(job.rank)),
-                 job.rank, false);
+  add_predefined(api.comm_world, letter_world, mixed(letter_world), 0, false);
+  add_predefined(api.comm_self, letter_self, combine(letter_self, static_cast<Identity>(job.rank)), job.rank, false);
   if (getcwd(job.directory, sizeof job.directory) == nullptr) job.directory[0] = '\0';
   if (job.rank == 0) say_warnings();
   job.own_call = estimated_call();
@@ -134,7 +122,6 @@ void finalising() noexcept {
   job.ready = false;
   stop_measuring();
   api.Group_free(&job.group);
-  api.Comm_free(&job.comm);
 }
 
 void aborting(MPI_Comm, int errorcode) noexcept {

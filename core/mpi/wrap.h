@@ -131,13 +131,17 @@ class Call {
     if (rc == MPI_SUCCESS) remember(*request, cell, flags);
   }
 
-  void remember(MPI_Request request, Cell& maker, Payload flags) noexcept {
-    if (request == api.request_null) return;
+  // Returns what stands for the request from now on, or 0.
+  Payload remember(MPI_Request request, Cell& maker, Payload flags) noexcept {
+    if (request == api.request_null) return 0;
     if (is_shared(request)) {
       thread_.complete.add(comm_of_key(maker.key));
-    } else if (!requests.put(bits(request), make_payload(&maker, flags, ++thread_.sequence))) {
-      ++thread_.forgotten;
+      return 0;
     }
+    const Payload payload = make_payload(&maker, flags, ++thread_.sequence);
+    if (requests.put(bits(request), payload)) return payload;
+    ++thread_.forgotten;
+    return 0;
   }
 
  private:

@@ -30,12 +30,14 @@ std::string output_name(const std::string& pattern, const NameFields& fields) {
   return name;
 }
 
-std::string numbered_name(const std::string& name, int n) {
+std::string marked_name(const std::string& name, const std::string& mark) {
   const std::size_t slash = name.rfind('/');
   const std::size_t dot = name.rfind('.');
   const bool has_ending = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1) && dot != 0;
   const std::size_t at = has_ending ? dot : name.size();
-  return name.substr(0, at) + "." + std::to_string(n) + name.substr(at);
+  return name.substr(0, at) + mark + name.substr(at);
 }
+
+std::string numbered_name(const std::string& name, int n) { return marked_name(name, "." + std::to_string(n)); }
 
 }  // namespace commlens::out

@@ -16,6 +16,9 @@ struct NameFields {
 // Fills in the fields; an unknown field stays as it is.  Slashes inside a value become '_'.
 std::string output_name(const std::string& pattern, const NameFields& fields);
 
+// Puts `mark` before the ending: "a.db" and ".1" give "a.1.db".
+std::string marked_name(const std::string& name, const std::string& mark);
+
 // The n-th name to try when the first exists: "a.db" gives "a.1.db", "a.2.db", ...
 std::string numbered_name(const std::string& name, int n);
 

@@ -2,8 +2,6 @@
 #include "core/out/sqlite.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,8 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
+#include "core/cold/blocked_signal.h"
 #include "core/out/output_name.h"
 #include "core/out/utf8.h"
 #include "generated/procedures.h"
@@ -174,30 +172,6 @@ std::string failed(const char* doing, const std::string& path) {
   return std::string("cannot ") + doing + " " + path + ": " + std::strerror(errno);
 }
 
-// A file size limit would end the application with SIGXFSZ; blocked, the write fails with EFBIG, and we say so.
-class NoFileSizeSignal {
- public:
-  NoFileSizeSignal() {
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  ~NoFileSizeSignal() {
-    constexpr timespec at_once{0, 0};
-    if (!was_pending_) sigtimedwait(&signal_, nullptr, &at_once);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  NoFileSizeSignal(const NoFileSizeSignal&) = delete;
-  NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
-
- private:
-  sigset_t signal_, before_;
-  bool was_pending_;
-};
-
 // Writes all of it under a temporary name and links it to the first free name.
 Stored write_file(const unsigned char* bytes, std::size_t size, const std::string& name) {
   const std::string temporary = name + ".tmp." + std::to_string(getpid());
@@ -258,7 +232,7 @@ Stored store(const Profile& profile, const Meta& meta, const std::string& name, 
   unsigned char* const bytes = db.ok() ? sqlite3_serialize(db.handle(), "main", &size, 0) : nullptr;
   if (bytes == nullptr) return {"", "cannot build the profile: " + (db.ok() ? "out of memory" : db.error())};
 
-  const NoFileSizeSignal no_signal;
+  const BlockedSignal file_size_limit(SIGXFSZ);
   Stored result = write_file(bytes, static_cast<std::size_t>(size), name);
   if (result.path.empty()) {
     const char* const directory = std::getenv("TMPDIR");

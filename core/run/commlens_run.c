@@ -7,12 +7,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { shell_not_found = 127, shell_not_executable = 126 };
@@ -32,6 +35,24 @@ static bool may_speak(void) {
     if (text != NULL) return strcmp(text, "0") == 0;
   }
   return true;
+}
+
+// Says one line, "commlens: " before it.  Nobody may be reading stderr any more: then SIGPIPE must not end us here, nor
+// be ignored, which the program would inherit.
+__attribute__((format(printf, 1, 2))) static void say(const char* format, ...) {
+  sigset_t broken_pipe, before;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  sigprocmask(SIG_BLOCK, &broken_pipe, &before);
+  va_list arguments;
+  va_start(arguments, format);
+  char line[PATH_MAX + 512];
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  dprintf(STDERR_FILENO, "commlens: %s\n", line);
+  const struct timespec at_once = {0, 0};
+  sigtimedwait(&broken_pipe, NULL, &at_once);
+  sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 static const char* family_of_library(const char* name) {
@@ -175,10 +196,9 @@ static void prepare(const char* name) {
   if (find_program(name, path)) p = look_at(path);
   if (p.is_elf && p.is_static) {
     if (may_speak()) {
-      fprintf(stderr,
-              "commlens: %s is statically linked, nothing can be loaded into it; running it unprofiled. Link it "
-              "against the MPI library's .so, with libcommlens.so before it\n",
-              name);
+      say("%s is statically linked, nothing can be loaded into it; running it unprofiled. Link it "
+          "against the MPI library's .so, with libcommlens.so before it",
+          name);
     }
     return;
   }
@@ -188,13 +208,12 @@ static void prepare(const char* name) {
   char library[PATH_MAX];
   if (family != NULL) {
     if (strcmp(family, "openmpi") != 0 && strcmp(family, "mpich") != 0) {
-      if (may_speak())
-        fprintf(stderr, "commlens: COMMLENS_MPI=%s: neither openmpi nor mpich; running unprofiled\n", family);
+      if (may_speak()) say("COMMLENS_MPI=%s: neither openmpi nor mpich; running unprofiled", family);
     } else if (find_library(family, library)) {
       preload(library);
     } else if (may_speak()) {
-      fprintf(stderr, "commlens: %s uses %s, for which this commlens was not built; running it unprofiled\n", name,
-              strcmp(family, "openmpi") == 0 ? "Open MPI" : "MPICH");
+      say("%s uses %s, for which this commlens was not built; running it unprofiled", name,
+          strcmp(family, "openmpi") == 0 ? "Open MPI" : "MPICH");
     }
     return;
   }
@@ -212,12 +231,12 @@ int main(int argc, char** argv) {
   }
   char** const program = argv + 1 + (strcmp(argv[1], "--") == 0);
   if (*program == NULL) {
-    fprintf(stderr, "commlens-run: no program given\n");
+    say("no program given");
     return 2;
   }
   prepare(*program);
   execvp(*program, program);
   const int error = errno;
-  fprintf(stderr, "commlens-run: %s: %s\n", *program, strerror(error));
+  say("cannot run %s: %s", *program, strerror(error));
   return error == ENOENT ? shell_not_found : shell_not_executable;
 }
