@@ -56,6 +56,11 @@ Identity Registry::identity(std::uint32_t index) noexcept {
   return records_[index].identity;
 }
 
+int Registry::leader(std::uint32_t index) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return records_[index].leader;
+}
+
 const CommView& Registry::set_of(const std::uint32_t* sorted, std::size_t n) noexcept {
   // HandleMap keeps 0 and `gone` for itself.
   const Identity key = identity_of(sorted, n * sizeof *sorted) | 1;

@@ -64,6 +64,7 @@ class Registry {
 
   const CommView& none() const noexcept { return *none_; }
   Identity identity(std::uint32_t index) noexcept;
+  int leader(std::uint32_t index) noexcept;
 
   // For collection, when no other thread calls MPI any more.
   const std::deque<CommRecord>& records() const noexcept { return records_; }

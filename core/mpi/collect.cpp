@@ -228,9 +228,9 @@ std::vector<char> own_data(Ticks finalising, Identity world) noexcept try {
   return {};
 }
 
-// Waits until all ranks are in MPI_Finalize; false when some did not come in time, because they are late or not under
-// commlens.  A barrier that does not block: what unprofiled ranks do is not disturbed, and we can give up.
-bool all_are_here() {
+// Waits until all ranks have come to a point; false when some did not in time.  A barrier that does not block: what
+// unprofiled ranks do is not disturbed, and we can give up.
+bool all_have_come() {
   MPI_Request barrier;
   if (api.Ibarrier(api.comm_world, &barrier) != MPI_SUCCESS) return false;
   constexpr unsigned long first_word = 30;  // seconds until we say what we wait for
@@ -255,6 +255,12 @@ bool all_are_here() {
     }
   }
 }
+
+// True when all ranks are in MPI_Finalize and know it of each other; false when some are late or not under commlens.
+//
+// Twice, because a barrier ends for a late rank also if another has entered it and given up since.  But who has given
+// up does not enter the second one, and so it ends for nobody: either all go on, or all give up.
+bool all_are_here() { return job.size == 1 || (all_have_come() && all_have_come()); }
 
 // Agrees on the random id of this world.
 bool agree_on_world(Identity& world) {
@@ -309,7 +315,7 @@ void collect_alone(Ticks finalising) {
 }  // namespace
 
 void collect(Ticks finalising) noexcept try {
-  if (job.size > 1 && !all_are_here()) {
+  if (!all_are_here()) {
     collect_alone(finalising);
     return;
   }

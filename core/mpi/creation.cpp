@@ -46,6 +46,12 @@ int leader_of(MPI_Group group) {
   return leader == MPI_UNDEFINED ? -1 : leader;
 }
 
+// True for procedures that keep the processes of the parent, in their order.
+bool is_duplicate(Op op) noexcept {
+  return op == op::MPI_Comm_dup || op == op::MPI_Comm_dup_with_info || op == op::MPI_Comm_idup ||
+         op == op::MPI_Comm_idup_with_info;
+}
+
 class Groups {
  public:
   explicit Groups(MPI_Comm comm, bool inter) {
@@ -157,12 +163,19 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
       all_here = local_here && remote_here;
     }
   } else {
-    // A translation of one rank costs Open MPI a search of the world: the leader need not ask who it is, and of a
-    // duplicate it is the parent's.
-    const Groups groups(made, false);
-    record.leader = view.rank == 0 ? job.rank : leader_of(groups.local);
+    if (by_processes) {
+      const Groups groups(made, false);
+      record.leader = leader_of(groups.local);
+      processes = processes_of(groups.local, all_here);
+    } else if (view.rank == 0) {
+      record.leader = job.rank;
+    } else if (is_duplicate(op)) {
+      record.leader = registry->leader(parent.index);
+    } else {
+      // Costs a search of the world in Open MPI, and a group of its size kept in the communicator in MPICH.
+      record.leader = leader_of(Groups(made, false).local);
+    }
     leaders = static_cast<Identity>(record.leader);
-    if (by_processes) processes = processes_of(groups.local, all_here);
     describe_topology(made, record);
   }
 

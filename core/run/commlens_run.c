@@ -171,18 +171,35 @@ static bool find_library(const char* family, char* path) {
   return false;
 }
 
+// The last part of a path of `length` characters is our library.
+static bool is_ours(const char* path, size_t length) {
+  static const char name[] = "libcommlens.so";
+  const size_t n = sizeof name - 1;
+  return length >= n && strncmp(path + length - n, name, n) == 0 && (length == n || path[length - n - 1] == '/');
+}
+
+// Puts `library` before what is preloaded already; another commlens among that, of an outer commlens-run, goes.
 static void preload(const char* library) {
-  const char* const others = getenv("LD_PRELOAD");
-  if (others == NULL || *others == '\0') {
-    setenv("LD_PRELOAD", library, 1);
+  static const char separators[] = ": ";  // the loader knows no way to write them inside a path
+  if (strpbrk(library, separators) != NULL) {
+    if (may_speak()) say("%s cannot be preloaded: its path has a blank or a colon; running unprofiled", library);
     return;
   }
-  const size_t size = strlen(library) + strlen(others) + 2;
-  char* const both = malloc(size);
-  if (both == NULL) return;
-  snprintf(both, size, "%s:%s", library, others);
-  setenv("LD_PRELOAD", both, 1);
-  free(both);
+  const char* others = getenv("LD_PRELOAD");
+  if (others == NULL) others = "";
+  char* const list = malloc(strlen(library) + strlen(others) + 2);
+  if (list == NULL) return;
+  strcpy(list, library);
+  while (*others != '\0') {
+    const size_t length = strcspn(others, separators);
+    if (length > 0 && !is_ours(others, length)) {
+      strcat(list, ":");
+      strncat(list, others, length);
+    }
+    others += length + (others[length] != '\0');
+  }
+  setenv("LD_PRELOAD", list, 1);
+  free(list);
 }
 
 static void prepare(const char* name) {
