@@ -198,7 +198,9 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
         "  call.stop();",
     ]
     if consumed and message is not None:
-        body.append(f"  if (rc != MPI_SUCCESS && *{message.name} == matched) made_message(matched, comm_view);")
+        body.append(
+            f"  if (rc != MPI_SUCCESS && *{message.name} == matched) made_message(matched, comm_view);"
+        )
     else:
         body.append(f"  const CommView& comm_view = {owner(form)};")
     if policy.volume:

@@ -31,7 +31,7 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_CALLSITES", "callsites", "1", OptionType::bool_, false},
     {"COMMLENS_QUIET", "quiet", "0", OptionType::bool_, false},
     {"COMMLENS_MPI", "mpi", "auto", OptionType::text_, true},
-    {"COMMLENS_PATIENCE", "patience", "300", OptionType::number_, false},
+    {"COMMLENS_PATIENCE", "patience", "3600", OptionType::number_, false},
 };
 inline constexpr int option_count = 7;
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <cerrno>
 #include <ctime>
 
 namespace commlens {
@@ -22,8 +23,10 @@ class BlockedSignal {
   }
   ~BlockedSignal() {
     constexpr timespec at_once{0, 0};
+    const int error = errno;  // of the write, for whoever asks
     if (!was_pending_) sigtimedwait(&set_, nullptr, &at_once);
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
   }
   BlockedSignal(const BlockedSignal&) = delete;
   BlockedSignal& operator=(const BlockedSignal&) = delete;

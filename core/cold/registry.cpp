@@ -63,7 +63,9 @@ int Registry::leader(std::uint32_t index) noexcept {
 
 const CommView& Registry::set_of(const std::uint32_t* sorted, std::size_t n) noexcept {
   // HandleMap keeps 0 and `gone` for itself.
-  const Identity key = identity_of(sorted, n * sizeof *sorted) | 1;
+  Identity key = n;
+  for (std::size_t i = 0; i < n; ++i) key = combine(key, sorted[i]);
+  key |= 1;
   const void* const known = sets_.find(key == HandleMap::gone ? 1 : key);
   if (known != nullptr) return *static_cast<const CommView*>(known);
   if (set_count_.fetch_add(1, std::memory_order_relaxed) >= max_sets) return *any_set_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cold/say.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,8 +15,31 @@
 
 namespace commlens {
 
+namespace {
+
+struct stat stderr_then;
+bool is_remembered = false;
+
+bool is_still_stderr() noexcept {
+  struct stat now;
+  if (!is_remembered) return true;
+  return fstat(STDERR_FILENO, &now) == 0 && now.st_dev == stderr_then.st_dev && now.st_ino == stderr_then.st_ino;
+}
+
+}  // namespace
+
+void remember_stderr() noexcept {
+  const int saved = errno;
+  is_remembered = fstat(STDERR_FILENO, &stderr_then) == 0;
+  errno = saved;
+}
+
 void say(const char* format, ...) noexcept {
   const int saved = errno;
+  if (!is_still_stderr()) {
+    errno = saved;
+    return;
+  }
   char line[2048] = "commlens: ";
   const std::size_t prefix = std::strlen(line);
   va_list arguments;
@@ -24,9 +48,11 @@ void say(const char* format, ...) noexcept {
   va_end(arguments);
   const std::size_t length = std::strlen(line);
   line[length] = '\n';
-  const BlockedSignal broken_pipe(SIGPIPE);
-  const ssize_t written = write(STDERR_FILENO, line, length + 1);
-  static_cast<void>(written);  // nobody is left to tell
+  {
+    const BlockedSignal broken_pipe(SIGPIPE);
+    const ssize_t written = write(STDERR_FILENO, line, length + 1);
+    static_cast<void>(written);  // nobody is left to tell
+  }
   errno = saved;
 }
 

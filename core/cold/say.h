@@ -7,6 +7,10 @@ namespace commlens {
 // many ranks do not mix; never through stdio, whose buffers belong to the application.
 void say(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)));
 
+// Remembers what stderr is now.  A program may close it and open a file of its own under the same number; from then on
+// we are silent.
+void remember_stderr() noexcept;
+
 // Rank in the job as the launcher put it into the environment, before MPI can tell; -1 when nobody did.
 int launcher_rank() noexcept;
 

@@ -99,6 +99,8 @@ Thread* enter_thread() noexcept {
 }
 
 Cell* add_cell(Table& table, Key key, Site site) noexcept {
+  // Only the overflow cell of the reserve is ever collected.
+  if (&table == &reserve.table) return &table.overflow;
   // Half full at most, so that probes stay short; a table that cannot grow fills up to the last free entry.
   if (table.used * 2 >= table.capacity && !grow_index(table) && table.used + 1 >= table.capacity) {
     return &table.overflow;

@@ -2,6 +2,10 @@
 #include "core/cold/ticks.h"
 
 #include <cpuid.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstring>
 
 namespace commlens {
 
@@ -32,12 +36,23 @@ void read_both(Ticks& tsc, Ns& ns) noexcept {
   }
 }
 
+// The kernel takes the TSC off its list of clocks when it finds it unstable, or apart on two sockets.  No list: believe
+// the processor.
+bool kernel_trusts_tsc() noexcept {
+  const int file = open("/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return true;
+  char names[256] = "";
+  const ssize_t n = read(file, names, sizeof names - 1);
+  close(file);
+  return n <= 0 || std::strstr(names, "tsc") != nullptr;
+}
+
 }  // namespace
 
 void choose_clock() noexcept {
   unsigned a = 0, b = 0, c = 0, d = 0;
   // CPUID 0x80000007, EDX bit 8: the TSC runs at one rate in all power states.
-  clock_is_tsc = __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
+  clock_is_tsc = __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0 && kernel_trusts_tsc();
   if (clock_is_tsc) read_both(first_tsc, first_ns);
 }
 

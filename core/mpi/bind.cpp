@@ -107,6 +107,7 @@ std::string loaded_family() {
 }
 
 void start() noexcept try {
+  remember_stderr();
   read_options();
   if (!options().on(Option::enable)) return;
   if (next_definition("PMPI_Init") == nullptr) return;  // commlens_bind says which name is missing

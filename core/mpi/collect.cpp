@@ -46,6 +46,11 @@ bool receive_bytes(std::vector<char>& bytes, int from) {
   return true;
 }
 
+// Rank 0 asks the others one by one: their data never waits in its memory, and after a failure it sends them on.
+enum class GoAhead : char { skip, send };
+
+bool tell(GoAhead what, int rank) { return api.Send(&what, 1, api.byte, rank, tag, own_comm) == MPI_SUCCESS; }
+
 std::string host_name() {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
@@ -54,8 +59,7 @@ std::string host_name() {
 
 // The CPUs this process may run on, as ranges: "0-3,8".
 std::string allowed_cpus() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return {};
+  const cpu_set_t& set = job.cpus;
   std::string text;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &set)) continue;
@@ -260,7 +264,11 @@ bool all_have_come() {
 //
 // Twice, because a barrier ends for a late rank also if another has entered it and given up since.  But who has given
 // up does not enter the second one, and so it ends for nobody: either all go on, or all give up.
-bool all_are_here() { return job.size == 1 || (all_have_come() && all_have_come()); }
+bool all_are_here() {
+  if (job.size == 1) return true;
+  if (!all_have_come()) return false;
+  return all_have_come();
+}
 
 // Agrees on the random id of this world.
 bool agree_on_world(Identity& world) {
@@ -288,17 +296,30 @@ void collect_all(Ticks finalising) {
     return;
   }
   if (job.rank != 0) {
-    send_bytes(own, 0);
+    GoAhead answer = GoAhead::skip;
+    api.Recv(&answer, 1, api.byte, 0, tag, own_comm, MPI_STATUS_IGNORE);
+    if (answer == GoAhead::send) send_bytes(own, 0);
     return;
   }
   Profile profile;
   bool complete = profile.add(own.data(), own.size());
   std::vector<char> bytes;
-  for (int rank = 1; rank < job.size; ++rank) {
-    bytes.resize(sizes[static_cast<std::size_t>(rank)]);
-    complete = receive_bytes(bytes, rank) && profile.add(bytes.data(), bytes.size()) && complete;
+  int rank = 1;
+  try {
+    for (; rank < job.size; ++rank) {
+      bytes.resize(sizes[static_cast<std::size_t>(rank)]);
+      if (!tell(GoAhead::send, rank)) return;
+      const bool received = receive_bytes(bytes, rank);
+      complete = received && profile.add(bytes.data(), bytes.size()) && complete;
+    }
+  } catch (const std::bad_alloc&) {
+    // The one it was about has been received, or not been asked yet; so it is with all that follow.
+    say("no memory on rank 0 for the data of rank %d and those after it", rank);
+    complete = false;
+    if (bytes.size() == sizes[static_cast<std::size_t>(rank)]) ++rank;
+    for (; rank < job.size; ++rank) tell(GoAhead::skip, rank);
   }
-  if (!complete) say("the data of some ranks could not be received; the profile has the others");
+  if (!complete) say("the data of some ranks is missing; the profile has the others");
   write_profile(profile, finalising, "");
 }
 

@@ -49,7 +49,9 @@ name:   endbr64;                                                                
         FORTRAN_NAME(name##_f08ts_large_, FORTRAN_FORMS * number + 3, op)                                    \
         FORTRAN_NAME(name, FORTRAN_FORMS * number + 4, op)                                                   \
         FORTRAN_NAME(name##__, FORTRAN_FORMS * number + 5, op)                                               \
-        FORTRAN_NAME(upper, FORTRAN_FORMS * number + 6, op)
+        FORTRAN_NAME(upper, FORTRAN_FORMS * number + 6, op)                                                  \
+        FORTRAN_NAME(p##name##_, FORTRAN_FORMS * number + 7, op)                                             \
+        FORTRAN_NAME(p##name##_f08_, FORTRAN_FORMS * number + 8, op)
 
 #include "generated/fortran.inc"
 

@@ -35,8 +35,9 @@ FortranBindings fortran_bindings{};
 namespace {
 
 const char* const names[] = {
-#define FORTRAN(name, upper, number, op) \
-  #name "_", #name "_f08_", #name "_f08ts_", #name "_f08ts_large_", #name, #name "__", #upper,
+#define FORTRAN(name, upper, number, op)                                                                      \
+  #name "_", #name "_f08_", #name "_f08ts_", #name "_f08ts_large_", #name, #name "__", #upper, "p" #name "_", \
+      "p" #name "_f08_",
 #include "generated/fortran.inc"
 #undef FORTRAN
 };

@@ -2,5 +2,6 @@
  * Read by the assembler, too: no C++ here. */
 #pragma once
 
-/* Names of one Fortran procedure: mpi_x_, mpi_x_f08_, mpi_x_f08ts_, mpi_x_f08ts_large_, mpi_x, mpi_x__, MPI_X. */
-#define FORTRAN_FORMS 7
+/* Names of one Fortran procedure: mpi_x_, mpi_x_f08_, mpi_x_f08ts_, mpi_x_f08ts_large_, mpi_x, mpi_x__, MPI_X,
+ * and of the profiling interface pmpi_x_, pmpi_x_f08_. */
+#define FORTRAN_FORMS 9

@@ -464,9 +464,9 @@ template <class Next>
 int win_free(Next next, Op op, Site caller, MPI_Win* win) {
   if (win == nullptr) return next(win);
   Call call(op, caller);
-  if (call.nested()) return next(win);
   const CommView& comm = comm_of_win(*win);
   window_going(*win);
+  if (call.nested()) return next(win);
   call.start();
   const int rc = next(win);
   call.stop();
@@ -479,9 +479,9 @@ template <class Next>
 int file_close(Next next, Op op, Site caller, MPI_File* fh) {
   if (fh == nullptr) return next(fh);
   Call call(op, caller);
-  if (call.nested()) return next(fh);
   const CommView& comm = comm_of_file(*fh);
   file_going(*fh);
+  if (call.nested()) return next(fh);
   call.start();
   const int rc = next(fh);
   call.stop();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mpi.h>
+#include <sched.h>
 
 #include <climits>
 
@@ -20,6 +21,7 @@ struct Job {
   Ticks init = 0;                 // time inside it
   Ticks own_init = 0;             // what we added to it
   Ticks own_call = 0;             // estimated, for one call
+  cpu_set_t cpus{};               // this process may run on; the OpenMP runtime may bind its threads later
   char directory[PATH_MAX] = "";  // where the program was started; it may go elsewhere
 };
 

@@ -106,6 +106,7 @@ void initialised(Ticks before, Ticks after) noexcept try {
   api.Comm_group(api.comm_world, &job.group);
   add_predefined(api.comm_world, letter_world, mixed(letter_world), 0, false);
   add_predefined(api.comm_self, letter_self, combine(letter_self, static_cast<Identity>(job.rank)), job.rank, false);
+  if (sched_getaffinity(0, sizeof job.cpus, &job.cpus) != 0) CPU_ZERO(&job.cpus);
   if (getcwd(job.directory, sizeof job.directory) == nullptr) job.directory[0] = '\0';
   if (job.rank == 0) say_warnings();
   job.own_call = estimated_call();

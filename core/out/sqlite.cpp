@@ -174,9 +174,14 @@ std::string failed(const char* doing, const std::string& path) {
 
 // Writes all of it under a temporary name and links it to the first free name.
 Stored write_file(const unsigned char* bytes, std::size_t size, const std::string& name) {
-  const std::string temporary = name + ".tmp." + std::to_string(getpid());
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return {"", failed("create", temporary)};
+  // Process ids repeat across nodes and containers that share the directory: a name that exists is another's.
+  std::string temporary;
+  int file = -1;
+  for (int n = 0; file < 0; ++n) {
+    temporary = name + ".tmp." + std::to_string(getpid()) + "." + std::to_string(n);
+    file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0 && errno != EEXIST) return {"", failed("create", temporary)};
+  }
   Stored result;
   for (std::size_t done = 0; done < size;) {
     const ssize_t n = write(file, bytes + done, size - done);

@@ -62,7 +62,7 @@ RELATIONS: dict[str, Relation] = {
             Column('hash', 'INTEGER', '', '64-bit identity, the same on every member, computed without communication.'),
             Column('name', 'TEXT', '', "Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1."),
             Column('user_name', 'TEXT', '', 'The name the application gave with MPI_Comm_set_name, or NULL.'),
-            Column('kind', 'TEXT', '', 'intra, inter, set or none.'),
+            Column('kind', 'TEXT', '', 'intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.'),
             Column('parent', 'INTEGER', '', 'Communicator it was made from, or NULL.'),
             Column('creator', 'INTEGER', '', 'Procedure that made it, or NULL for predefined ones.'),
             Column('callsite', 'INTEGER', '', "Where the application made it, or NULL; the leader's call site where ranks differ."),
@@ -203,7 +203,7 @@ RELATIONS: dict[str, Relation] = {
         (
             Column('family', 'INTEGER', '', 'Number of the family, comm.family.'),
             Column('name', 'TEXT', '', 'Common name: the name of a single one; else with * for what differs, s*.1; {*} for several sets.'),
-            Column('kind', 'TEXT', '', 'intra, inter, set or none.'),
+            Column('kind', 'TEXT', '', 'intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.'),
             Column('communicators', 'INTEGER', '', 'How many communicators.'),
             Column('size_min', 'INTEGER', 'processes', 'Size of the smallest, both groups of an intercommunicator together.'),
             Column('size_max', 'INTEGER', 'processes', 'Size of the largest.'),
@@ -326,7 +326,7 @@ CREATE TABLE comm ( -- One row per communicator, plus two kinds that are none: '
   hash INTEGER, -- 64-bit identity, the same on every member, computed without communication.
   name TEXT, -- Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1.
   user_name TEXT, -- The name the application gave with MPI_Comm_set_name, or NULL.
-  kind TEXT, -- intra, inter, set or none.
+  kind TEXT, -- intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.
   parent INTEGER REFERENCES comm(id), -- Communicator it was made from, or NULL.
   creator INTEGER REFERENCES op(id), -- Procedure that made it, or NULL for predefined ones.
   callsite INTEGER REFERENCES callsite(id), -- Where the application made it, or NULL; the leader's call site where ranks differ.
