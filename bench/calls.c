@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What one MPI call costs, in nanoseconds: prints "ROW|COMMUNICATORS|NS" per line.  bench/run.py starts it without and
+ * with commlens, in turns, and compares.  Knows nothing of commlens.
+ *
+ * A row is timed in BLOCKS blocks; what is printed is the fastest, the one least disturbed by whatever else this
+ * machine does.  With one process the rows are calls to oneself, with two the one collective between both. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { MANY = 64, BLOCKS = 9 };
+
+static MPI_Comm comms[MANY];
+static double in, out;
+
+static double now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+/* Each rank on a core of its own, as far as there are enough. */
+static void pin(int rank) {
+  cpu_set_t allowed, mine;
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  int wanted = rank % CPU_COUNT(&allowed);
+  CPU_ZERO(&mine);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &allowed) && wanted-- == 0) CPU_SET(cpu, &mine);
+  sched_setaffinity(0, sizeof mine, &mine);
+}
+
+typedef void operation(MPI_Comm comm);
+
+static void allreduce(MPI_Comm comm) { MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, comm); }
+
+static void triple(MPI_Comm comm) {
+  MPI_Request requests[2];
+  MPI_Irecv(&out, 1, MPI_DOUBLE, 0, 1, comm, &requests[0]);
+  MPI_Isend(&in, 1, MPI_DOUBLE, 0, 1, comm, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+static void iprobe(MPI_Comm comm) {
+  int flag;
+  MPI_Iprobe(MPI_ANY_SOURCE, 2, comm, &flag, MPI_STATUS_IGNORE);
+}
+
+static void send_to_nobody(MPI_Comm comm) { MPI_Send(&in, 1, MPI_DOUBLE, MPI_PROC_NULL, 3, comm); }
+
+struct row {
+  const char* name;
+  operation* op;
+  long calls; /* in a block: some milliseconds, so that reading the clock does not matter */
+};
+
+static double best_block(const struct row* row, int n_comms) {
+  double best = 0;
+  for (int block = 0; block <= BLOCKS; ++block) { /* the first one warms up */
+    const double start = now_ns();
+    for (long i = 0; i < row->calls; ++i) row->op(comms[i % n_comms]);
+    const double ns = (now_ns() - start) / (double)row->calls;
+    if (block == 1 || (block > 1 && ns < best)) best = ns;
+  }
+  return best;
+}
+
+int main(int argc, char** argv) {
+  static const struct row alone[] = {
+      {"Allreduce 8 B, self", allreduce, 100000},
+      {"Irecv+Isend+Waitall 8 B, self", triple, 40000},
+      {"Iprobe, self", iprobe, 100000},
+      {"Send 8 B to MPI_PROC_NULL", send_to_nobody, 400000},
+  };
+  static const struct row both[] = {{"Allreduce 8 B, 2 processes", allreduce, 4000}};
+  int rank, size;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  pin(rank);
+  for (int i = 0; i < MANY; ++i) MPI_Comm_dup(size == 1 ? MPI_COMM_SELF : MPI_COMM_WORLD, &comms[i]);
+  const struct row* rows = size == 1 ? alone : both;
+  const size_t n_rows = size == 1 ? sizeof alone / sizeof *alone : sizeof both / sizeof *both;
+  for (size_t i = 0; i < n_rows; ++i) {
+    for (int n_comms = 1; n_comms <= MANY; n_comms *= MANY) {
+      const double ns = best_block(&rows[i], n_comms);
+      if (rank == 0) printf("%s|%d|%.2f\n", rows[i].name, n_comms, ns);
+    }
+  }
+  MPI_Finalize();
+  return 0;
+}

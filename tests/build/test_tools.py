@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Makefile and the small scripts behind it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from machine import without_make
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCED = {"step.sh", "openmpi.sh"}
+
+
+def bash(script: str) -> subprocess.CompletedProcess[str]:
+    """Run `script` at the root of the repository."""
+    return subprocess.run(
+        ["bash", "-c", script],
+        cwd=ROOT,
+        env=without_make(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def targets() -> list[str]:
+    """Return what the Makefile declares as .PHONY."""
+    declared = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert declared
+    return declared[1].split()
+
+
+def test_make_alone_lists_every_target() -> None:
+    listed = re.findall(r"^  ([a-z-]+) ", bash("make").stdout, re.MULTILINE)
+    assert sorted(listed) == sorted(targets())
+
+
+@pytest.mark.parametrize("target", targets())
+def test_a_target_runs_a_script_that_is_there(target: str) -> None:
+    recipe = bash(f"make --dry-run {target}").stdout
+    for script in re.findall(r"tools/\w+\.sh", recipe):
+        assert os.access(ROOT / script, os.X_OK), script
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "tools").glob("*.sh")), ids=lambda path: path.name)
+def test_a_script_is_executable_or_only_sourced(script: Path) -> None:
+    assert os.access(script, os.X_OK) == (script.name not in SOURCED)
+
+
+def test_ci_and_the_readme_say_the_same_command() -> None:
+    assert "\nmake test " in (ROOT / ".ci" / "run").read_text()
+    assert "\n    make test " in (ROOT / "README.md").read_text()
+
+
+def test_a_step_that_works_is_one_line() -> None:
+    result = bash(". tools/step.sh; step test 'a step' echo hidden")
+    assert re.fullmatch(r"test    a step {50} +\d+ s\n", result.stdout)
+
+
+def test_a_step_that_fails_shows_its_output_and_keeps_its_code() -> None:
+    result = bash(". tools/step.sh; step test 'a step' bash -c 'echo why; exit 7'")
+    assert result.returncode == 7
+    assert "failed\n    | why\n" in result.stdout
+    assert "build/log/test-a-step.log" in result.stdout
+
+
+def test_a_step_does_not_read_what_the_user_types() -> None:
+    assert bash(". tools/step.sh; echo typed | step test 'a step' bash -c '! read -r line'").returncode == 0
+
+
+PASSED = '<testcase classname="c" name="good" time="1.5"/>'
+FAILED = '<testcase classname="c" name="bad"><failure message="no"/></testcase>'
+SKIPPED = '<testcase classname="c" name="away"><skipped message="no hpcc here"/></testcase>'
+
+
+@pytest.mark.parametrize(
+    ("cases", "steps", "code", "last"),
+    [
+        ([PASSED, PASSED, SKIPPED], [], 0, "2 passed, 0 failed, 1 skipped"),
+        ([PASSED, FAILED], [], 1, "1 passed, 1 failed, 0 skipped"),
+        ([PASSED], ["lint"], 1, "1 passed, 1 failed, 0 skipped"),
+        ([SKIPPED], [], 1, "0 passed, 0 failed, 1 skipped"),
+        ([], [], 1, "0 passed, 0 failed, 0 skipped"),
+    ],
+)
+def test_the_summary_ends_with_totals_and_fails_when_it_should(
+    tmp_path: Path, cases: list[str], steps: list[str], code: int, last: str
+) -> None:
+    (tmp_path / "suite.xml").write_text(f"<testsuites><testsuite>{''.join(cases)}</testsuite></testsuites>")
+    result = subprocess.run(
+        [sys.executable, ROOT / "tools" / "summary.py", tmp_path, *steps],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == code
+    assert result.stdout.splitlines()[-1] == last
+    assert ("FAILED  c bad" in result.stdout) == (FAILED in cases)
+    assert ("skipped 1: no hpcc here" in result.stdout) == (SKIPPED in cases)

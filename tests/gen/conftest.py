@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The generators are scripts in gen/, not a package: make them importable."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "gen"))
+
+import calls
+import output
+
+CALLS = output.read_toml("spec/calls.toml")
+FORMS = calls.standard_forms()
+
+
+@pytest.fixture
+def spec() -> dict[str, Any]:
+    """Return spec/calls.toml, for a test to spoil."""
+    return copy.deepcopy(CALLS)
+
+
+@pytest.fixture(scope="session")
+def forms() -> dict[str, list[calls.Form]]:
+    """Return the procedures of the standard."""
+    return FORMS
+
+
+@pytest.fixture(scope="session")
+def policy() -> dict[str, calls.Policy]:
+    """Return what spec/calls.toml says of each of them."""
+    return calls.read_policy(copy.deepcopy(CALLS), set(FORMS))

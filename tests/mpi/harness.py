@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile and launch MPI programs, with and without commlens, always under a time limit."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from profile_rows import Profile
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+BUILD = Path(os.environ.get("COMMLENS_TEST_BUILD", ROOT / "build" / "release"))
+VENV = ROOT / ".venv" / "bin"
+
+# What every launch gets: root may run, more ranks than cores is fine, nobody binds, and whoever waits
+# gives its core away.
+_LAUNCH_ENV = {
+    "openmpi": {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMPI_MCA_hwloc_base_binding_policy": "none",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+        "OMPI_MCA_pml": "ob1",
+        "OMPI_MCA_btl": "self,vader",
+    },
+    "mpich": {},
+}
+_LANGUAGES = {".c": "c", ".cpp": "c++", ".cc": "c++", ".f": "fortran", ".F": "fortran", ".f90": "fortran"}
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a launch ended."""
+
+    rc: int
+    stdout: str
+    stderr: str
+    profile: Path
+    seconds: float
+    command: list[str] = field(repr=False)
+
+    @property
+    def said(self) -> list[str]:
+        """The lines on stderr that commlens wrote."""
+        return [line for line in self.stderr.splitlines() if line.startswith("commlens")]
+
+    @property
+    def lines(self) -> list[str]:
+        """What the ranks printed, in an order that does not depend on who was first."""
+        return sorted(self.stdout.splitlines())
+
+    def open(self) -> Profile:
+        """Open the profile this launch wrote."""
+        assert self.profile.is_file(), f"no profile {self.profile.name}; {self}"
+        return Profile(self.profile)
+
+
+class Mpi:
+    """One MPI implementation: its compilers, its launcher, and our library for it."""
+
+    def __init__(self, name: str, workdir: Path) -> None:
+        self.name = name
+        self.workdir = workdir
+        self.cc = f"mpicc.{name}"
+        self.cxx = f"mpicxx.{name}"
+        self.fc = f"mpifort.{name}"
+        self.launcher = f"mpirun.{name}"
+        self.library = BUILD / "lib" / name / "libcommlens.so"
+        self.runner = BUILD / "bin" / "commlens-run"
+        self._serial = 0
+        for tool in (self.cc, self.cxx, self.fc, self.launcher):
+            if shutil.which(tool) is None:
+                raise FileNotFoundError(
+                    f"{tool} is not installed; COMMLENS_TEST_MPI restricts the tests to one MPI"
+                )
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def fresh(self, name: str) -> Path:
+        """Return a new empty directory below the session's scratch directory."""
+        self._serial += 1
+        path = self.workdir / f"{self._serial:04d}-{name}"
+        path.mkdir()
+        return path
+
+    def compile(
+        self,
+        source: str | Path,
+        lang: str | None = None,
+        *libs: str | Path,
+        flags: Sequence[str] = (),
+        link: bool = False,
+        shared: bool = False,
+    ) -> Path:
+        """Build `source` (a name below programs/, or a path) and return the executable.
+
+        Parameters
+        ----------
+        lang : "c", "c++" or "fortran"; by default what the ending says
+        libs : objects, archives or -l options, put behind the source
+        flags : compiler options, put in front of the source
+        link : put our library before the MPI library, as the third way in
+        shared : build a shared object without any MPI library behind it, for tools that are preloaded
+        """
+        path = PROGRAMS / source
+        lang = lang or _LANGUAGES[path.suffix]
+        compiler = {"c": self.cc, "c++": self.cxx, "fortran": self.fc}[lang]
+        command = [compiler, "-O1", "-g", "-Wall", *flags]
+        if shared:
+            command += ["-shared", "-fPIC"]
+        command += [str(path), *map(str, libs)]
+        if link:
+            command += [str(self.library), f"-Wl,-rpath,{self.library.parent}"]
+        if lang == "c" or lang == "c++":
+            command += ["-pthread"]
+        key = hashlib.sha256(repr(command).encode()).hexdigest()[:12]
+        target = self.workdir / f"{path.stem}-{key}{'.so' if shared else ''}"
+        if not target.exists():
+            scratch = target.with_suffix(".dir")
+            scratch.mkdir(exist_ok=True)
+            done = subprocess.run(
+                [*command, "-o", str(target)], cwd=scratch, capture_output=True, text=True, timeout=300
+            )
+            assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+        return target
+
+    def run(
+        self,
+        n: int,
+        argv: Sequence[str | Path],
+        env: Mapping[str, str] | None = None,
+        timeout: float = 60,
+        profile: Path | None = None,
+        mode: str = "run",
+        *,
+        preload: Sequence[Path] = (),
+        cwd: Path | None = None,
+        launcher_args: Sequence[str] = (),
+    ) -> Result:
+        """Launch `argv` on `n` ranks and wait for the end.
+
+        Parameters
+        ----------
+        mode : "run" under commlens-run, "preload" with LD_PRELOAD, "link" for a program compiled with
+            link=True, "off" without commlens
+        profile : where the profile goes; by default a new file in a directory of its own
+        preload : further libraries for LD_PRELOAD of the ranks, in this order; in mode "preload" ours is put
+            in front of them, unless it is in the list
+        """
+        where = cwd or self.fresh("run")
+        profile = profile or where / "profile.db"
+        command = [self.launcher, "-n", str(n), *launcher_args]
+        libraries = list(preload)
+        if mode == "preload" and self.library not in libraries:
+            libraries.insert(0, self.library)
+        if self.name == "mpich":
+            libraries.append(self._yielding())
+        if libraries:
+            value = ":".join(map(str, libraries))
+            command += (
+                ["-genv", "LD_PRELOAD", value] if self.name == "mpich" else ["-x", f"LD_PRELOAD={value}"]
+            )
+        if mode == "run":
+            command.append(str(self.runner))
+        command += map(str, argv)
+
+        environment = {
+            k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COMMLENS_")
+        }
+        environment.update(_LAUNCH_ENV[self.name])
+        if mode != "off":
+            environment["COMMLENS_OUTPUT"] = str(profile)
+        environment.update(env or {})
+        return launch(command, environment, timeout, where, profile)
+
+    def pair(self, n: int, argv: Sequence[str | Path], **options: object) -> tuple[Result, Result]:
+        """Run the same program without and under commlens; return (without, under)."""
+        return (
+            self.run(n, argv, mode="off", **options),  # type: ignore[arg-type]
+            self.run(n, argv, **options),  # type: ignore[arg-type]
+        )
+
+    def _yielding(self) -> Path:
+        """Build the preload that lets more MPICH ranks than cores make progress; see the source."""
+        target = self.workdir / "yield_progress.so"
+        if not target.exists():
+            subprocess.run(
+                ["cc", "-O2", "-shared", "-fPIC", str(PROGRAMS / "yield_progress.c"), "-o", str(target)],
+                check=True,
+                timeout=60,
+            )
+        return target
+
+
+def launch(
+    command: Sequence[str], env: Mapping[str, str], timeout: float, cwd: Path, profile: Path
+) -> Result:
+    """Run `command`; after `timeout` seconds kill it with all it started, and fail."""
+    # Files, not pipes: a process that outlives its launcher would keep a pipe open and us waiting.
+    out_path, err_path = cwd / ".stdout", cwd / ".stderr"
+    begin = time.monotonic()
+    with out_path.open("wb") as out, err_path.open("wb") as err:
+        process = subprocess.Popen(
+            command,
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            start_new_session=True,
+        )
+        try:
+            rc = process.wait(timeout)
+            late = False
+        except subprocess.TimeoutExpired:
+            late = True
+            rc = -1
+        finally:
+            _kill_session(process)
+    result = Result(
+        rc,
+        out_path.read_text(errors="replace"),
+        err_path.read_text(errors="replace"),
+        profile,
+        time.monotonic() - begin,
+        list(command),
+    )
+    assert not late, f"did not end within {timeout} s: {' '.join(command)}\n{result.stdout}\n{result.stderr}"
+    return result
+
+
+def _kill_session(leader: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of a launch: launchers put ranks in process groups of their own, but not in sessions."""
+    if leader.poll() is None:
+        leader.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            leader.wait(5)
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError, ValueError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == leader.pid:
+                os.kill(int(entry.name), signal.SIGKILL)
+    leader.wait(5)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a profile with nothing but sqlite3, so that these tests do not lean on the reader they sit beside."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MEASURED = ("p2p", "collective", "neighbor", "rma", "io", "completion", "comm")
+
+
+class Count(NamedTuple):
+    """Calls and bytes of one (communicator, operation, bin, rank)."""
+
+    comm: str
+    op: str
+    bin: int
+    rank: int
+    calls: int
+    sent: int
+    received: int
+
+
+class Profile:
+    """An open profile."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        self._db.row_factory = sqlite3.Row
+
+    def rows(self, sql: str, *params: object) -> list[dict[str, Any]]:
+        """Return the answer to `sql`, one dictionary per row."""
+        return [dict(row) for row in self._db.execute(sql, params)]
+
+    def meta(self) -> dict[str, str]:
+        """Return the facts about the run."""
+        return {row["key"]: row["value"] for row in self.rows("SELECT key, value FROM meta")}
+
+    def comms(self, *kinds: str) -> dict[str, dict[str, Any]]:
+        """Return communicators by name, of the kinds named (default: real ones), members as lists of ranks."""
+        found: dict[str, dict[str, Any]] = {}
+        for row in self.rows(
+            "SELECT c.*, p.name AS parent_name, o.name AS creator_name FROM comm c "
+            "LEFT JOIN comm p ON p.id = c.parent LEFT JOIN op o ON o.id = c.creator ORDER BY c.id"
+        ):
+            if row["kind"] in (kinds or ("intra", "inter")):
+                assert row["name"] not in found, f"two communicators are called {row['name']}"
+                row["groups"] = [ranks(part) for part in (row["members"] or "").split("|")]
+                found[row["name"]] = row
+        return found
+
+    def counts(self, *, op: str = "%", comm: str = "%", classes: tuple[str, ...] = ()) -> list[Count]:
+        """Return the counters, call sites and regions added up."""
+        sql = (
+            "SELECT c.name, o.name, k.bin, x.rank, SUM(x.calls), SUM(x.bytes_sent), SUM(x.bytes_received) "
+            "FROM cell x JOIN key k ON k.id = x.key JOIN comm c ON c.id = k.comm JOIN op o ON o.id = k.op "
+            "WHERE o.name LIKE ? AND c.name LIKE ?"
+        )
+        if classes:
+            sql += f" AND o.class IN ({','.join('?' * len(classes))})"
+        sql += " GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"
+        return [Count(*row) for row in self._db.execute(sql, (op, comm, *classes))]
+
+    def calls(self, op: str, comm: str = "%") -> dict[str, Counter[int]]:
+        """Return calls of one operation: communicator name -> rank -> calls."""
+        answer: dict[str, Counter[int]] = {}
+        for count in self.counts(op=op, comm=comm):
+            answer.setdefault(count.comm, Counter())[count.rank] += count.calls
+        return answer
+
+    def total(self, op: str, comm: str = "%") -> tuple[int, int, int]:
+        """Return (calls, bytes sent, bytes received) of one operation over all ranks."""
+        found = self.counts(op=op, comm=comm)
+        return sum(c.calls for c in found), sum(c.sent for c in found), sum(c.received for c in found)
+
+    def check(self) -> None:
+        """Assert what must hold in every profile."""
+        assert self.rows("PRAGMA integrity_check") == [{"integrity_check": "ok"}]
+        assert self.rows("PRAGMA foreign_key_check") == []
+        for rank in self.rows(
+            "SELECT r.rank, r.calls, r.mpi_ns, r.app_ns, r.threads, r.lost_calls, r.state, "
+            "COALESCE(SUM(x.calls), 0) AS cell_calls, COALESCE(SUM(x.time_ns), 0) AS cell_ns "
+            "FROM rank r LEFT JOIN cell x ON x.rank = r.rank GROUP BY r.rank"
+        ):
+            assert rank["calls"] == rank["cell_calls"], rank
+            assert rank["mpi_ns"] == rank["cell_ns"], rank
+            assert rank["lost_calls"] == 0, rank
+            assert rank["state"] == "finalized", rank
+            if rank["threads"] <= 1:
+                assert rank["mpi_ns"] <= rank["app_ns"] + 1000, rank
+        # times are rounded to nanoseconds one by one, hence the slack of one a call
+        strange = self.rows(
+            "SELECT * FROM cell WHERE calls <= 0 OR time_min_ns < 0 OR time_min_ns > time_max_ns "
+            "OR time_ns < time_max_ns OR time_ns < (time_min_ns - 1) * calls OR time_ns > (time_max_ns + 1) * calls "
+            "OR bytes_sent < 0 OR bytes_received < 0"
+        )
+        assert strange == []
+        for table in ("comm", "key", "callsite", "region", "rank"):
+            ids = {
+                r["i"] for r in self.rows(f"SELECT {'rank' if table == 'rank' else 'id'} AS i FROM {table}")
+            }
+            used = {
+                "comm": "SELECT comm AS i FROM key UNION SELECT parent FROM comm UNION SELECT member FROM comm_set",
+                "key": "SELECT key AS i FROM cell",
+                "callsite": "SELECT callsite AS i FROM key",
+                "region": "SELECT region AS i FROM key",
+                "rank": "SELECT rank AS i FROM cell UNION SELECT leader FROM comm",
+            }[table]
+            missing = {r["i"] for r in self.rows(used)} - ids - {None}
+            if table == "callsite":
+                missing -= {0}
+            assert not missing, f"{table}: {sorted(missing)} are used but not there"
+
+    def shape(self) -> tuple[list[Count], list[tuple[Any, ...]]]:
+        """Return all that two runs of one deterministic program share: measured counters and communicators."""
+        communicators = sorted(
+            (
+                name,
+                row["kind"],
+                row["parent_name"],
+                row["creator_name"],
+                row["size"],
+                row["remote_size"],
+                row["leader"],
+                row["members"],
+                row["topology"],
+                row["user_name"],
+                row["freed_ns"] is not None,
+            )
+            for name, row in self.comms("intra", "inter", "set").items()
+        )
+        return self.counts(classes=MEASURED), communicators
+
+
+def ranks(text: str) -> list[int]:
+    """Return the ranks a members text names, in its order.
+
+    >>> ranks("0-3, 7, 8-14:2")
+    [0, 1, 2, 3, 7, 8, 10, 12, 14]
+    """
+    found: list[int] = []
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        span, _, stride = part.partition(":")
+        first, _, last = span.partition("-")
+        if last:
+            step = int(stride or 1)
+            found += range(int(first), int(last) + (1 if step > 0 else -1), step)
+        else:
+            found.append(int(first))
+    return found

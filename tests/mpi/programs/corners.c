@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What MPI allows and few programs do: `corners CASE`, 2 ranks. */
+#include <mpi.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORLD MPI_COMM_WORLD
+static int rank;
+
+/* MPI calls from inside MPI calls are part of the outer one. */
+static void adds(void* in, void* inout, int* count, MPI_Datatype* type) {
+  int size, flag;
+  MPI_Type_size(*type, &size);
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+  for (int i = 0; i < *count; ++i) ((int*)inout)[i] += ((int*)in)[i];
+}
+
+static MPI_Comm inner = MPI_COMM_NULL;
+static int copies(MPI_Comm from, int key, void* extra, void* in, void* out, int* flag) {
+  (void)from, (void)key, (void)extra, (void)in;
+  MPI_Comm_dup(WORLD, &inner);
+  *(void**)out = &inner;
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+static int deletes(MPI_Comm comm, int key, void* value, void* extra) {
+  (void)comm, (void)key, (void)extra;
+  if (value == &inner) MPI_Comm_free(&inner);
+  return MPI_SUCCESS;
+}
+
+static void nested(void) {
+  MPI_Op op;
+  int one = 1, sum = 0, key;
+  MPI_Op_create(adds, 1, &op);
+  for (int i = 0; i < 10; ++i) MPI_Allreduce(&one, &sum, 1, MPI_INT, op, WORLD);
+  MPI_Op_free(&op);
+  MPI_Comm comm, copy;
+  MPI_Comm_create_keyval(copies, deletes, &key, NULL);
+  MPI_Comm_dup(WORLD, &comm);
+  MPI_Comm_set_attr(comm, key, NULL);
+  MPI_Comm_dup(comm, &copy); /* makes `inner`, too */
+  for (int i = 0; i < 3; ++i) MPI_Barrier(inner);
+  MPI_Barrier(copy);
+  MPI_Comm_free(&copy); /* frees `inner`, too */
+  MPI_Comm_free(&comm);
+  MPI_Comm_dup(WORLD, &comm); /* may get a handle of those that were freed */
+  MPI_Comm_dup(WORLD, &copy);
+  for (int i = 0; i < 5; ++i) MPI_Barrier(comm);
+  for (int i = 0; i < 7; ++i) MPI_Barrier(copy);
+  MPI_Comm_free(&comm);
+  MPI_Comm_free(&copy);
+  MPI_Comm_free_keyval(&key);
+}
+
+/* An error handler that does not return. */
+static jmp_buf back;
+static void jumps(MPI_Comm* comm, int* code, ...) {
+  (void)comm, (void)code;
+  longjmp(back, 1);
+}
+
+static __attribute__((noinline)) void deeper(int levels, MPI_Comm comm) {
+  char volatile room[256] = {0};
+  if (levels > room[0])
+    deeper(levels - 1, comm);
+  else
+    MPI_Barrier(comm);
+  room[1] = 1;
+}
+
+static void longjump(void) {
+  MPI_Comm comm;
+  MPI_Errhandler handler;
+  MPI_Comm_dup(WORLD, &comm);
+  MPI_Comm_create_errhandler(jumps, &handler);
+  MPI_Comm_set_errhandler(comm, handler);
+  int volatile jumped = 0;
+  for (int volatile i = 0; i < 5; ++i) {
+    if (setjmp(back) == 0)
+      MPI_Send(&rank, 1, MPI_INT, 99, 0, comm);
+    else
+      ++jumped;
+    deeper(5, comm);
+    int one = 1, sum = 0;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+  }
+  if (rank == 0) printf("jumped %d\n", jumped);
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&comm);
+}
+
+/* Threads that come and go. */
+enum { WAVES = 25, WIDTH = 8, CALLS = 20 };
+static void* talks(void* unused) {
+  int out = 1, in = 0;
+  for (int i = 0; i < CALLS; ++i)
+    MPI_Sendrecv(&out, 1, MPI_INT, 0, i, &in, 1, MPI_INT, 0, i, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  return unused;
+}
+
+static void threads(void) {
+  for (int wave = 0; wave < WAVES; ++wave) {
+    pthread_t thread[WIDTH];
+    for (int i = 0; i < WIDTH; ++i) pthread_create(&thread[i], NULL, talks, NULL);
+    for (int i = 0; i < WIDTH; ++i) pthread_join(thread[i], NULL);
+  }
+}
+
+/* Names that are no text. */
+static void names(void) {
+  MPI_Comm comm;
+  MPI_Comm_dup(WORLD, &comm);
+  MPI_Comm_set_name(comm, "caf\xe9 \xff\xc3"); /* Latin-1, and half a character */
+  MPI_Barrier(comm);
+  MPI_Comm_free(&comm);
+  MPI_Comm_dup(WORLD, &comm);
+  char longest[MPI_MAX_OBJECT_NAME];
+  memset(longest, 'n', sizeof longest);
+  longest[sizeof longest - 1] = '\0';
+  MPI_Comm_set_name(comm, longest);
+  MPI_Comm_free(&comm);
+  MPI_Comm_dup(WORLD, &comm);
+  MPI_Comm_set_name(comm, "line\nbreak\ttab \x1b[31mred");
+  MPI_Comm_set_name(comm, "");
+  MPI_Comm_free(&comm);
+}
+
+/* Requests the program makes up. */
+static int query(void* extra, MPI_Status* status) {
+  (void)extra;
+  MPI_Status_set_elements(status, MPI_INT, 3);
+  MPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+static int nothing_to_free(void* extra) { return (void)extra, MPI_SUCCESS; }
+static int no_cancel(void* extra, int complete) { return (void)extra, (void)complete, MPI_SUCCESS; }
+
+static void generalized(void) {
+  MPI_Request request, pair[2];
+  MPI_Status status;
+  int count = 0;
+  MPI_Grequest_start(query, nothing_to_free, no_cancel, NULL, &request);
+  MPI_Grequest_complete(request);
+  MPI_Wait(&request, &status);
+  MPI_Get_count(&status, MPI_INT, &count);
+  if (rank == 0) printf("count %d\n", count);
+  MPI_Grequest_start(query, nothing_to_free, no_cancel, NULL, &pair[0]);
+  MPI_Grequest_complete(pair[0]);
+  MPI_Irecv(&count, 1, MPI_INT, 1 - rank, 0, WORLD, &pair[1]);
+  MPI_Send(&rank, 1, MPI_INT, 1 - rank, 0, WORLD);
+  MPI_Waitall(2, pair, MPI_STATUSES_IGNORE);
+}
+
+int main(int argc, char** argv) {
+  char const* const what = argc > 1 ? argv[1] : "";
+  int provided;
+  MPI_Init_thread(&argc, &argv, strcmp(what, "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &provided);
+  if (strcmp(what, "silent") != 0) {
+    MPI_Comm_rank(WORLD, &rank);
+    if (strcmp(what, "nested") == 0) nested();
+    if (strcmp(what, "longjump") == 0) longjump();
+    if (strcmp(what, "threads") == 0) threads();
+    if (strcmp(what, "names") == 0) names();
+    if (strcmp(what, "generalized") == 0) generalized();
+    MPI_Barrier(WORLD);
+    if (rank == 0) printf("%s done\n", what);
+  }
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Programs that end badly, or do what a profiler may not expect: `faults CASE`, 2 ranks. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int rank;
+
+static void work(int n) {
+  int one = 1, sum = 0;
+  for (int i = 0; i < n; ++i) MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (rank == 0) {
+    printf("sum %d\n", sum);
+    fflush(stdout);
+  }
+}
+
+int main(int argc, char** argv) {
+  char const* const what = argc > 1 ? argv[1] : "";
+  if (strcmp(what, "outside") == 0) {
+    int initialized, finalized, version, subversion, length;
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    MPI_Get_version(&version, &subversion);
+    MPI_Get_library_version(text, &length);
+    printf("before %d %d %d.%d %zu\n", initialized, finalized, version, subversion, strlen(text));
+    fflush(stdout);
+  }
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  work(10);
+  if (what[0] != '\0') {
+    /* what rank 0 printed has to be out before another rank ends the job */
+    MPI_Barrier(MPI_COMM_WORLD);
+    usleep(300000);
+  }
+  if (strcmp(what, "exit0") == 0) exit(0);
+  if (strcmp(what, "exit3") == 0) exit(3);
+  if (strcmp(what, "_exit0") == 0) _exit(0);
+  if (strcmp(what, "return") == 0) return 0;
+  if (strcmp(what, "one_exits") == 0 && rank == 1) exit(0);
+  if (strcmp(what, "abort") == 0) {
+    if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 7);
+    for (;;) pause();
+  }
+  if (strcmp(what, "segv") == 0) {
+    if (rank == 1) raise(SIGSEGV);
+    for (;;) pause();
+  }
+  if (strcmp(what, "kill") == 0) {
+    if (rank == 1) raise(SIGKILL);
+    for (;;) pause();
+  }
+  if (strcmp(what, "fork") == 0) {
+    for (int how = 0; how < 2; ++how) {
+      pid_t const child = fork();
+      if (child == 0) {
+        if (how == 0) exit(11); /* runs what was registered with atexit */
+        execlp("sh", "sh", "-c", "exit 12", (char*)NULL);
+      }
+      int status = 0;
+      waitpid(child, &status, 0);
+      if (rank == 0) printf("child %d\n", WEXITSTATUS(status));
+    }
+    int const status = system("exit 13");
+    if (rank == 0) printf("child %d\n", WEXITSTATUS(status));
+    work(5);
+  }
+  if (strcmp(what, "chdir") == 0 && chdir("/") != 0) return 1;
+  if (strcmp(what, "limit") == 0) {
+    /* enough for a profile that is too large for the limit */
+    for (int i = 0; i < 1000; ++i) {
+      MPI_Comm comm;
+      MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+      MPI_Comm_free(&comm);
+    }
+    struct rlimit const limit = {16384, 16384};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  if (strcmp(what, "handlers") == 0) {
+    /* nobody else may own the application's signals or leave another working directory behind */
+    int seen = 0;
+    for (int number = 1; number < 32; ++number) {
+      struct sigaction action;
+      if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL) seen |= 1 << number;
+    }
+    printf("handlers %x umask %o\n", seen, (unsigned)umask(0));
+    fflush(stdout);
+  }
+  MPI_Finalize();
+  if (strcmp(what, "limit") == 0) {
+    sigset_t pending;
+    sigpending(&pending);
+    printf("after %d\n", sigismember(&pending, SIGXFSZ));
+  }
+  if (strcmp(what, "outside") == 0) {
+    int initialized, finalized, version, subversion, length;
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    MPI_Get_version(&version, &subversion);
+    MPI_Get_library_version(text, &length);
+    printf("after %d %d %d.%d %zu\n", initialized, finalized, version, subversion, strlen(text));
+  }
+  return strcmp(what, "return5") == 0 ? 5 : 0;
+}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What MPI allows and few programs do, and ways of starting that few use."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import VENV, Mpi
+from profile_rows import Profile
+
+BOTH = {0: 1, 1: 1}
+
+
+def run(mpi: Mpi, case: str, n: int = 2) -> Profile:
+    """Run one case of programs/corners.c, compare with a run without us, and open the profile."""
+    plain, under = mpi.pair(n, [mpi.compile("corners.c"), case])
+    assert (under.rc, under.stdout) == (plain.rc, plain.stdout) == (0, plain.stdout), under
+    assert len(under.said) == 1, under.said
+    profile = under.open()
+    profile.check()
+    return profile
+
+
+def test_calls_inside_calls_belong_to_the_outer_one(mpi: Mpi) -> None:
+    profile = run(mpi, "nested")
+    assert profile.calls("MPI_Allreduce") == {"W0.0": {0: 10, 1: 10}}
+    assert profile.calls("MPI_Type_size") == {}
+    assert profile.calls("MPI_Iprobe") == {}
+    # two dups by the program, one of them with another inside, then two more
+    assert profile.total("MPI_Comm_dup")[0] == 2 * 4
+    assert profile.total("MPI_Comm_free")[0] == 2 * 4
+    rows = profile.comms()
+    by_calls = {
+        frozenset(counts.values()): name
+        for name, counts in profile.calls("MPI_Barrier").items()
+        if name != "W0.0"
+    }
+    assert set(by_calls) == {frozenset({n}) for n in (3, 1, 5, 7)}, (
+        "no handle was taken for one that was freed"
+    )
+    # made inside another call, so we did not see by what: known from its first use on
+    inner = rows[by_calls[frozenset({3})]]
+    assert (inner["name"][0], inner["groups"], inner["freed_ns"] is None) == ("u", [[0, 1]], False)
+    assert {rows[by_calls[frozenset({n})]]["creator_name"] for n in (1, 5, 7)} == {"MPI_Comm_dup"}
+
+
+def test_an_error_handler_that_jumps(mpi: Mpi) -> None:
+    """A documented limit: after longjmp, calls from a deeper function are taken for nested ones.
+
+    The next call from where the jump went, or from a function above it, sets that right.
+    """
+    profile = run(mpi, "longjump")
+    assert profile.calls("MPI_Allreduce") == {"d0.1": {0: 5, 1: 5}}
+    assert profile.calls("MPI_Comm_free") == {"d0.1": BOTH}
+    assert profile.calls("MPI_Barrier", "d%") == {}, "counted by now? then say so in the documentation"
+
+
+def test_threads_that_come_and_go(mpi: Mpi) -> None:
+    profile = run(mpi, "threads")
+    assert profile.calls("MPI_Sendrecv") == {f"S{rank}.0": {rank: 25 * 8 * 20} for rank in (0, 1)}
+    assert profile.total("MPI_Sendrecv") == (8000, 32000, 32000)
+    assert profile.rows("SELECT threads FROM rank") == [{"threads": 201}] * 2
+
+
+def test_names_that_are_no_text(mpi: Mpi) -> None:
+    profile = run(mpi, "names")
+    names = {name: row["user_name"] for name, row in profile.comms().items()}
+    assert names["d0.1"].startswith("caf")
+    assert names["d0.2"].startswith("n" * 60)
+    assert names["d0.3"] in (None, "")
+    for command in ("report", "comms"):
+        done = subprocess.run(
+            [str(VENV / "commlens"), command, str(profile.path)], capture_output=True, timeout=60
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert b"caf" in done.stdout
+
+
+def test_generalized_requests(mpi: Mpi) -> None:
+    profile = run(mpi, "generalized")
+    assert profile.calls("MPI_Wait") == {"-": BOTH}
+    assert profile.calls("MPI_Waitall") == {"W0.0": BOTH}
+    assert profile.total("MPI_Irecv") == (2, 0, 8)
+
+
+def test_a_program_that_does_nothing(mpi: Mpi) -> None:
+    profile = run(mpi, "silent")
+    assert profile.rows("SELECT COUNT(*) AS n FROM cell") == [{"n": 0}]
+    assert set(profile.comms()) == {"W0.0"}
+    done = subprocess.run(
+        [str(VENV / "commlens"), "report", str(profile.path)], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("binding", ["MPIF_H", "USE_MPI_F08"])
+def test_idup_from_fortran(mpi: Mpi, binding: str) -> None:
+    """Its bindings give MPI a variable of their own for the new communicator, gone when the request completes."""
+    flags = ("-cpp", f"-D{binding}", "-w", "-fallow-argument-mismatch")
+    result = mpi.run(2, [mpi.compile("idup.F90", "fortran", flags=flags)])
+    assert (result.rc, result.stdout) == (0, "idup done\n"), result
+    profile = result.open()
+    profile.check()
+    made = {name: row for name, row in profile.comms().items() if name != "W0.0"}
+    assert sorted(made) == sorted(f"i0.{n}" for n in range(1, 30))
+    assert all(row["freed_ns"] is not None for row in made.values())
+    assert profile.calls("MPI_Barrier") == dict.fromkeys(made, BOTH)
+
+
+def test_two_programs_in_one_world(mpi: Mpi) -> None:
+    other = mpi.compile("listing1.c", flags=("-DOTHER",))
+    result = mpi.run(2, [mpi.compile("listing1.c"), ":", "-n", "2", mpi.runner, other])
+    assert (result.rc, result.stdout) == (0, "320\n"), result
+    profile = result.open()
+    profile.check()
+    assert profile.calls("MPI_Allreduce")["W0.0"] == dict.fromkeys(range(4), 30)
+    modules = profile.rows("SELECT DISTINCT module FROM callsite")
+    assert len([row for row in modules if "listing1" in row["module"]]) == 2
+    # where the ranks that made it called from different programs, the leader's call site is the one
+    assert {row["size"] for name, row in profile.comms().items() if name[0] == "s"} == {2}
+
+
+@pytest.mark.parametrize("ours", [(0, 1), (2, 3)])
+def test_only_some_ranks_under_commlens(mpi: Mpi, ours: tuple[int, int]) -> None:
+    """They wait for the others for a while, then each writes what it has."""
+    program = mpi.compile("listing1.c")
+    second = [":", "-n", "2", *([] if ours == (0, 1) else [mpi.runner]), program]
+    result = mpi.run(
+        2, [program, *second], mode="run" if ours == (0, 1) else "link", env={"COMMLENS_PATIENCE": "2"}
+    )
+    assert (result.rc, "320" in result.lines) == (0, True), result
+    found = sorted(path.name for path in result.profile.parent.glob("*.db"))
+    assert found == [f"profile.rank{rank}.db" for rank in ours]
+    assert len([line for line in result.said if "COMMLENS_PATIENCE" in line]) == 2, result.said
+    for rank, name in zip(ours, found):
+        profile = Profile(result.profile.with_name(name))
+        profile.check()
+        assert profile.calls("MPI_Allreduce", "W0.0") == {"W0.0": {rank: 30}}
+        assert (profile.meta()["ranks"], profile.meta()["ranks_collected"]) == ("4", "1")
+
+
+def test_without_a_launcher(mpi: Mpi, tmp_path: Path) -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("COMMLENS_")}
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    environment["COMMLENS_OUTPUT"] = str(tmp_path / "x.db")
+    done = subprocess.run(
+        [str(mpi.runner), str(mpi.compile("corners.c")), "names"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, "names done\n")
+    profile = Profile(tmp_path / "x.db")
+    profile.check()
+    assert profile.meta()["ranks"] == "1"
+    assert profile.meta()["mpi_family"] == mpi.name
+
+
+def test_a_path_with_blanks_and_accents(mpi: Mpi) -> None:
+    where = mpi.fresh("blanks") / "a b \u00e9'\""
+    where.mkdir()
+    program = where / "my program"
+    program.write_bytes(mpi.compile("listing1.c").read_bytes())
+    program.chmod(0o755)
+    result = mpi.run(2, [program, "an argument", "$HOME"], profile=where / "the profile.db", cwd=where)
+    assert (result.rc, result.stdout) == (0, "160\n")
+    profile = result.open()
+    assert profile.meta()["program"] == "my program"
+    assert profile.meta()["working_directory"] == str(where)
+    assert "'an argument' '$HOME'" in profile.meta()["command_line"]
+    assert {"module": str(program)} in profile.rows("SELECT DISTINCT module FROM callsite")

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever goes wrong: the application's output and exit code are those of a run without us, and nothing hangs.
+
+A launch that does not end within its timeout fails in harness.launch().
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sqlite3
+import stat
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from harness import Mpi, Result
+from profile_rows import Profile
+
+# Launchers report a death with process ids in it; these lines are the programs' own.
+_OWN = re.compile(r"^(sum|child|before|after|handlers|caught|no such|done|tool|\d+$|many)")
+
+
+def own(result: Result) -> list[str]:
+    """Return what the program itself printed."""
+    return [line for line in result.lines if _OWN.match(line)]
+
+
+def test_it_measures_at_all(mpi: Mpi) -> None:
+    """The tests below would pass with no library at all; this one would not."""
+    result = mpi.run(2, [mpi.compile("faults.c"), "nothing"])
+    assert (result.rc, own(result), len(result.said)) == (0, ["sum 2"], 1)
+    assert result.open().total("MPI_Allreduce")[0] == 20
+
+
+def _outputs_that_cannot_be(where: Path) -> dict[str, Path]:
+    (where / "file").write_text("not a directory\n")
+    return {
+        "no such directory": where / "absent" / "deeper" / "x.db",
+        "below a file": where / "file" / "x.db",
+        "read-only file system": Path("/proc/x.db"),
+        "name too long": where / ("x" * 300 + ".db"),
+    }
+
+
+@pytest.mark.parametrize(
+    "why", ["no such directory", "below a file", "read-only file system", "name too long"]
+)
+def test_unwritable_output(mpi: Mpi, why: str) -> None:
+    where = mpi.fresh("unwritable")
+    output = _outputs_that_cannot_be(where)[why]
+    result = mpi.run(2, [mpi.compile("listing1.c")], profile=output, cwd=where)
+    assert (result.rc, result.stdout) == (0, "160\n"), result
+    assert len(result.said) == 1, result.said
+    assert output.name[:8] in result.said[0]
+    left = {path.name for path in where.iterdir() if not path.name.startswith(".")}
+    assert left == {"file"}
+
+
+@contextlib.contextmanager
+def small_file_system(where: Path) -> Iterator[Path]:
+    """Mount 64 KiB."""
+    mount_point = where / "small"
+    mount_point.mkdir()
+    sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    if sudo and (
+        shutil.which("sudo") is None or subprocess.run([*sudo, "true"], check=False).returncode != 0
+    ):
+        pytest.skip("only root can mount a small file system, and sudo does not help")
+    subprocess.run(
+        [
+            *sudo,
+            "mount",
+            "-t",
+            "tmpfs",
+            "-o",
+            f"size=64k,uid={os.getuid()}",
+            "commlens-test",
+            str(mount_point),
+        ],
+        check=True,
+    )
+    try:
+        yield mount_point
+    finally:
+        subprocess.run([*sudo, "umount", str(mount_point)], check=True)
+
+
+def test_full_file_system(mpi: Mpi) -> None:
+    where = mpi.fresh("full")
+    with small_file_system(where) as full:
+        result = mpi.run(4, [mpi.compile("comms.c"), "many", "1000"], profile=full / "x.db", cwd=where)
+        assert (result.rc, result.stdout) == (0, "many done\n"), result
+        assert len(result.said) == 1, result.said
+        assert "No space left" in result.said[0] or "full" in result.said[0]
+        assert list(full.iterdir()) == [], "what was begun is removed"
+
+
+def test_file_size_limit(mpi: Mpi) -> None:
+    """Past RLIMIT_FSIZE the kernel sends SIGXFSZ, which ends a program that does not expect it."""
+    where = mpi.fresh("limit")
+    result = mpi.run(2, [mpi.compile("faults.c"), "limit"], profile=where / "x.db", cwd=where)
+    assert (result.rc, own(result)) == (0, ["after 0", "after 0", "sum 2"]), result
+    assert len(result.said) == 1, result.said
+    assert "x.db" in result.said[0]
+    assert [path.name for path in where.iterdir() if path.name[0] != "."] == [], "what was begun is removed"
+
+
+def test_existing_files_are_not_overwritten(mpi: Mpi) -> None:
+    where = mpi.fresh("existing")
+    (where / "x.db").write_text("mine\n")
+    program = mpi.compile("listing1.c")
+    for name in ("x.1.db", "x.2.db"):
+        result = mpi.run(2, [program], profile=where / "x.db", cwd=where)
+        assert (result.rc, result.stdout) == (0, "160\n")
+        assert name in result.said[0]
+        assert sqlite3.connect(where / name).execute("SELECT COUNT(*) FROM rank").fetchone() == (2,)
+    assert (where / "x.db").read_text() == "mine\n"
+    assert sorted(path.name for path in where.iterdir() if path.name[0] != ".") == [
+        "x.1.db",
+        "x.2.db",
+        "x.db",
+    ]
+
+
+def test_jobs_that_end_at_once_take_different_names(mpi: Mpi) -> None:
+    where = mpi.fresh("jobs")
+    program = mpi.compile("listing1.c")
+    n_jobs = 6
+
+    def job(_: int) -> Result:
+        return mpi.run(1, [program], profile=where / "x.db", cwd=mpi.fresh("job"))
+
+    with ThreadPoolExecutor(n_jobs) as pool:
+        results = list(pool.map(job, range(n_jobs)))
+    assert [result.rc for result in results] == [0] * n_jobs
+    names = sorted(path.name for path in where.iterdir())
+    assert names == sorted(["x.db", *(f"x.{i}.db" for i in range(1, n_jobs))])
+    for name in names:
+        Profile(where / name).check()
+    # each line names the file that this job wrote
+    assert sorted(re.search(r"x[.\d]*\.db", result.said[0])[0] for result in results) == names  # type: ignore[index]
+
+
+def test_the_profile_is_as_readable_as_any_new_file(mpi: Mpi) -> None:
+    where = mpi.fresh("mode")
+    result = mpi.run(
+        2,
+        ["sh", "-c", 'umask 027; exec "$0" "$1"', mpi.runner, mpi.compile("listing1.c")],
+        mode="link",
+        cwd=where,
+    )
+    assert result.rc == 0
+    assert stat.S_IMODE(result.profile.stat().st_mode) == 0o640
+
+
+def test_a_relative_name_starts_where_the_program_started(mpi: Mpi) -> None:
+    where = mpi.fresh("chdir")
+    result = mpi.run(2, [mpi.compile("faults.c"), "chdir"], profile=Path("relative.db"), cwd=where)
+    assert (result.rc, own(result)) == (0, ["sum 2"])
+    assert (where / "relative.db").is_file(), result
+    assert Profile(where / "relative.db").meta()["working_directory"] == str(where)
+
+
+@pytest.mark.parametrize("case", ["exit0", "exit3", "_exit0", "return", "one_exits", "abort", "segv", "kill"])
+def test_ends_without_finalize(mpi: Mpi, case: str) -> None:
+    program = mpi.compile("faults.c")
+    plain, under = mpi.pair(2, [program, case], timeout=40)
+    assert own(under) == own(plain) == ["sum 2"]
+    # How MPICH ends a rank that just leaves depends on which of the two is first: then any of its codes will do.
+    leaves = mpi.name == "mpich" and case in ("exit0", "_exit0", "return", "one_exits")
+    assert under.rc == plain.rc or (leaves and under.rc in _codes(mpi, case)), under
+    # at most one line from each rank that is concerned
+    assert len(under.said) == len(set(under.said)) <= 2, under.said
+    assert not under.profile.exists(), "half a profile"
+
+
+def _codes(mpi: Mpi, case: str) -> set[int]:
+    return {mpi.run(2, [mpi.compile("faults.c"), case], mode="off").rc for _ in range(8)}
+
+
+def test_calls_before_init_and_after_finalize(mpi: Mpi) -> None:
+    plain, under = mpi.pair(2, [mpi.compile("faults.c"), "outside"])
+    assert (under.rc, own(under)) == (plain.rc, own(plain))
+    assert len(own(under)) == 5
+    under.open().check()
+
+
+def test_exit_code_after_finalize(mpi: Mpi) -> None:
+    plain, under = mpi.pair(2, [mpi.compile("faults.c"), "return5"])
+    assert (under.rc, own(under)) == (plain.rc, own(plain)) == (5, ["sum 2"])
+    under.open().check()
+
+
+# Calls of programs/errors.c that end a program on this MPI whoever watches.
+_DEADLY = {"openmpi": "3 5 10 26 30 46 47 57", "mpich": "27 55 56 57 58 59 71"}
+
+
+def test_errors_stay_what_they_are(mpi: Mpi) -> None:
+    program = mpi.compile("errors.c", flags=("-w",))
+    plain, under = mpi.pair(1, [program, *_DEADLY[mpi.name].split()])
+    assert (plain.rc, plain.stdout.splitlines()[-1]) == (0, "78 calls"), plain
+    assert (under.rc, under.stdout) == (plain.rc, plain.stdout)
+    assert len(under.said) == 1, under.said
+    profile = under.open()
+    profile.check()
+    assert profile.calls("MPI_Barrier") == {"d0.1": {0: 1}}
+
+
+def test_forked_children_write_nothing(mpi: Mpi) -> None:
+    where = mpi.fresh("fork")
+    result = mpi.run(2, [mpi.compile("faults.c"), "fork"], cwd=where)
+    assert (result.rc, own(result)) == (0, ["child 11", "child 12", "child 13", "sum 2", "sum 2"]), result
+    assert len(result.said) == 1, result.said
+    assert [path.name for path in where.iterdir() if path.name[0] != "."] == ["profile.db"]
+    assert result.open().total("MPI_Allreduce")[0] == 30
+
+
+def test_signal_handlers_and_umask_stay_the_applications(mpi: Mpi) -> None:
+    plain, under = mpi.pair(2, [mpi.compile("faults.c"), "handlers"])
+    assert own(under) == own(plain)
+
+
+@pytest.mark.parametrize("mode", ["run", "preload", "link"])
+def test_an_exception_flies_through_us(mpi: Mpi, mode: str) -> None:
+    plain = mpi.run(2, [mpi.compile("throws.cpp")], mode="off")
+    result = mpi.run(2, [mpi.compile("throws.cpp", link=mode == "link")], mode=mode)
+    assert (result.rc, result.stdout) == (plain.rc, plain.stdout) == (0, "no such rank\ncaught 5, sum 2\n"), (
+        result
+    )
+    profile = result.open()
+    profile.check()
+    # what comes after the exception is an outermost call again
+    assert profile.calls("MPI_Allreduce") == {"d0.1": {0: 5, 1: 5}}
+    assert profile.calls("MPI_Barrier") == {"d0.1": {0: 5, 1: 5}}
+    assert profile.total("MPI_Comm_free")[0] == 2
+
+
+@pytest.mark.parametrize("order", ["in front", "behind"])
+def test_another_tool_sees_every_call_once_and_so_do_we(mpi: Mpi, order: str) -> None:
+    tool = mpi.compile("count_sends.c", "c", shared=True)
+    libraries = [tool, mpi.library] if order == "in front" else [mpi.library, tool]
+    result = mpi.run(2, [mpi.compile("tool_target.c")], mode="preload", preload=libraries)
+    assert (result.rc, result.lines) == (0, ["done", "tool saw 3 sends", "tool saw 3 sends"]), result
+    assert len(result.said) == 1
+    profile = result.open()
+    profile.check()
+    assert profile.calls("MPI_Send") == {"W0.0": {0: 3, 1: 3}}
+    assert profile.calls("MPI_Recv") == {"W0.0": {0: 3, 1: 3}}
+
+
+@pytest.mark.parametrize("how", ["LD_PRELOAD", "commlens-run"])
+def test_the_library_for_another_mpi(mpi: Mpi, how: str) -> None:
+    """One clear line in the job or on each rank; the program runs unprofiled and right."""
+    other = {"openmpi": "mpich", "mpich": "openmpi"}[mpi.name]
+    library = mpi.library.parent.parent / other / mpi.library.name
+    program = mpi.compile("listing1.c")
+    if how == "LD_PRELOAD":
+        result = mpi.run(2, [program], mode="link", preload=[library])
+    else:
+        result = mpi.run(2, [program], env={"COMMLENS_MPI": other})
+    assert (result.rc, result.stdout) == (0, "160\n"), result
+    assert len(result.said) in (1, 2), result.said
+    assert len(set(result.said)) == 1
+    assert (
+        "Open MPI" in result.said[0]
+        or "MPICH" in result.said[0]
+        or "mpi" in result.said[0].removeprefix("commlens")
+    )
+    assert not result.profile.exists()
+
+
+def test_two_copies_of_the_library(mpi: Mpi, tmp_path: Path) -> None:
+    """The same library under two names: calls are counted, and no call runs in circles."""
+    copy = tmp_path / "libother.so"
+    copy.write_bytes(mpi.library.read_bytes())
+    result = mpi.run(2, [mpi.compile("listing1.c")], mode="preload", preload=[mpi.library, copy])
+    assert (result.rc, result.stdout) == (0, "160\n"), result
+    assert result.open().calls("MPI_Allreduce")["W0.0"] == {0: 30, 1: 30}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// TEST(name_is_the_claim) { CHECK(condition); CHECK_EQ(found, expected); }
+// A failed check is printed and the test goes on.  tests/unit/main.cpp runs all tests, or those named.
+
+#include <atomic>
+#include <cstring>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace check {
+
+struct Test {
+  const char* name;
+  void (*body)();
+};
+inline std::vector<Test> tests;
+inline std::atomic<int> failures{0};  // of the running test, from any of its threads
+
+inline void fail(const char* file, int line, const std::string& what) {
+  constexpr int enough = 10;  // a check in a loop fails a thousand times for one reason
+  if (++failures <= enough) std::cerr << (std::ostringstream() << file << ":" << line << ": " << what << "\n").str();
+}
+
+template <class Found, class Expected>
+void equal(const Found& found, const Expected& expected, const char* text, const char* file, int line) {
+  if (found == expected) return;
+  std::ostringstream what;
+  what << text << ": found " << found << ", expected " << expected;
+  fail(file, line, what.str());
+}
+
+inline int run(int argc, char** argv) {
+  int passed = 0, failed = 0;
+  for (const Test& test : tests) {
+    bool wanted = argc < 2;
+    for (int i = 1; i < argc; ++i) wanted = wanted || std::strcmp(argv[i], test.name) == 0;
+    if (!wanted) continue;
+    failures = 0;
+    test.body();
+    if (failures != 0) std::cerr << "  " << failures << " failed checks in " << test.name << "\n";
+    ++(failures == 0 ? passed : failed);
+  }
+  std::cout << passed << " passed, " << failed << " failed" << std::endl;
+  return failed == 0 && passed != 0 ? 0 : 1;
+}
+
+}  // namespace check
+
+#define TEST(name)                                                                              \
+  static void test_##name();                                                                    \
+  static const bool test_##name##_known = (check::tests.push_back({#name, test_##name}), true); \
+  static void test_##name()
+#define CHECK(condition) ((condition) ? void() : check::fail(__FILE__, __LINE__, #condition))
+#define CHECK_EQ(found, expected) check::equal(found, expected, #found, __FILE__, __LINE__)

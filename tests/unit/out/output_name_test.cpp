@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/out/output_name.h"
+
+#include "tests/unit/check.h"
+
+namespace commlens::out {
+namespace {
+
+const NameFields fields{"app", "node7", "4711", 64};
+
+}  // namespace
+
+TEST(the_fields_of_a_pattern_are_filled_in) {
+  CHECK_EQ(output_name("commlens-%p-%j.db", fields), std::string("commlens-app-4711.db"));
+  CHECK_EQ(output_name("/scratch/%h/%n/%p%p.db", fields), std::string("/scratch/node7/64/appapp.db"));
+  CHECK_EQ(output_name("plain.db", fields), std::string("plain.db"));
+  CHECK_EQ(output_name("", fields), std::string());
+}
+
+TEST(a_percent_sign_is_two_and_an_unknown_field_stays) {
+  CHECK_EQ(output_name("%%p-100%%.db", fields), std::string("%p-100%.db"));
+  CHECK_EQ(output_name("%x-%P-%", fields), std::string("%x-%P-%"));
+  CHECK_EQ(output_name("%%%p", fields), std::string("%app"));
+}
+
+TEST(a_value_is_one_part_of_the_path_and_is_not_looked_into) {
+  const NameFields odd{"../bin/%j", "a/b", "x%n", 2};
+  CHECK_EQ(output_name("%p|%h|%j|%n", odd), std::string(".._bin_%j|a_b|x%n|2"));
+}
+
+TEST(a_number_goes_before_the_ending) {
+  CHECK_EQ(numbered_name("a.db", 1), std::string("a.1.db"));
+  CHECK_EQ(numbered_name("a.tar.db", 12), std::string("a.tar.12.db"));
+  CHECK_EQ(numbered_name("/x.y/a.db", 2), std::string("/x.y/a.2.db"));
+}
+
+TEST(a_mark_goes_before_the_ending) {
+  CHECK_EQ(marked_name("/x.y/a.db", ".rank3"), std::string("/x.y/a.rank3.db"));
+  CHECK_EQ(marked_name("profile", ".rank3"), std::string("profile.rank3"));
+}
+
+TEST(a_name_without_an_ending_gets_the_number_at_its_end) {
+  CHECK_EQ(numbered_name("profile", 1), std::string("profile.1"));
+  CHECK_EQ(numbered_name("/x.y/profile", 1), std::string("/x.y/profile.1"));
+  CHECK_EQ(numbered_name(".hidden", 1), std::string(".hidden.1"));
+  CHECK_EQ(numbered_name("dir/.hidden", 3), std::string("dir/.hidden.3"));
+}
+
+}  // namespace commlens::out
