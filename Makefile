@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# The one way in: people and CI use the same targets.  What a target does is in tools/, where a shell
+# script can be read, checked and run by itself.
+
+PREFIX ?= /usr/local
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test test-quick bench fmt lint gen install clean
+# Targets share build/ and .venv; each uses all processors by itself.
+.NOTPARALLEL:
+
+help:        ## this list
+	@echo 'make TARGET, which installs what it needs first:'
+	@sed -n 's/^\([a-z-]*\):\( *\)## /  \1\2/p' $(MAKEFILE_LIST)
+
+demo:        ## build, profile a real application, show the report
+	@tools/demo.sh
+
+test:        ## everything: lint, unit tests, sanitizers, reader, both MPIs
+	@tools/test.sh
+
+test-quick:  ## unit tests and the reader only
+	@tools/test.sh quick
+
+setup:       ## install what is missing for all of these
+	@tools/setup.sh build reader dev demo mpi test
+
+build:       ## the library for each MPI found, and commlens-run
+	@tools/build.sh release
+
+bench:       ## added nanoseconds per call, against no tool
+	@tools/bench.sh
+
+gen:         ## generated/ and docs/reference/ from spec/
+	@tools/generate.sh
+
+fmt:         ## format C++ and Python
+	@tools/format.sh
+
+lint:        ## what can be said without running anything
+	@tools/lint.sh
+
+install:     ## library, launcher and reader below PREFIX=/usr/local
+	@tools/install.sh "$(PREFIX)"
+
+clean:       ## remove build/ and .venv
+	rm -rf build .venv

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What runs inside every MPI call does not allocate, lock, enter the kernel or communicate.  A function that does shows
+# as an undefined symbol of the object file, however deep in a template it was called; those we may ask for are here.
+#   tools/check_hot.sh [OBJECT...]   default: the wrappers of every MPI and core/hot, as built in build/release
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+allowed=(
+  # The compiler's and libc's: data of a shared object, a few words copied, the clock (no system call on Linux).
+  _GLOBAL_OFFSET_TABLE_ memcpy memmove memset clock_gettime
+  # Exceptions of a user's callback pass through.
+  commlens_personality
+  # Variables of ours.
+  api clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask windows
+  commlens_fortran_call
+  # core/hot calls itself; core/mpi/fortran.cpp compares the caller with where the Fortran binding lies.
+  record RequestTable::put from_fortran
+  # The first call of an entry, of a thread, with a key, with a longer array, with more requests than ever before.
+  commlens_bind commlens_bind_fortran enter_thread add_cell grow_scratch RequestTable::open_level
+  # The first completion of requests of these communicators together.
+  Registry::set_of
+  # Persistent requests are made and freed.
+  Call::remember_persistent free_persistent
+  # Communicators, windows and files are made, named and freed; one we did not see being made is met.
+  adopt_comm created creating creation_completed comm_going comm_gone comm_stays name_comm identity::group
+  identity::processes made_window window_going made_file file_going
+  # The measurement begins and ends.
+  hand::initialised hand::finalising hand::aborting
+)
+
+objects=("$@")
+if ((${#objects[@]} == 0)); then
+  mapfile -t objects < <(find build/release/CMakeFiles/wrappers_* build/release/CMakeFiles/core_hot.dir -name '*.o' | sort)
+fi
+if ((${#objects[@]} == 0)); then
+  echo "check_hot: no object files: build first (make build)" >&2
+  exit 1
+fi
+
+bad=0
+for object in "${objects[@]}"; do
+  asked=$(nm --undefined-only --demangle "$object")
+  while read -r symbol; do
+    name=${symbol%%(*}
+    name=${name#commlens::}
+    [[ -z $name || " ${allowed[*]} " == *" $name "* ]] && continue
+    echo "check_hot: $object asks for $symbol, which is not on the list of tools/check_hot.sh" >&2
+    bad=$((bad + 1))
+  done < <(sed -n 's/^ *[UwWvV] //p' <<<"$asked")
+done
+((bad == 0)) || exit 1
+echo "check_hot: ${#objects[@]} object files ask for nothing but ${#allowed[@]} allowed symbols"

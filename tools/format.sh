@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Formats what people write; with --check only says what would change.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/step.sh
+tools/setup.sh dev
+
+mapfile -t sources < <(find core include tests bench -name '*.h' -o -name '*.hpp' -o -name '*.c' -o -name '*.cpp')
+if [ "${1:-}" = --check ]; then
+  code=0
+  step format "C++" .venv/bin/clang-format --dry-run -Werror "${sources[@]}" || code=1
+  step format "Python" .venv/bin/ruff format --check . || code=1
+  exit $code
+fi
+step format "C++" .venv/bin/clang-format -i "${sources[@]}"
+step format "Python" .venv/bin/ruff format .
+step format "Python, safe fixes" .venv/bin/ruff check --fix-only .

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Writes what is generated; with --check only says what would change.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/step.sh
+tools/setup.sh dev
+
+for what in calls options schema commands; do
+  step gen "$what${1:+, up to date?}" .venv/bin/python "gen/$what.py" "$@"
+done

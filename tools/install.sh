@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs below PREFIX: the library, commlens-run, the headers, and the reader in a Python environment of its own.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/step.sh
+prefix=${1:?usage: tools/install.sh PREFIX}
+tools/setup.sh build reader
+tools/build.sh release
+
+reader() {
+  .venv/bin/python -m venv "$prefix/lib/commlens/python" &&
+    "$prefix/lib/commlens/python/bin/pip" install --disable-pip-version-check --no-input . &&
+    mkdir -p "$prefix/bin" && ln -sfn "../lib/commlens/python/bin/commlens" "$prefix/bin/commlens"
+}
+step install "library and commlens-run below $prefix" cmake --install build/release --prefix "$prefix"
+step install "commlens" reader

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Everything that can be said about the sources without running them.  Goes through all checks, then fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/step.sh
+tools/setup.sh dev
+tools/build.sh release   # clang-tidy reads how each file is compiled
+
+# shellcheck disable=SC2317  # step calls it
+tidy() {
+  find core -name '*.cpp' -print0 | xargs -0 -P "$(nproc)" -n 1 .venv/bin/clang-tidy --quiet -p build/release
+}
+
+code=0
+tools/generate.sh --check || code=1
+tools/format.sh --check || code=1
+step lint "Python: ruff" .venv/bin/ruff check . || code=1
+step lint "Python: mypy" .venv/bin/mypy || code=1
+step lint "C++: clang-tidy" tidy || code=1
+step lint "third_party unchanged" sha256sum --check third_party/SHA256SUMS || code=1
+exit $code

@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Brings in what the named groups need and this machine lacks; does nothing when nothing is missing.
+#
+#     tools/setup.sh build|reader|dev|demo|mpi|test ...
+#
+# A thing counts as there when it works, wherever it came from: a distribution's package, an
+# environment module, Spack.  What is missing is installed with apt-get, as root or through sudo.
+# Without either this script says what to ask for, and fails only if what the group is for cannot work.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/step.sh
+
+has() { command -v "$1"; }
+compiles() { has "$1" && "$1" -E -x c - -o /dev/null <<<'#include <mpi.h>'; }
+packaged() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1")" = installed ]; }
+
+# Our own environment is made from the system's Python, so that a Python manager of the user's
+# that comes first in PATH neither breaks it nor is changed by it.
+system_python() {
+  local python
+  for python in /usr/bin/python3 python3; do
+    if has "$python" >/dev/null &&
+      "$python" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
+      command -v "$python"
+      return
+    fi
+  done
+  return 1
+}
+
+# group, package in Debian and Ubuntu, how to see that it is there already.
+# A machine that has any MPI builds for that one; one that has none gets Open MPI.
+needs() {
+  cat <<'TABLE'
+build   g++                 has g++
+build   cmake               has cmake
+build   openmpi-bin         compiles mpicc
+build   libopenmpi-dev      compiles mpicc
+reader  python3             has python3
+reader  python3-venv        system_python
+dev     python3             has python3
+dev     python3-venv        system_python
+demo    openmpi-bin         has mpirun.openmpi
+demo    libopenmpi-dev      compiles mpicc.openmpi
+demo    lammps              has lmp
+mpi     openmpi-bin         has mpirun.openmpi
+mpi     libopenmpi-dev      compiles mpicc.openmpi
+mpi     mpich               has mpirun.mpich
+mpi     libmpich-dev        compiles mpicc.mpich
+test    gfortran            has gfortran
+test    binutils            has nm
+test    python3-mpi4py      packaged python3-mpi4py
+test    lammps              has lmp
+test    hpcc                has hpcc
+test    quantum-espresso    has pw.x
+test    cp2k                has cp2k.psmp
+test    nwchem-openmpi      has nwchem.openmpi
+test    scalapack-mpi-test  packaged scalapack-mpi-test
+TABLE
+}
+
+# The packages of the groups named that are missing, one per line.
+missing() {
+  local group package probe
+  while read -r group package probe; do
+    [[ " $* " == *" $group "* ]] || continue
+    $probe >/dev/null 2>&1 || echo "$package"
+  done < <(needs) | sort -u
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+may_install() {
+  command -v apt-get >/dev/null || return 1
+  [ "$(id -u)" = 0 ] && return
+  command -v sudo >/dev/null && { sudo -n true 2>/dev/null || { [ -t 0 ] && sudo -v; }; }
+}
+
+apt() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=600 "$@"
+}
+
+known() { apt-cache show "$1" >/dev/null 2>&1; }
+
+# Lists that are there may be too old to download from; then they are fetched again, once.
+install() {
+  apt install --no-install-recommends "$@" ||
+    { apt update && apt install --no-install-recommends "$@"; }
+}
+
+# Installs the packages named, those at least that this distribution has.
+fetch_packages() {
+  local package wanted=()
+  for package in "$@"; do
+    known "$package" || { step setup "package lists" apt update && break; }
+  done
+  for package in "$@"; do
+    if known "$package"; then wanted+=("$package"); else say setup "this distribution has no $package"; fi
+  done
+  ((${#wanted[@]} == 0)) || step setup "${#wanted[@]} packages with apt-get" install "${wanted[@]}"
+}
+
+# .venv holds the reader, editable; with "dev" also the formatters, linters and test runner, in exact versions.
+# The stamp says for which place and which pyproject.toml it was made.
+make_venv() {
+  local extra=$1 stamp
+  stamp="$PWD $(sha256sum pyproject.toml VERSION)"
+  [ "$(cat .venv/commlens-dev 2>/dev/null)" = "$stamp" ] && return
+  [ -z "$extra" ] && [ "$(cat .venv/commlens-reader 2>/dev/null)" = "$stamp" ] && return
+  step setup "Python environment .venv${extra:+, with linters and pytest}" fill_venv "$extra"
+  echo "$stamp" >".venv/commlens-${extra:-reader}"
+}
+
+# An environment that was moved, or whose Python has gone, cannot be repaired, only made again.
+fill_venv() {
+  { grep -qs "^#!$PWD/.venv/" .venv/bin/pip && .venv/bin/python -c 'import pip'; } || rm -rf .venv
+  [ -d .venv ] || "$(system_python)" -m venv .venv || return
+  .venv/bin/python -m pip install --disable-pip-version-check --no-input -e ".${1:+[$1]}"
+}
+
+mapfile -t packages < <(missing "$@")
+if ((${#packages[@]})); then
+  if may_install; then
+    fetch_packages "${packages[@]}"
+  else
+    say setup "not here: ${packages[*]}"
+    say setup "Without root or sudo, ask for:  apt-get install ${packages[*]}"
+    say setup "or bring your own (module load, spack load) so that g++, cmake, mpicc and python3 are found."
+  fi
+fi
+
+# The demo and the tests of one application can be missing; these three cannot.
+for group in "$@"; do
+  case $group in
+    build | reader | dev)
+      mapfile -t packages < <(missing "$group")
+      ((${#packages[@]} == 0)) || { say setup "cannot go on without ${packages[*]}"; exit 1; }
+      ;;
+  esac
+done
+
+case " $* " in
+  *" dev "*) make_venv dev ;;
+  *" reader "*) make_venv "" ;;
+esac

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sourced by the other scripts here.  One line per piece of work:
+#
+#     build   release                                                  23 s
+#
+# What the work itself prints goes to build/log/, because nobody reads it when all is well.
+# When it fails the end of that log follows, and its path.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+LOGS=$ROOT/build/log
+mkdir -p "$LOGS"
+
+# step AREA LABEL COMMAND...: runs COMMAND without standard input, returns its exit code.
+step() {
+  local area=$1 label=$2 code=0 begin=$SECONDS log
+  shift 2
+  log=$LOGS/$area-$(tr -cs 'a-zA-Z0-9\n' '-' <<<"$label").log
+  printf '%-8s%-56s ' "$area" "$label"
+  "$@" >"$log" 2>&1 </dev/null || code=$?
+  if ((code == 0)); then
+    printf '%5d s\n' $((SECONDS - begin))
+  else
+    printf ' failed\n'
+    tail -n 40 "$log" | sed 's/^/    | /'
+    printf '%-8swhole output: %s\n' '' "${log#"$ROOT"/}"
+  fi
+  return $code
+}
+
+# say AREA TEXT...: one line in the same columns.
+say() {
+  local area=$1
+  shift
+  printf '%-8s%s\n' "$area" "$*"
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# All tests, or with "quick" those that take seconds.  A failure does not stop the rest; the summary names it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/step.sh
+. tools/openmpi.sh
+
+results=$PWD/build/results
+rm -rf "$results"
+mkdir -p "$results"
+failed=()
+
+build() {
+  tools/build.sh "$1" || { failed+=("build, $1"); return 1; }
+}
+
+unit_tests() {
+  step test "unit tests, $1" ctest --test-dir "build/$1" --parallel "$(nproc)" \
+    --output-on-failure --no-tests=error --output-junit "$results/unit-$1.xml" || failed+=("unit tests, $1")
+}
+
+python_tests() {
+  local name=$1
+  shift
+  say test "$name"
+  .venv/bin/python -m pytest --quiet --no-header -p no:cacheprovider --color=auto \
+    --junitxml="$results/$name.xml" "$@" </dev/null || failed+=("$name")
+}
+
+everything() {
+  tools/setup.sh build dev demo mpi test
+  build release || return 0 # what follows would only repeat this failure
+  tools/lint.sh || failed+=(lint)
+  unit_tests release
+  for preset in asan ubsan tsan; do
+    build "$preset" && unit_tests "$preset"
+  done
+  python_tests reader tests/python tests/docs tests/gen
+  python_tests build tests/build
+  python_tests mpi tests/mpi
+}
+
+quick() {
+  tools/setup.sh build dev
+  build release || return 0
+  unit_tests release
+  python_tests reader tests/python tests/docs tests/gen
+}
+
+"${1:-everything}"
+.venv/bin/python tools/summary.py "$results" "${failed[@]}"
