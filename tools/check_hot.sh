@@ -12,8 +12,8 @@ allowed=(
   # Exceptions of a user's callback pass through.
   commlens_personality
   # Variables of ours.
-  api clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask windows
-  commlens_fortran_call
+  api basic_types clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
+  windows commlens_fortran_call
   # core/hot calls itself; core/mpi/fortran.cpp compares the caller with where the Fortran binding lies.
   record RequestTable::put from_fortran
   # The first call of an entry, of a thread, with a key, with a longer array, with more requests than ever before.

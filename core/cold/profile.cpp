@@ -216,7 +216,9 @@ void Profile::finish() {
     if (old == 0) {
       c.name = "-";
     } else if (c.kind != CommKind::set) {
-      c.name = std::string(1, d.letter) + std::to_string(d.teller.world_rank) + "." + std::to_string(d.count);
+      // MPI_COMM_WORLD is W0.0 also where rank 0 is missing.
+      const int leader = d.letter == letter_world ? 0 : d.teller.world_rank;
+      c.name = std::string(1, d.letter) + std::to_string(leader) + "." + std::to_string(d.count);
       std::sort(d.members.begin(), d.members.end(), [](const Member& a, const Member& b) {
         return std::make_tuple(a.second_side, a.rank_in_comm) < std::make_tuple(b.second_side, b.rank_in_comm);
       });

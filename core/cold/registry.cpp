@@ -68,7 +68,8 @@ const CommView& Registry::set_of(const std::uint32_t* sorted, std::size_t n) noe
   key |= 1;
   const void* const known = sets_.find(key == HandleMap::gone ? 1 : key);
   if (known != nullptr) return *static_cast<const CommView*>(known);
-  if (set_count_.fetch_add(1, std::memory_order_relaxed) >= max_sets) return *any_set_;
+  if (set_count_.load(std::memory_order_relaxed) >= max_sets) return *any_set_;
+  set_count_.fetch_add(1, std::memory_order_relaxed);
   CommRecord record;
   record.kind = CommKind::set;
   try {

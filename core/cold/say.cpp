@@ -19,10 +19,11 @@ namespace {
 
 struct stat stderr_then;
 bool is_remembered = false;
+bool was_closed = false;
 
 bool is_still_stderr() noexcept {
   struct stat now;
-  if (!is_remembered) return true;
+  if (!is_remembered) return !was_closed;
   return fstat(STDERR_FILENO, &now) == 0 && now.st_dev == stderr_then.st_dev && now.st_ino == stderr_then.st_ino;
 }
 
@@ -31,6 +32,7 @@ bool is_still_stderr() noexcept {
 void remember_stderr() noexcept {
   const int saved = errno;
   is_remembered = fstat(STDERR_FILENO, &stderr_then) == 0;
+  was_closed = !is_remembered;
   errno = saved;
 }
 

@@ -18,7 +18,11 @@ bool RequestTable::put(std::uint64_t handle, Payload payload) noexcept {
         const std::uint64_t found = slot.handle.load(std::memory_order_acquire);
         if (found == handle) {
           Payload old = slot.payload.load(std::memory_order_acquire);
-          if (old != 0 && slot.payload.compare_exchange_strong(old, payload, std::memory_order_acq_rel)) return true;
+          // The handle once more, as in find(): the slot may have become another request's between the two loads.
+          if (old != 0 && slot.handle.load(std::memory_order_acquire) == handle &&
+              slot.payload.compare_exchange_strong(old, payload, std::memory_order_acq_rel)) {
+            return true;
+          }
         } else if (found == 0 && free == nullptr) {
           free = &slot;
         }

@@ -80,7 +80,8 @@ class RequestTable {
           Slot& slot = slots[bucket * slots_per_bucket + static_cast<std::uint64_t>(i)];
           if (slot.handle.load(std::memory_order_acquire) != handle) continue;
           const Payload payload = slot.payload.load(std::memory_order_acquire);
-          if (payload != 0) return {&slot, payload};
+          // The handle once more: between the two loads the slot may have become another request's.
+          if (payload != 0 && slot.handle.load(std::memory_order_acquire) == handle) return {&slot, payload};
         }
         if (!level.spilled(bucket)) return {nullptr, 0};
       }

@@ -115,8 +115,9 @@ void start() noexcept try {
   if (family != COMMLENS_FAMILY_NAME) {
     if (launcher_rank() <= 0) {
       say("the application uses %s, but this libcommlens.so is built for %s: running unprofiled. Start it with "
-          "commlens-run, which picks the right one",
-          family.empty() ? "an MPI library we do not know" : family.c_str(), COMMLENS_FAMILY_NAME);
+          "commlens-run, and COMMLENS_MPI=%s where that cannot tell",
+          family.empty() ? "an MPI library we do not know" : family.c_str(), COMMLENS_FAMILY_NAME,
+          family == "Open MPI" ? "openmpi" : "mpich");
     }
     return;
   }

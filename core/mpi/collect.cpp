@@ -2,6 +2,7 @@
 // From many ranks to one profile: every rank packs what it counted, rank 0 receives, merges and writes.
 #include <sched.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -210,8 +211,14 @@ void write_profile(Profile& profile, Ticks building, const std::string& mark) {
   fields.job = job_id();
   if (fields.job.empty()) fields.job = utc("%Y%m%dT%H%M%SZ-") + std::to_string(getpid());
   fields.ranks = job.size;
-  std::string name = out::output_name(options().text(Option::output), fields);
+  const std::string default_name = out::output_name(option_facts[static_cast<int>(Option::output)].initial, fields);
+  const std::string& pattern = options().text(Option::output);
+  std::string name = pattern.empty() ? default_name : out::output_name(pattern, fields);
   if (name[0] != '/' && job.directory[0] != '\0') name = std::string(job.directory) + "/" + name;
+  struct stat directory;
+  if (name.back() == '/' || (stat(name.c_str(), &directory) == 0 && S_ISDIR(directory.st_mode))) {
+    name += "/" + default_name;
+  }
   if (!mark.empty()) name = out::marked_name(name, mark);
   const out::Stored stored = out::store(profile, meta, name, building);
   if (stored.path.empty()) {

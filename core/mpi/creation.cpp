@@ -71,6 +71,16 @@ class Groups {
   bool inter_;
 };
 
+// The same for every member of this world; of an intercommunicator, on both sides.
+Identity members_of(MPI_Comm comm) {
+  int inter = 0;
+  bool all_here = true;
+  api.Comm_test_inter(comm, &inter);
+  const Groups groups(comm, inter != 0);
+  const Identity local = processes_of(groups.local, all_here);
+  return inter != 0 ? local + processes_of(groups.remote, all_here) : local;
+}
+
 // What collectives need to know of a topology, and a line for the report.
 void describe_topology(MPI_Comm comm, CommRecord& record) {
   CommView& view = record.view;
@@ -155,6 +165,7 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
     record.second_side = swap;
     record.leader = swap ? remote : local;
     leaders = combine(static_cast<Identity>(swap ? remote : local), static_cast<Identity>(swap ? local : remote));
+    if (local < 0 && remote < 0) leaders = members_of(made);
     if (by_processes) {
       bool local_here = true, remote_here = true;
       const Identity a = processes_of(groups.local, local_here);
@@ -175,7 +186,8 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
       // Costs a search of the world in Open MPI, and a group of its size kept in the communicator in MPICH.
       record.leader = leader_of(Groups(made, false).local);
     }
-    leaders = static_cast<Identity>(record.leader);
+    // A leader of another world has no rank here; which processes of this world are members tells as much.
+    leaders = record.leader >= 0 ? static_cast<Identity>(record.leader) : members_of(made);
     describe_topology(made, record);
   }
 

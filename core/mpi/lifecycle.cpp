@@ -101,6 +101,7 @@ namespace hand {
 void initialised(Ticks before, Ticks after) noexcept try {
   if (job.ready) return;
   job.init = after - before;
+  learn_datatypes();
   api.Comm_rank(api.comm_world, &job.rank);
   api.Comm_size(api.comm_world, &job.size);
   api.Comm_group(api.comm_world, &job.group);

@@ -25,7 +25,10 @@ struct Volume {
 namespace volume {
 
 inline MPI_Count type_size(MPI_Datatype datatype) noexcept {
-#if !defined(OPEN_MPI)
+#if defined(OPEN_MPI)
+  const void* const basic = basic_types.find(reinterpret_cast<std::uint64_t>(datatype));
+  if (basic != nullptr) return static_cast<MPI_Count>(reinterpret_cast<std::uintptr_t>(basic));
+#else
   // MPICH and its descendants keep the size of a basic type in its handle; half of what a wrapper costs would go into
   // asking.  The macro of that name is not in mpi.h, but the encoding is part of the ABI they share.
   if ((static_cast<std::uint32_t>(datatype) & 0xff000000u) == 0x4c000000u) return (datatype >> 8) & 0xff;

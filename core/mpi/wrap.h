@@ -59,10 +59,16 @@ inline const CommView& comm_of_message(MPI_Message message) noexcept {
 void made_window(MPI_Win win, const CommView& comm) noexcept;  // cold
 void made_file(MPI_File file, const CommView& comm) noexcept;  // cold
 
+// Read from the status itself: the members are part of the binary interface of each family, and MPI_Get_elements_x
+// would cost as much as all the rest of a wrapper.
 inline Bytes received_bytes(const MPI_Status& status) noexcept {
-  MPI_Count bytes = 0;
-  if (api.Get_elements_x(&status, api.byte, &bytes) != MPI_SUCCESS || bytes < 0) return 0;
-  return static_cast<Bytes>(bytes);
+#if defined(OPEN_MPI)
+  return status._ucount;
+#else
+  // The lowest bit of the upper word says "cancelled".
+  return (static_cast<Bytes>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1) << 32) |
+         static_cast<std::uint32_t>(status.count_lo);
+#endif
 }
 
 // The status to pass on: the application's, or our own where it wants none and we do.

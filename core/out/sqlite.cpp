@@ -165,7 +165,11 @@ void fill_overhead(Database& db, const Profile& profile, Ticks building) {
     insert.number(r.facts.rank).text("collect").count(r.facts.own_collect_ns).row();
     insert.number(r.facts.rank).text("init").count(r.facts.own_init_ns).row();
   }
-  insert.number(0).text("write").count(TickScale::since_start().ns(now() - building)).row();
+  if (profile.ranks.empty()) return;
+  insert.number(profile.ranks.front().facts.rank)
+      .text("write")
+      .count(TickScale::since_start().ns(now() - building))
+      .row();
 }
 
 std::string failed(const char* doing, const std::string& path) {

@@ -143,7 +143,7 @@ RELATIONS: dict[str, Relation] = {
         'What commlens itself cost.',
         (
             Column('rank', 'INTEGER', '', 'World rank.'),
-            Column('what', 'TEXT', '', "init: inside MPI_Init. collect: inside MPI_Finalize, until this rank's data is ready to send. write: on rank 0, receiving the data of all ranks and building this file, up to writing it to disk. call: estimated for one measured call. calls: that, times the calls of the rank."),
+            Column('what', 'TEXT', '', "init: inside MPI_Init. collect: inside MPI_Finalize, until this rank's data is ready to send. write: on the rank that writes the file, rank 0, receiving the data of all ranks and building this file, up to writing it to disk. call: estimated for one measured call. calls: that, times the calls of the rank."),
             Column('ns', 'INTEGER', 'ns', 'Time.'),
         ),
     ),
@@ -381,7 +381,7 @@ CREATE TABLE cell ( -- The counters: one row per key and rank.
 ) WITHOUT ROWID;
 CREATE TABLE overhead ( -- What commlens itself cost.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  what TEXT, -- init: inside MPI_Init. collect: inside MPI_Finalize, until this rank's data is ready to send. write: on rank 0, receiving the data of all ranks and building this file, up to writing it to disk. call: estimated for one measured call. calls: that, times the calls of the rank.
+  what TEXT, -- init: inside MPI_Init. collect: inside MPI_Finalize, until this rank's data is ready to send. write: on the rank that writes the file, rank 0, receiving the data of all ranks and building this file, up to writing it to disk. call: estimated for one measured call. calls: that, times the calls of the rank.
   ns INTEGER, -- [ns] Time.
   PRIMARY KEY (rank, what)
 ) WITHOUT ROWID;

@@ -88,6 +88,25 @@ TEST(nobody_reading_stderr_any_more_does_not_end_the_application) {
   CHECK_EQ(status, 0);
 }
 
+TEST(a_file_the_application_opens_in_place_of_stderr_is_not_written_to) {
+  char path[] = "/tmp/commlens-say-XXXXXX";
+  const int file = mkstemp(path);
+  CHECK(file >= 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    remember_stderr();
+    dup2(file, STDERR_FILENO);
+    say("this is the application's file");
+    _exit(0);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK_EQ(status, 0);
+  CHECK_EQ(lseek(file, 0, SEEK_END), 0);
+  close(file);
+  unlink(path);
+}
+
 TEST(the_rank_is_what_the_launcher_says) {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "PALS_RANKID"}) {
     unsetenv(name);
