@@ -107,12 +107,15 @@ class Profile:
                 "key": "SELECT key AS i FROM cell",
                 "callsite": "SELECT callsite AS i FROM key",
                 "region": "SELECT region AS i FROM key",
-                "rank": "SELECT rank AS i FROM cell UNION SELECT leader FROM comm",
+                "rank": "SELECT rank AS i FROM cell UNION SELECT rank FROM overhead",
             }[table]
             missing = {r["i"] for r in self.rows(used)} - ids - {None}
             if table == "callsite":
                 missing -= {0}
             assert not missing, f"{table}: {sorted(missing)} are used but not there"
+        # A leader is a rank of the world, and may be one whose data is not in this file.
+        leaders = {r["leader"] for r in self.rows("SELECT leader FROM comm WHERE leader IS NOT NULL")}
+        assert leaders <= set(range(int(self.meta()["ranks"]))), leaders
 
     def shape(self) -> tuple[list[Count], list[tuple[Any, ...]]]:
         """Return all that two runs of one deterministic program share: measured counters and communicators."""
