@@ -36,7 +36,8 @@ everything() {
   for preset in asan ubsan tsan; do
     build "$preset" && unit_tests "$preset"
   done
-  python_tests reader tests/python tests/docs tests/gen
+  python_tests reader tests/python tests/docs
+  python_tests gen tests/gen
   python_tests build tests/build
   python_tests mpi tests/mpi
 }
@@ -45,7 +46,8 @@ quick() {
   tools/setup.sh build dev
   build release || return 0
   unit_tests release
-  python_tests reader tests/python tests/docs tests/gen
+  python_tests reader tests/python tests/docs
+  python_tests gen tests/gen
 }
 
 "${1:-everything}"
