@@ -143,6 +143,12 @@ Cell lost_calls() noexcept {
   return lost;
 }
 
+std::uint64_t forgotten_requests() noexcept {
+  std::uint64_t sum = 0;
+  for (const Thread* t = first_thread(); t != nullptr; t = t->next) sum += t->forgotten;
+  return sum;
+}
+
 const Thread* first_thread() noexcept { return all.load(std::memory_order_acquire); }
 int thread_count() noexcept { return count.load(std::memory_order_relaxed); }
 

@@ -232,6 +232,11 @@ void write_profile(Profile& profile, Ticks building, const std::string& mark) {
 
 // Nothing when there is no memory for it: rank 0 must not wait in vain.
 std::vector<char> own_data(Ticks finalising, Identity world) noexcept try {
+  const std::uint64_t forgotten = forgotten_requests();
+  if (forgotten != 0) {
+    say("rank %d: no memory to remember %llu requests; what completed them counts under no communicator", job.rank,
+        static_cast<unsigned long long>(forgotten));
+  }
   const TickScale scale = TickScale::since_start();
   return packed(own_facts(scale, finalising, world), *registry, job.started, finalising);
 } catch (const std::exception& e) {
