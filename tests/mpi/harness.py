@@ -28,7 +28,8 @@ _LAUNCH_ENV = {
     "openmpi": {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",  # Open MPI 4
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # Open MPI 5
         "OMPI_MCA_hwloc_base_binding_policy": "none",
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "OMPI_MCA_pml": "ob1",
