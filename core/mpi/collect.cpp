@@ -105,10 +105,7 @@ std::string quoted_for_shell(const std::string& argument) {
   return text + "'";
 }
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-std::string utc(const char* format) {
-  const std::time_t t = std::time(nullptr);
+std::string utc(std::time_t t, const char* format) {
   std::tm parts{};
   gmtime_r(&t, &parts);
   char text[64] = "";
@@ -172,18 +169,14 @@ out::Meta meta_of(const Profile& profile) {
     nodes.insert(r.facts.node);
   }
   const std::time_t start = std::time(nullptr) - static_cast<std::time_t>(elapsed / 1'000'000'000u);
-  std::tm parts{};
-  gmtime_r(&start, &parts);
-  char start_time[64] = "";
-  std::strftime(start_time, sizeof start_time, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return {
       {"schema_version", std::to_string(out::schema_version)},
       {"commlens_version", COMMLENS_VERSION},
       {"commlens_build", COMMLENS_BUILD},
       {"command_line", command},
-      {"program", arguments.empty() ? std::string() : base_name(arguments[0])},
+      {"program", arguments.empty() ? std::string() : out::base_name(arguments[0])},
       {"working_directory", job.directory},
-      {"start_time", start_time},
+      {"start_time", utc(start, "%Y-%m-%dT%H:%M:%SZ")},
       {"elapsed_ns", std::to_string(elapsed)},
       {"ranks", std::to_string(job.size)},
       {"ranks_collected", std::to_string(profile.ranks.size())},
@@ -209,7 +202,7 @@ void write_profile(Profile& profile, Ticks building, const std::string& mark) {
   fields.program = value_of(meta, "program");
   fields.host = host_name();
   fields.job = job_id();
-  if (fields.job.empty()) fields.job = utc("%Y%m%dT%H%M%SZ-") + std::to_string(getpid());
+  if (fields.job.empty()) fields.job = utc(std::time(nullptr), "%Y%m%dT%H%M%SZ-") + std::to_string(getpid());
   fields.ranks = job.size;
   const std::string default_name = out::output_name(option_facts[static_cast<int>(Option::output)].initial, fields);
   const std::string& pattern = options().text(Option::output);

@@ -324,8 +324,9 @@ int testsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_r
   return waitsome(next, op, caller, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
-template <class Next>
-int start(Next next, Op op, Site caller, MPI_Request* request) {
+// Calls that do something to one request; `after` is done to it when that succeeded.
+template <class Next, class After>
+int to_request(Next next, Op op, Site caller, MPI_Request* request, After after) {
   Call call(op, caller);
   if (call.nested()) return next(request);
   Batch batch(call.thread(), 1, request);
@@ -333,8 +334,23 @@ int start(Next next, Op op, Site caller, MPI_Request* request) {
   const int rc = next(request);
   call.stop();
   call.record(batch.owner(), Volume{});
-  if (rc == MPI_SUCCESS) batch.started();
+  if (rc == MPI_SUCCESS) after(batch);
   return rc;
+}
+
+template <class Next>
+int start(Next next, Op op, Site caller, MPI_Request* request) {
+  return to_request(next, op, caller, request, [](Batch& batch) { batch.started(); });
+}
+
+template <class Next>
+int cancel(Next next, Op op, Site caller, MPI_Request* request) {
+  return to_request(next, op, caller, request, [](Batch& batch) { batch.mark_cancelled(); });
+}
+
+template <class Next>
+int request_free(Next next, Op op, Site caller, MPI_Request* request) {
+  return to_request(next, op, caller, request, [](Batch& batch) { batch.forget(); });
 }
 
 template <class Next>
@@ -372,32 +388,6 @@ int of_requests(Next next, Op op, Site caller, int count, Requests array_of_requ
   const int rc = next(count, array_of_requests, rest...);
   call.stop();
   call.record(batch.comm(), Volume{});
-  return rc;
-}
-
-template <class Next>
-int cancel(Next next, Op op, Site caller, MPI_Request* request) {
-  Call call(op, caller);
-  if (call.nested()) return next(request);
-  Batch batch(call.thread(), 1, request);
-  call.start();
-  const int rc = next(request);
-  call.stop();
-  call.record(batch.owner(), Volume{});
-  if (rc == MPI_SUCCESS) batch.mark_cancelled();
-  return rc;
-}
-
-template <class Next>
-int request_free(Next next, Op op, Site caller, MPI_Request* request) {
-  Call call(op, caller);
-  if (call.nested()) return next(request);
-  Batch batch(call.thread(), 1, request);
-  call.start();
-  const int rc = next(request);
-  call.stop();
-  call.record(batch.owner(), Volume{});
-  if (rc == MPI_SUCCESS) batch.forget();
   return rc;
 }
 

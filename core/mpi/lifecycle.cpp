@@ -26,7 +26,7 @@ namespace {
 const Options* options_in_force = nullptr;
 pid_t process = 0;
 
-void add_predefined(MPI_Comm comm, char letter, Identity identity, int leader, bool counts) {
+void add_predefined(MPI_Comm comm, char letter, Identity identity, int leader) {
   CommRecord record;
   CommView& view = record.view;
   api.Comm_rank(comm, &view.rank);
@@ -36,7 +36,7 @@ void add_predefined(MPI_Comm comm, char letter, Identity identity, int leader, b
   record.letter = letter;
   record.identity = identity;
   record.leader = leader;
-  const CommView& known = registry->add(std::move(record), counts);
+  const CommView& known = registry->add(std::move(record), false);
   comms.put(bits(comm), const_cast<CommView*>(&known));
 }
 
@@ -105,8 +105,8 @@ void initialised(Ticks before, Ticks after) noexcept try {
   api.Comm_rank(api.comm_world, &job.rank);
   api.Comm_size(api.comm_world, &job.size);
   api.Comm_group(api.comm_world, &job.group);
-  add_predefined(api.comm_world, letter_world, mixed(letter_world), 0, false);
-  add_predefined(api.comm_self, letter_self, combine(letter_self, static_cast<Identity>(job.rank)), job.rank, false);
+  add_predefined(api.comm_world, letter_world, mixed(letter_world), 0);
+  add_predefined(api.comm_self, letter_self, combine(letter_self, static_cast<Identity>(job.rank)), job.rank);
   if (sched_getaffinity(0, sizeof job.cpus, &job.cpus) != 0) CPU_ZERO(&job.cpus);
   if (getcwd(job.directory, sizeof job.directory) == nullptr) job.directory[0] = '\0';
   if (job.rank == 0) say_warnings();

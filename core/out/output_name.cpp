@@ -30,6 +30,8 @@ std::string output_name(const std::string& pattern, const NameFields& fields) {
   return name;
 }
 
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 std::string marked_name(const std::string& name, const std::string& mark) {
   const std::size_t slash = name.rfind('/');
   const std::size_t dot = name.rfind('.');

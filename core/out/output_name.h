@@ -16,6 +16,9 @@ struct NameFields {
 // Fills in the fields; an unknown field stays as it is.  Slashes inside a value become '_'.
 std::string output_name(const std::string& pattern, const NameFields& fields);
 
+// The last part of a path.
+std::string base_name(const std::string& path);
+
 // Puts `mark` before the ending: "a.db" and ".1" give "a.1.db".
 std::string marked_name(const std::string& name, const std::string& mark);
 

@@ -222,11 +222,6 @@ Stored write_file(const unsigned char* bytes, std::size_t size, const std::strin
   return result;
 }
 
-std::string base_name(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
 }  // namespace
 
 Stored store(const Profile& profile, const Meta& meta, const std::string& name, Ticks building) {
