@@ -260,7 +260,7 @@ class Messages(Writer):
         """Complete `requests` by one procedure, not `without`; null requests may stand among them."""
         self.pending[me] = [r for r in self.pending[me] if r not in requests]
         if len(requests) == 1 and self.chance(0.6):
-            if self.chance(0.2):
+            if self.chance(0.2) and self.get_status:
                 text = f"MPI_Request_get_status({requests[0].c}, &flag, MPI_STATUS_IGNORE);"
                 self.code(me, "Request_get_status", text, request=requests[0])
             if self.chance(0.6):

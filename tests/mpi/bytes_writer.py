@@ -39,11 +39,14 @@ class Writer:
         Size of MPI_COMM_WORLD.
     mpi4 : bool
         The MPI library has MPI 4.0: large counts, persistent collectives, partitioned communication.
+    get_status : bool
+        MPI_Request_get_status leaves the request as it is.  That of MPICH 4.2 ends it.
     """
 
-    def __init__(self, seed: int, ranks: int, mpi4: bool) -> None:
+    def __init__(self, seed: int, ranks: int, mpi4: bool, get_status: bool = True) -> None:
         self.random = random.Random(seed)
         self.mpi4 = mpi4
+        self.get_status = get_status
         self.world = tuple(range(ranks))
         self.calls: list[list[Call]] = [[] for _ in self.world]
         self.lines: list[list[str]] = [[] for _ in self.world]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,12 +29,13 @@ class Profile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        self._db.row_factory = sqlite3.Row
+        self.rows("SELECT 1 FROM meta")  # it is a profile
 
     def rows(self, sql: str, *params: object) -> list[dict[str, Any]]:
         """Return the answer to `sql`, one dictionary per row."""
-        return [dict(row) for row in self._db.execute(sql, params)]
+        with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as db:
+            db.row_factory = sqlite3.Row
+            return [dict(row) for row in db.execute(sql, params)]
 
     def meta(self) -> dict[str, str]:
         """Return the facts about the run."""
@@ -55,14 +57,14 @@ class Profile:
     def counts(self, *, op: str = "%", comm: str = "%", classes: tuple[str, ...] = ()) -> list[Count]:
         """Return the counters, call sites and regions added up."""
         sql = (
-            "SELECT c.name, o.name, k.bin, x.rank, SUM(x.calls), SUM(x.bytes_sent), SUM(x.bytes_received) "
-            "FROM cell x JOIN key k ON k.id = x.key JOIN comm c ON c.id = k.comm JOIN op o ON o.id = k.op "
+            "SELECT c.name AS comm, o.name AS op, k.bin, x.rank, SUM(x.calls), SUM(x.bytes_sent), "
+            "SUM(x.bytes_received) FROM cell x JOIN key k ON k.id = x.key JOIN comm c ON c.id = k.comm JOIN op o ON o.id = k.op "
             "WHERE o.name LIKE ? AND c.name LIKE ?"
         )
         if classes:
             sql += f" AND o.class IN ({','.join('?' * len(classes))})"
         sql += " GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4"
-        return [Count(*row) for row in self._db.execute(sql, (op, comm, *classes))]
+        return [Count(*row.values()) for row in self.rows(sql, op, comm, *classes)]
 
     def calls(self, op: str, comm: str = "%") -> dict[str, Counter[int]]:
         """Return calls of one operation: communicator name -> rank -> calls."""

@@ -72,7 +72,9 @@ def differences(expected: dict[Key, Counts], measured: dict[Key, Counts]) -> lis
 @pytest.mark.parametrize(("seed", "ranks"), SEEDS)
 def test_every_cell_is_what_the_standard_says(mpi: Mpi, seed: int, ranks: int, callsites: str) -> None:
     print(f"seed {seed}, {ranks} ranks")  # pytest shows it when the test fails
-    script = Script(seed, ranks, mpi4=mpi.name == "mpich")
+    script = Script(
+        seed, ranks, mpi.name == "mpich", not (mpi.name == "mpich" and mpi.release.startswith("4.2."))
+    )
     script.build(STEPS)
     folder = mpi.fresh(f"bytes-{seed}")
     source = folder / "program.c"
@@ -83,6 +85,8 @@ def test_every_cell_is_what_the_standard_says(mpi: Mpi, seed: int, ranks: int, c
     # Open MPI 4.1's default way of writing collectively, "vulcan", corrupts its heap.
     env = {"OMPI_MCA_fcoll": "individual", "COMMLENS_CALLSITES": callsites}
     result = mpi.run(ranks, [program, folder], env=env, timeout=120)
+    if result.rc != 0:
+        mpi.skip_if_broken(mpi.run(ranks, [program, folder], env=env, timeout=120, mode="off"))
     assert result.rc == 0, result
 
     wrong = []

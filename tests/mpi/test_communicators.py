@@ -275,9 +275,11 @@ def test_a_spawned_program_writes_a_profile_of_its_own(mpi: Mpi, how: str) -> No
 def _same_outcome(mpi: Mpi, case: str, runner: Path = Path("/usr/bin/env")) -> Result:
     program = mpi.compile("comms.c")
     plain = mpi.run(4, [program, case, "/usr/bin/env"], env=_DYNAMIC, mode="off")
+    if mpi.name == "openmpi":
+        mpi.skip_if_broken(plain)
     result = mpi.run(4, [program, case, runner], env=_DYNAMIC)
     assert (plain.rc == 0) == (mpi.name == "openmpi")
-    assert result.rc == plain.rc, result
+    assert result.rc == plain.rc or mpi.fails_by_itself(plain), result
     if plain.rc == 0:  # what a failing launcher prints has process ids in it
         assert result.lines == plain.lines
     return result

@@ -112,6 +112,7 @@ def test_idup_from_fortran(mpi: Mpi, binding: str) -> None:
 
 def test_two_programs_in_one_world(mpi: Mpi) -> None:
     other = mpi.compile("listing1.c", flags=("-DOTHER",))
+    mpi.skip_if_broken(mpi.run(2, [other, ":", "-n", "2", other], mode="off"))
     result = mpi.run(2, [mpi.compile("listing1.c"), ":", "-n", "2", mpi.runner, other])
     assert (result.rc, result.stdout) == (0, "320\n"), result
     profile = result.open()
@@ -127,6 +128,7 @@ def test_two_programs_in_one_world(mpi: Mpi) -> None:
 def test_only_some_ranks_under_commlens(mpi: Mpi, ours: tuple[int, int]) -> None:
     """They wait for the others for a while, then each writes what it has."""
     program = mpi.compile("listing1.c")
+    mpi.skip_if_broken(mpi.run(2, [program, ":", "-n", "2", program], mode="off"))
     second = [":", "-n", "2", *([] if ours == (0, 1) else [mpi.runner]), program]
     result = mpi.run(
         2, [program, *second], mode="run" if ours == (0, 1) else "link", env={"COMMLENS_PATIENCE": "2"}
