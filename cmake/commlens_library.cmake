@@ -56,7 +56,7 @@ add_library(wrappers_${family} OBJECT
   generated/wrap_p2p.cpp generated/wrap_collective.cpp generated/wrap_neighbor.cpp generated/wrap_rma.cpp
   generated/wrap_io.cpp generated/wrap_completion.cpp generated/wrap_comm.cpp generated/wrap_other.cpp)
 add_library(core_mpi_${family} OBJECT
-  core/mpi/api.cpp core/mpi/bind.cpp core/mpi/collect.cpp core/mpi/creation.cpp core/mpi/fortran.cpp core/mpi/lifecycle.cpp
+  core/mpi/api.cpp core/mpi/bind.cpp core/mpi/collect.cpp core/mpi/creation.cpp core/mpi/datatypes.cpp core/mpi/fortran.cpp core/mpi/lifecycle.cpp
   core/mpi/public.cpp)
 foreach(part wrappers_${family} core_mpi_${family})
   target_include_directories(${part} PRIVATE ${CMAKE_BINARY_DIR}/${family})

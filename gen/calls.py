@@ -205,12 +205,13 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
         body.append(f"  const CommView& comm_view = {owner(form)};")
     if policy.volume:
         rule, rest = policy.volume.split("(", 1)
-        body.append(f"  Volume volume = rc == MPI_SUCCESS ? volume::{rule}(comm_view, {rest} : Volume{{}};")
+        body.append("  Volume volume;")
+        body.append(f"  if (rc == MPI_SUCCESS) volume.{rule}(comm_view, {rest};")
         volume = "volume"
     else:
         volume = "Volume{}"
     if status is not None:
-        body.append("  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());")
+        body.append("  if (rc == MPI_SUCCESS) volume.received = status_for.received();")
     request = form.first("REQUEST", pointer=True)
     persistent = form.plain.endswith("_init") and request is not None
     if request is not None:
@@ -264,7 +265,7 @@ def by_hand(form: Form, policy: Policy, op: str) -> str:
     volume = ""
     if policy.volume:
         rule, rest = policy.volume.split("(", 1)
-        volume = f", [&](const CommView& comm_view) {{ return volume::{rule}(comm_view, {rest}; }}"
+        volume = f", [&](Volume& volume, const CommView& comm_view) {{ volume.{rule}(comm_view, {rest}; }}"
     arguments = f", {form.arguments}" if form.arguments else ""
     if policy.hand == "of_request":  # which argument it is differs
         arguments = ", " + next(p.name for p in form.parameters if p.kind == "REQUEST") + arguments

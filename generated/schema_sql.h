@@ -4,14 +4,14 @@
 
 namespace commlens::out {
 
-inline constexpr int schema_version = 1;
+inline constexpr int schema_version = 2;
 inline constexpr int application_id = 1129073742;
 
 // Turns an empty database into an empty profile: identification, tables, views.
 inline constexpr char schema_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 1;
+    R"sql(PRAGMA user_version = 2;
 )sql"
     R"sql(CREATE TABLE meta ( -- One line per fact about the run: what ran, where, with which MPI, and with which options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
@@ -96,6 +96,7 @@ inline constexpr char schema_sql[] =
   time_max_ns INTEGER, -- [ns] Longest call.
   bytes_sent INTEGER, -- [bytes] Bytes read from send buffers; docs/bytes.md has the rule.
   bytes_received INTEGER, -- [bytes] Bytes written to receive buffers; docs/bytes.md has the rule.
+  noncontiguous INTEGER, -- Calls of these with a non-contiguous datatype: its elements, as many as a block of the message has, leave gaps in memory, so that MPI must pack them. docs/bytes.md has the rule.
   PRIMARY KEY (key, rank)
 ) WITHOUT ROWID;
 )sql"
@@ -143,7 +144,7 @@ SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, o
        CASE WHEN key.bin > 0 THEN 1 << (key.bin - 1) WHEN key.bin = 0 THEN 0 END AS size_low,
        CASE WHEN key.bin >= 0 THEN ~(-1 << key.bin) END AS size_high,
        key.region, key.callsite, cell.rank, cell.calls, cell.time_ns, cell.time_min_ns, cell.time_max_ns,
-       cell.bytes_sent, cell.bytes_received
+       cell.bytes_sent, cell.bytes_received, cell.noncontiguous
   FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op;
 )sql"
     R"sql(CREATE VIEW family AS -- Families of communicators, one row each; communicators that are alone are a family of one.

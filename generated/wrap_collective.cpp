@@ -16,7 +16,8 @@ int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -32,7 +33,8 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -48,7 +50,8 @@ int wrap_MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sen
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -64,7 +67,8 @@ int wrap_MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -80,7 +84,8 @@ int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -96,7 +101,8 @@ int wrap_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -112,7 +118,8 @@ int wrap_MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype se
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -128,7 +135,8 @@ int wrap_MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -144,7 +152,8 @@ int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -160,7 +169,8 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -176,7 +186,8 @@ int wrap_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_D
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -192,7 +203,8 @@ int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -208,7 +220,8 @@ int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -224,7 +237,8 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -240,7 +254,8 @@ int wrap_MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype send
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -256,7 +271,8 @@ int wrap_MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datat
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -272,7 +288,8 @@ int wrap_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sd
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -288,7 +305,8 @@ int wrap_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -304,7 +322,8 @@ int wrap_MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], const i
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -320,7 +339,8 @@ int wrap_MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -336,7 +356,8 @@ int wrap_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sd
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
   return rc;
 }
@@ -352,7 +373,8 @@ int wrap_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
   return rc;
 }
@@ -368,7 +390,8 @@ int wrap_MPI_Alltoallw_init(const void* sendbuf, const int sendcounts[], const i
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -384,7 +407,8 @@ int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -430,7 +454,8 @@ int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -446,7 +471,8 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -462,7 +488,8 @@ int wrap_MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -478,7 +505,8 @@ int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, 
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -494,7 +522,8 @@ int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -510,7 +539,8 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -526,7 +556,8 @@ int wrap_MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -542,7 +573,8 @@ int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -558,7 +590,8 @@ int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -574,7 +607,8 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -590,7 +624,8 @@ int wrap_MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendty
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -606,7 +641,8 @@ int wrap_MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -622,7 +658,8 @@ int wrap_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -638,7 +675,8 @@ int wrap_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -654,7 +692,8 @@ int wrap_MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -670,7 +709,8 @@ int wrap_MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -686,7 +726,8 @@ int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -702,7 +743,8 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -718,7 +760,8 @@ int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendty
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -734,7 +777,8 @@ int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -750,7 +794,8 @@ int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datat
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -766,7 +811,8 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -782,7 +828,8 @@ int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -798,7 +845,8 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -814,7 +862,8 @@ int wrap_MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int s
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -830,7 +879,8 @@ int wrap_MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], con
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -846,7 +896,8 @@ int wrap_MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int s
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -862,7 +913,8 @@ int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], con
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -893,7 +945,8 @@ int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MP
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -909,7 +962,8 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::bcast(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -925,7 +979,8 @@ int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -941,7 +996,8 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::exscan(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -957,7 +1013,8 @@ int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -973,7 +1030,8 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -989,7 +1047,8 @@ int wrap_MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1005,7 +1064,8 @@ int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1021,7 +1081,8 @@ int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1037,7 +1098,8 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1053,7 +1115,8 @@ int wrap_MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvc
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1069,7 +1132,8 @@ int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Cou
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1085,7 +1149,8 @@ int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvc
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1101,7 +1166,8 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1117,7 +1183,8 @@ int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1133,7 +1200,8 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1149,7 +1217,8 @@ int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1165,7 +1234,8 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1181,7 +1251,8 @@ int wrap_MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int di
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1197,7 +1268,8 @@ int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -1213,7 +1285,8 @@ int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1229,7 +1302,8 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1245,7 +1319,8 @@ int wrap_MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1261,7 +1336,8 @@ int wrap_MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce(comm_view, count, datatype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1277,7 +1353,8 @@ int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvco
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1293,7 +1370,8 @@ int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Coun
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1309,7 +1387,8 @@ int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvco
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1325,7 +1404,8 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1341,7 +1421,8 @@ int wrap_MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int r
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1357,7 +1438,8 @@ int wrap_MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter_block(comm_view, recvcount, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1373,7 +1455,8 @@ int wrap_MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int r
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1389,7 +1472,8 @@ int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::reduce_scatter(comm_view, recvcounts, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1405,7 +1489,8 @@ int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1421,7 +1506,8 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1437,7 +1523,8 @@ int wrap_MPI_Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1453,7 +1540,8 @@ int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::allreduce(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1469,7 +1557,8 @@ int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1485,7 +1574,8 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1501,7 +1591,8 @@ int wrap_MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1517,7 +1608,8 @@ int wrap_MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1533,7 +1625,8 @@ int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int dis
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1549,7 +1642,8 @@ int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1565,7 +1659,8 @@ int wrap_MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const in
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -1581,7 +1676,8 @@ int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], 
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }

@@ -204,7 +204,8 @@ int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -220,7 +221,8 @@ int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype 
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -236,7 +238,8 @@ int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype data
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -252,7 +255,8 @@ int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datat
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -268,7 +272,8 @@ int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -284,7 +289,8 @@ int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Coun
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -300,7 +306,8 @@ int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int co
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -316,7 +323,8 @@ int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -332,7 +340,8 @@ int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype d
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -348,7 +357,8 @@ int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -364,7 +374,8 @@ int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype d
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -380,7 +391,8 @@ int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Da
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -396,7 +408,8 @@ int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Dataty
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -412,7 +425,8 @@ int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MP
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -428,7 +442,8 @@ int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -444,7 +459,8 @@ int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, M
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -460,7 +476,8 @@ int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -476,7 +493,8 @@ int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* bu
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -492,7 +510,8 @@ int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Dat
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -508,7 +527,8 @@ int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -556,8 +576,9 @@ int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -574,8 +595,9 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -592,8 +614,9 @@ int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datat
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -610,8 +633,9 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -621,7 +645,7 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
 template <Entry entry>
 int wrap_MPI_File_read_all_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_all_begin<entry>, entry, 159);
-  return hand::read_begin(next, op::MPI_File_read_all_begin, COMMLENS_CALLER, [&](const CommView& comm_view) { return volume::receive(comm_view, count, datatype); }, fh, buf, count, datatype);
+  return hand::read_begin(next, op::MPI_File_read_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
 #endif
 
@@ -629,7 +653,7 @@ int wrap_MPI_File_read_all_begin(MPI_File fh, void* buf, int count, MPI_Datatype
 template <Entry entry>
 int wrap_MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_all_begin_c<entry>, entry, 160);
-  return hand::read_begin(next, op::MPI_File_read_all_begin, COMMLENS_CALLER, [&](const CommView& comm_view) { return volume::receive(comm_view, count, datatype); }, fh, buf, count, datatype);
+  return hand::read_begin(next, op::MPI_File_read_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
 #endif
 
@@ -652,8 +676,9 @@ int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, 
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -670,8 +695,9 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -688,8 +714,9 @@ int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int cou
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -706,8 +733,9 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -717,7 +745,7 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
 template <Entry entry>
 int wrap_MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_at_all_begin<entry>, entry, 166);
-  return hand::read_begin(next, op::MPI_File_read_at_all_begin, COMMLENS_CALLER, [&](const CommView& comm_view) { return volume::receive(comm_view, count, datatype); }, fh, offset, buf, count, datatype);
+  return hand::read_begin(next, op::MPI_File_read_at_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, offset, buf, count, datatype);
 }
 #endif
 
@@ -725,7 +753,7 @@ int wrap_MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, i
 template <Entry entry>
 int wrap_MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_at_all_begin_c<entry>, entry, 167);
-  return hand::read_begin(next, op::MPI_File_read_at_all_begin, COMMLENS_CALLER, [&](const CommView& comm_view) { return volume::receive(comm_view, count, datatype); }, fh, offset, buf, count, datatype);
+  return hand::read_begin(next, op::MPI_File_read_at_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, offset, buf, count, datatype);
 }
 #endif
 
@@ -748,8 +776,9 @@ int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype d
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -766,8 +795,9 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -777,7 +807,7 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
 template <Entry entry>
 int wrap_MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_ordered_begin<entry>, entry, 171);
-  return hand::read_begin(next, op::MPI_File_read_ordered_begin, COMMLENS_CALLER, [&](const CommView& comm_view) { return volume::receive(comm_view, count, datatype); }, fh, buf, count, datatype);
+  return hand::read_begin(next, op::MPI_File_read_ordered_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
 #endif
 
@@ -785,7 +815,7 @@ int wrap_MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count, MPI_Data
 template <Entry entry>
 int wrap_MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_ordered_begin_c<entry>, entry, 172);
-  return hand::read_begin(next, op::MPI_File_read_ordered_begin, COMMLENS_CALLER, [&](const CommView& comm_view) { return volume::receive(comm_view, count, datatype); }, fh, buf, count, datatype);
+  return hand::read_begin(next, op::MPI_File_read_ordered_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
 #endif
 
@@ -808,8 +838,9 @@ int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype da
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -826,8 +857,9 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -948,7 +980,8 @@ int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype da
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -964,7 +997,8 @@ int wrap_MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Dat
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -980,7 +1014,8 @@ int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatyp
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -996,7 +1031,8 @@ int wrap_MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1012,7 +1048,8 @@ int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_D
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1028,7 +1065,8 @@ int wrap_MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count coun
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1059,7 +1097,8 @@ int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int 
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1075,7 +1114,8 @@ int wrap_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MP
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1091,7 +1131,8 @@ int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, 
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1107,7 +1148,8 @@ int wrap_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1123,7 +1165,8 @@ int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void*
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1139,7 +1182,8 @@ int wrap_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const voi
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1170,7 +1214,8 @@ int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Dat
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1186,7 +1231,8 @@ int wrap_MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1202,7 +1248,8 @@ int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, M
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1218,7 +1265,8 @@ int wrap_MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count 
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1249,7 +1297,8 @@ int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Data
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -1265,7 +1314,8 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume = rc == MPI_SUCCESS ? volume::write(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
 }

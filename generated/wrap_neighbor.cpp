@@ -16,7 +16,8 @@ int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatyp
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -32,7 +33,8 @@ int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -48,7 +50,8 @@ int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Dataty
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -64,7 +67,8 @@ int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MP
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -80,7 +84,8 @@ int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -96,7 +101,8 @@ int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -112,7 +118,8 @@ int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const int sendcounts[], co
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -128,7 +135,8 @@ int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcoun
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -144,7 +152,8 @@ int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const int sendcounts[], co
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -160,7 +169,8 @@ int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcoun
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -176,7 +186,8 @@ int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -192,7 +203,8 @@ int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -208,7 +220,8 @@ int wrap_MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Dat
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -224,7 +237,8 @@ int wrap_MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -240,7 +254,8 @@ int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -256,7 +271,8 @@ int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -272,7 +288,8 @@ int wrap_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Da
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -288,7 +305,8 @@ int wrap_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -304,7 +322,8 @@ int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -320,7 +339,8 @@ int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -336,7 +356,8 @@ int wrap_MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Data
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -352,7 +373,8 @@ int wrap_MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, 
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -368,7 +390,8 @@ int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], con
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -384,7 +407,8 @@ int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcount
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -400,7 +424,8 @@ int wrap_MPI_Neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[]
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -416,7 +441,8 @@ int wrap_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count send
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -432,7 +458,8 @@ int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], con
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
   return rc;
 }
@@ -448,7 +475,8 @@ int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcount
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
   return rc;
 }
@@ -464,7 +492,8 @@ int wrap_MPI_Neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[]
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -480,7 +509,8 @@ int wrap_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count send
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }

@@ -2472,14 +2472,7 @@ int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
 template <Entry entry>
 int wrap_MPI_Type_free(MPI_Datatype* datatype) {
   const auto next = next_of(&wrap_MPI_Type_free<entry>, entry, 497);
-  Call call(op::MPI_Type_free, COMMLENS_CALLER);
-  if (call.nested()) return next(datatype);
-  call.start();
-  const int rc = next(datatype);
-  call.stop();
-  const CommView& comm_view = no_comm();
-  call.record(comm_view, Volume{});
-  return rc;
+  return hand::type_free(next, op::MPI_Type_free, COMMLENS_CALLER, datatype);
 }
 #endif
 

@@ -16,7 +16,8 @@ int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
 }
@@ -32,7 +33,8 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
 }
@@ -48,7 +50,8 @@ int wrap_MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int d
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -64,7 +67,8 @@ int wrap_MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -148,7 +152,8 @@ int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -164,7 +169,8 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -199,7 +205,8 @@ int wrap_MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* me
   const int rc = next(buf, count, datatype, message, request);
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -218,7 +225,8 @@ int wrap_MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mes
   const int rc = next(buf, count, datatype, message, request);
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -249,7 +257,8 @@ int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int 
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -265,7 +274,8 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
@@ -281,7 +291,8 @@ int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -297,7 +308,8 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -313,7 +325,8 @@ int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -329,7 +342,8 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -345,7 +359,8 @@ int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, sendcount, sendtype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, sendcount, sendtype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -361,7 +376,8 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, sendcount, sendtype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, sendcount, sendtype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -377,7 +393,8 @@ int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int 
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -393,7 +410,8 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -409,7 +427,8 @@ int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest,
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -425,7 +444,8 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -461,8 +481,9 @@ int wrap_MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* mes
   const int rc = next(buf, count, datatype, message, status_for.get());
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -482,8 +503,9 @@ int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mess
   const int rc = next(buf, count, datatype, message, status_for.get());
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -531,7 +553,8 @@ int wrap_MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype
   const int rc = next(buf, partitions, count, datatype, source, tag, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::partitioned_receive(comm_view, partitions, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.partitioned_receive(comm_view, partitions, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
 }
@@ -562,7 +585,8 @@ int wrap_MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Da
   const int rc = next(buf, partitions, count, datatype, dest, tag, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::partitioned_send(comm_view, partitions, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.partitioned_send(comm_view, partitions, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -579,8 +603,9 @@ int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int t
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -597,8 +622,9 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -614,7 +640,8 @@ int wrap_MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, 
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
 }
@@ -630,7 +657,8 @@ int wrap_MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int 
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::receive(comm_view, count, datatype) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
 }
@@ -646,7 +674,8 @@ int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
 }
@@ -662,7 +691,8 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
 }
@@ -678,7 +708,8 @@ int wrap_MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int d
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -694,7 +725,8 @@ int wrap_MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -710,7 +742,8 @@ int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, i
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
 }
@@ -726,7 +759,8 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
 }
@@ -742,7 +776,8 @@ int wrap_MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int de
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -758,7 +793,8 @@ int wrap_MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -775,8 +811,9 @@ int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, sendcount, sendtype, dest) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, sendcount, sendtype, dest);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -793,8 +830,9 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, sendcount, sendtype, dest) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, sendcount, sendtype, dest);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -811,8 +849,9 @@ int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int d
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -829,8 +868,9 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
-  if (rc == MPI_SUCCESS) volume.received = received_bytes(*status_for.get());
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
+  if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
 }
@@ -876,7 +916,8 @@ int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
 }
@@ -892,7 +933,8 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
 }
@@ -908,7 +950,8 @@ int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int d
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -924,7 +967,8 @@ int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
-  Volume volume = rc == MPI_SUCCESS ? volume::send(comm_view, count, datatype, dest) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }

@@ -16,7 +16,8 @@ int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype 
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
   call.record(comm_view, volume);
   return rc;
 }
@@ -32,7 +33,8 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
   call.record(comm_view, volume);
   return rc;
 }
@@ -48,7 +50,8 @@ int wrap_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr,
   const int rc = next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::compare_and_swap(comm_view, datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.compare_and_swap(comm_view, datatype, target_rank);
   call.record(comm_view, volume);
   return rc;
 }
@@ -64,7 +67,8 @@ int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Dataty
   const int rc = next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::fetch_and_op(comm_view, datatype, target_rank, op) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.fetch_and_op(comm_view, datatype, target_rank, op);
   call.record(comm_view, volume);
   return rc;
 }
@@ -80,7 +84,8 @@ int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_dataty
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::get(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank);
   call.record(comm_view, volume);
   return rc;
 }
@@ -96,7 +101,8 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::get(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank);
   call.record(comm_view, volume);
   return rc;
 }
@@ -112,7 +118,8 @@ int wrap_MPI_Get_accumulate(const void* origin_addr, int origin_count, MPI_Datat
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op);
   call.record(comm_view, volume);
   return rc;
 }
@@ -128,7 +135,8 @@ int wrap_MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, M
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op);
   call.record(comm_view, volume);
   return rc;
 }
@@ -144,7 +152,8 @@ int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
   call.record(comm_view, volume);
   return rc;
 }
@@ -160,7 +169,8 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
   call.record(comm_view, volume);
   return rc;
 }
@@ -176,7 +186,8 @@ int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -192,7 +203,8 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -208,7 +220,8 @@ int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datat
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::get(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -224,7 +237,8 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::get(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -240,7 +254,8 @@ int wrap_MPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Data
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -256,7 +271,8 @@ int wrap_MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, 
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -272,7 +288,8 @@ int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -288,7 +305,8 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume = rc == MPI_SUCCESS ? volume::put(comm_view, origin_count, origin_datatype, target_rank) : Volume{};
+  Volume volume;
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }

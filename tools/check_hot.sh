@@ -12,7 +12,7 @@ allowed=(
   # Exceptions of a user's callback pass through.
   commlens_personality
   # Variables of ours.
-  api basic_types clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
+  api layouts clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
   windows commlens_fortran_call
   # core/hot calls itself; core/mpi/fortran.cpp compares the caller with where the Fortran binding lies.
   record RequestTable::put from_fortran
@@ -22,8 +22,8 @@ allowed=(
   Registry::set_of
   # Persistent requests are made and freed.
   Call::remember_persistent free_persistent
-  # Communicators, windows and files are made, named and freed; one we did not see being made is met.
-  adopt_comm created creating creation_completed comm_going comm_gone comm_stays name_comm identity::group
+  # A datatype is met or freed. Communicators, windows and files are made, named and freed; one we did not see being made is met.
+  learn_datatype datatype_going adopt_comm created creating creation_completed comm_going comm_gone comm_stays name_comm identity::group
   identity::processes made_window window_going made_file file_going
   # The measurement begins and ends.
   hand::initialised hand::finalising hand::aborting

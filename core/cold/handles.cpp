@@ -65,6 +65,15 @@ void* HandleMap::take(std::uint64_t handle) noexcept {
   if (slot.handle.load(std::memory_order_relaxed) != handle) return nullptr;
   void* const value = slot.value.load(std::memory_order_relaxed);
   slot.handle.store(gone, std::memory_order_release);
+  // At the end of a run of used slots nothing is looked for beyond the ones that are gone: they are free again. Without
+  // this, handles that never repeat would fill any table.
+  auto i = static_cast<std::uint64_t>(&slot - s->slot);
+  if (s->slot[(i + 1) & s->mask].handle.load(std::memory_order_relaxed) == 0) {
+    for (; s->slot[i].handle.load(std::memory_order_relaxed) == gone; i = (i - 1) & s->mask) {
+      s->slot[i].handle.store(0, std::memory_order_release);
+      --used;
+    }
+  }
   return value;
 }
 

@@ -152,6 +152,7 @@ std::vector<char> packed(const RankFacts& facts, const Registry& registry, Ticks
     out.number(scale.ns(cell.time_max));
     out.number(cell.bytes_sent);
     out.number(cell.bytes_received);
+    out.number(noncontiguous_of_key(key.first) ? cell.calls : 0);
   }
   out.number(scale.ns(now() - collecting));  // last, so that it covers the packing
   return out.bytes();

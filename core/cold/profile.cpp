@@ -79,6 +79,7 @@ bool Profile::read(WireReader& in, Told& told) {
     row.time_max = in.number();
     row.bytes_sent = in.number();
     row.bytes_received = in.number();
+    row.noncontiguous = in.number();
     told.cells.emplace_back(key, row);
   }
   facts.own_collect_ns = in.number();
@@ -130,7 +131,8 @@ bool Profile::add(const char* bytes, std::size_t size) {
     comm_numbers[local] = absorb(std::move(draft));
   }
 
-  // What differs on the rank may be the same here (a library that is loaded twice): one row for each key.
+  // What differs on the rank may be the same here (a library that is loaded twice, calls with contiguous datatypes and
+  // with others): one row for each key.
   std::unordered_map<std::uint32_t, std::size_t> row_of_key;
   for (auto& [key, row] : told.cells) {
     const auto comm = comm_numbers.find(key.comm);
@@ -155,6 +157,7 @@ bool Profile::add(const char* bytes, std::size_t size) {
     sum.time += row.time;
     sum.bytes_sent += row.bytes_sent;
     sum.bytes_received += row.bytes_received;
+    sum.noncontiguous += row.noncontiguous;
   }
   ranks.push_back(std::move(told.rank));
   return true;

@@ -68,6 +68,7 @@ class Profile {
     std::uint64_t calls;
     Ns time, time_min, time_max;
     std::uint64_t bytes_sent, bytes_received;
+    std::uint64_t noncontiguous;  // calls
   };
 
   // Adds what one rank sent; false when it cannot be read, and then nothing of it is added.

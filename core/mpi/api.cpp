@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/mpi/api.h"
 
-#include <initializer_list>
-
 #include "core/cold/say.h"
 #include "core/mpi/bind.h"
 
 namespace commlens {
 
 Api api{};
-HandleMap basic_types;
 
 namespace {
 
@@ -26,62 +23,6 @@ bool find_handle(Handle& handle, const char* symbol) noexcept {
   handle = static_cast<Handle>(data_definition(symbol));
   if (handle == nullptr) say("the MPI library has no %s; running unprofiled", symbol);
   return handle != nullptr;
-}
-
-// Those that are not there, or have no size, are asked for each time like any other datatype.
-void learn_basic_types() noexcept {
-  for (const char* symbol : {"ompi_mpi_char",
-                             "ompi_mpi_signed_char",
-                             "ompi_mpi_unsigned_char",
-                             "ompi_mpi_byte",
-                             "ompi_mpi_packed",
-                             "ompi_mpi_short",
-                             "ompi_mpi_unsigned_short",
-                             "ompi_mpi_int",
-                             "ompi_mpi_unsigned",
-                             "ompi_mpi_long",
-                             "ompi_mpi_unsigned_long",
-                             "ompi_mpi_long_long_int",
-                             "ompi_mpi_unsigned_long_long",
-                             "ompi_mpi_float",
-                             "ompi_mpi_double",
-                             "ompi_mpi_long_double",
-                             "ompi_mpi_wchar",
-                             "ompi_mpi_int8_t",
-                             "ompi_mpi_uint8_t",
-                             "ompi_mpi_int16_t",
-                             "ompi_mpi_uint16_t",
-                             "ompi_mpi_int32_t",
-                             "ompi_mpi_uint32_t",
-                             "ompi_mpi_int64_t",
-                             "ompi_mpi_uint64_t",
-                             "ompi_mpi_aint",
-                             "ompi_mpi_offset",
-                             "ompi_mpi_count",
-                             "ompi_mpi_c_bool",
-                             "ompi_mpi_c_complex",
-                             "ompi_mpi_c_float_complex",
-                             "ompi_mpi_c_double_complex",
-                             "ompi_mpi_float_int",
-                             "ompi_mpi_double_int",
-                             "ompi_mpi_2int",
-                             "ompi_mpi_character",
-                             "ompi_mpi_logical",
-                             "ompi_mpi_integer",
-                             "ompi_mpi_integer4",
-                             "ompi_mpi_integer8",
-                             "ompi_mpi_real",
-                             "ompi_mpi_real4",
-                             "ompi_mpi_real8",
-                             "ompi_mpi_dblprec",
-                             "ompi_mpi_cplex",
-                             "ompi_mpi_dblcplex",
-                             "ompi_mpi_2dblprec"}) {
-    auto* const datatype = static_cast<MPI_Datatype>(data_definition(symbol));
-    MPI_Count size = 0;
-    if (datatype == nullptr || api.Type_size_x(datatype, &size) != MPI_SUCCESS || size <= 0) continue;
-    basic_types.put(reinterpret_cast<std::uint64_t>(datatype), reinterpret_cast<void*>(size));
-  }
 }
 #endif
 
@@ -111,12 +52,6 @@ bool load_api() noexcept {
   api.message_no_proc = MPI_MESSAGE_NO_PROC;
 #endif
   return ok;
-}
-
-void learn_datatypes() noexcept {
-#if defined(OPEN_MPI)
-  learn_basic_types();
-#endif
 }
 
 }  // namespace commlens

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "commlens_have.h"
-#include "core/hot/handles.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
@@ -18,8 +17,19 @@ namespace [[gnu::visibility("hidden")]] commlens {
   X(Comm_remote_group) X(Comm_remote_size) X(Comm_set_errhandler) X(Comm_size) X(Comm_test_inter)         \
   X(Dist_graph_neighbors_count) X(Error_class) X(Gather) X(Get_library_version) X(Get_version)         \
   X(Graph_neighbors_count) X(Graphdims_get) X(Group_free) X(Group_size) X(Group_translate_ranks) X(Ibarrier)          \
-  X(Query_thread) X(Recv) X(Send) X(Test) X(Test_cancelled) X(Topo_test) X(Type_size_x)
+  X(Query_thread) X(Recv) X(Send) X(Test) X(Test_cancelled) X(Topo_test) X(Type_get_extent_x)       \
+  X(Type_get_true_extent_x) X(Type_size_x)
 // clang-format on
+
+// A handle as a key of our tables.
+template <class Handle>
+inline std::uint64_t bits(Handle handle) noexcept {
+  if constexpr (sizeof(Handle) == sizeof(int)) {
+    return static_cast<std::uint32_t>(handle);
+  } else {
+    return reinterpret_cast<std::uint64_t>(handle);
+  }
+}
 
 struct Api {
 // Members have the names the standard gives the procedures.
@@ -41,14 +51,8 @@ struct Api {
 
 extern Api api;
 
-// Open MPI: basic datatypes, which are never freed, and their sizes.  Asking for the size costs more than all the rest.
-extern HandleMap basic_types;
-
 // Finds them all; false, with one line said, when one is missing.
 bool load_api() noexcept;
-
-// Once MPI is initialised.
-void learn_datatypes() noexcept;
 
 // True for handles that many requests share because they were complete when they were made: such a request tells
 // nothing of where it came from, and costs no waiting.

@@ -175,6 +175,11 @@ class Batch {
 
 namespace hand {
 
+// Status i of those passed on, or null when there is none.
+inline const MPI_Status* status_at(const MPI_Status* statuses, int i) noexcept {
+  return statuses == MPI_STATUSES_IGNORE || statuses == nullptr ? nullptr : statuses + i;
+}
+
 template <class Next>
 int wait(Next next, Op op, Site caller, MPI_Request* request, MPI_Status* status) {
   Call call(op, caller);
@@ -187,7 +192,7 @@ int wait(Next next, Op op, Site caller, MPI_Request* request, MPI_Status* status
   call.stop();
   call.record(batch.comm(), Volume{});
   if (rc == MPI_SUCCESS) {
-    batch.finish(0, used == MPI_STATUS_IGNORE ? nullptr : used);
+    batch.finish(0, status_at(used, 0));
     batch.finish_shared(1);
   } else {
     batch.finish_failed(rc, nullptr);
@@ -209,7 +214,7 @@ int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Sta
   if (rc != MPI_SUCCESS) {
     batch.finish_failed(rc, nullptr);
   } else if (*flag != 0) {
-    batch.finish(0, used == MPI_STATUS_IGNORE ? nullptr : used);
+    batch.finish(0, status_at(used, 0));
     batch.finish_shared(1);
   }
   return rc;
@@ -229,10 +234,10 @@ int complete_all(CallNext call_next, Done done, Op op, Site caller, int count, M
   call.stop();
   call.record(batch.comm(), Volume{});
   if (rc == MPI_SUCCESS && done()) {
-    for (int i = 0; i < batch.size(); ++i) batch.finish(i, used == MPI_STATUSES_IGNORE ? nullptr : &used[i]);
+    for (int i = 0; i < batch.size(); ++i) batch.finish(i, status_at(used, i));
     batch.finish_shared(batch.shared());
   } else if (rc != MPI_SUCCESS) {
-    batch.finish_failed(rc, used == MPI_STATUSES_IGNORE ? nullptr : used);
+    batch.finish_failed(rc, status_at(used, 0));
   }
   return rc;
 }
@@ -269,7 +274,7 @@ int complete_any(CallNext call_next, Done done, Op op, Site caller, int count, M
     if (batch[*index].payload == 0) {
       batch.finish_shared(1);
     } else {
-      batch.finish(*index, used == MPI_STATUS_IGNORE ? nullptr : used);
+      batch.finish(*index, status_at(used, 0));
     }
   }
   return rc;
@@ -311,8 +316,9 @@ int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_r
   for (int i = 0; i < *outcount; ++i) {
     const int at = array_of_indices[i];
     if (batch[at].payload == 0) ++shared;
-    const bool known = used != MPI_STATUSES_IGNORE && !(some_failed && used[i].MPI_ERROR != MPI_SUCCESS);
-    batch.finish(at, known ? &used[i] : nullptr);
+    const MPI_Status* const status = status_at(used, i);
+    const bool failed = some_failed && status != nullptr && status->MPI_ERROR != MPI_SUCCESS;
+    batch.finish(at, failed ? nullptr : status);
   }
   batch.finish_shared(shared);
   return rc;
@@ -392,7 +398,7 @@ int of_requests(Next next, Op op, Site caller, int count, Requests array_of_requ
 }
 
 template <class Next, class VolumeOf, class... Arguments>
-int read_begin(Next next, Op op, Site caller, VolumeOf volume_of, MPI_File fh, Arguments... arguments) {
+int read_begin(Next next, Op op, Site caller, VolumeOf measure, MPI_File fh, Arguments... arguments) {
   Call call(op, caller);
   if (call.nested()) return next(fh, arguments...);
   call.start();
@@ -400,7 +406,9 @@ int read_begin(Next next, Op op, Site caller, VolumeOf volume_of, MPI_File fh, A
   call.stop();
   FileRecord* const file = file_record(fh);
   const CommView& comm = file == nullptr ? no_comm() : *file->comm;
-  Cell& cell = call.record(comm, rc == MPI_SUCCESS ? volume_of(comm) : Volume{});
+  Volume volume;
+  if (rc == MPI_SUCCESS) measure(volume, comm);
+  Cell& cell = call.record(comm, volume);
   if (rc == MPI_SUCCESS && file != nullptr) file->reading = &cell;
   return rc;
 }
@@ -416,7 +424,7 @@ int read_end(Next next, Op op, Site caller, MPI_File fh, void* buf, MPI_Status* 
   FileRecord* const file = file_record(fh);
   call.record(file == nullptr ? no_comm() : *file->comm, Volume{});
   if (file != nullptr && file->reading != nullptr) {
-    if (rc == MPI_SUCCESS) credit(call.thread(), *file->reading, 0, received_bytes(*status_for.get()));
+    if (rc == MPI_SUCCESS) credit(call.thread(), *file->reading, 0, status_for.received());
     file->reading = nullptr;
   }
   return rc;
@@ -424,9 +432,8 @@ int read_end(Next next, Op op, Site caller, MPI_File fh, void* buf, MPI_Status* 
 
 template <class Next>
 int comm_free(Next next, Op op, Site caller, MPI_Comm* comm) {
-  if (comm == nullptr) return next(comm);  // MPI's to complain about
   Call call(op, caller);
-  MPI_Comm handle = *comm;
+  MPI_Comm handle = comm == nullptr ? api.comm_null : *comm;
   const CommView* const view = comm_going(handle);
   if (!call.nested()) call.start();
   const int rc = next(comm);
@@ -451,11 +458,22 @@ int comm_set_name(Next next, Op op, Site caller, MPI_Comm comm, const char* comm
 }
 
 template <class Next>
-int win_free(Next next, Op op, Site caller, MPI_Win* win) {
-  if (win == nullptr) return next(win);
+int type_free(Next next, Op op, Site caller, MPI_Datatype* datatype) {
   Call call(op, caller);
-  const CommView& comm = comm_of_win(*win);
-  window_going(*win);
+  if (datatype != nullptr) datatype_going(*datatype);
+  if (call.nested()) return next(datatype);
+  call.start();
+  const int rc = next(datatype);
+  call.stop();
+  call.record(no_comm(), Volume{});
+  return rc;
+}
+
+template <class Next>
+int win_free(Next next, Op op, Site caller, MPI_Win* win) {
+  Call call(op, caller);
+  const CommView& comm = win == nullptr ? no_comm() : comm_of_win(*win);
+  if (win != nullptr) window_going(*win);
   if (call.nested()) return next(win);
   call.start();
   const int rc = next(win);
@@ -467,10 +485,9 @@ int win_free(Next next, Op op, Site caller, MPI_Win* win) {
 
 template <class Next>
 int file_close(Next next, Op op, Site caller, MPI_File* fh) {
-  if (fh == nullptr) return next(fh);
   Call call(op, caller);
-  const CommView& comm = comm_of_file(*fh);
-  file_going(*fh);
+  const CommView& comm = fh == nullptr ? no_comm() : comm_of_file(*fh);
+  if (fh != nullptr) file_going(*fh);
   if (call.nested()) return next(fh);
   call.start();
   const int rc = next(fh);
@@ -483,16 +500,15 @@ int file_close(Next next, Op op, Site caller, MPI_File* fh) {
 // MPI_Comm_idup and MPI_Comm_idup_with_info.
 template <class CallNext>
 int idup_of(CallNext call_next, Op op, Site caller, MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
-  if (newcomm == nullptr) return call_next();
   Call call(op, caller);
   if (call.nested()) return call_next();
-  MPI_Comm before = *newcomm;
+  MPI_Comm before = newcomm == nullptr ? api.comm_null : *newcomm;
   call.start();
   const int rc = call_next();
   call.stop();
   const CommView& parent = comm_of(comm, rc);
   Cell& cell = call.record(parent, Volume{});
-  if (rc != MPI_SUCCESS) return rc;
+  if (rc != MPI_SUCCESS || newcomm == nullptr || request == nullptr) return rc;
   const Payload payload = call.remember(*request, cell, RequestFlag::active | RequestFlag::idup);
   if (payload == 0) {
     created(op, parent, *newcomm, identity::parent(), call.site());  // complete already

@@ -101,7 +101,6 @@ namespace hand {
 void initialised(Ticks before, Ticks after) noexcept try {
   if (job.ready) return;
   job.init = after - before;
-  learn_datatypes();
   api.Comm_rank(api.comm_world, &job.rank);
   api.Comm_size(api.comm_world, &job.size);
   api.Comm_group(api.comm_world, &job.group);
@@ -134,14 +133,26 @@ void aborting(MPI_Comm, int errorcode) noexcept {
 
 }  // namespace hand
 
+// A procedure of the unwinder that runs: only it knows its context, and there may be several in a process.  One that is
+// linked into the program and hidden cannot be asked; there every wrapper ends the call.
+static void* of_module(const void* address, const char* name) noexcept {
+  Dl_info caller, found;
+  if (dladdr(address, &caller) == 0) return nullptr;
+  void* const handle = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  void* const symbol = dlsym(handle == nullptr ? RTLD_DEFAULT : handle, name);
+  if (handle != nullptr) dlclose(handle);
+  const bool same = symbol != nullptr && dladdr(symbol, &found) != 0 && found.dli_fbase == caller.dli_fbase;
+  return same ? symbol : nullptr;
+}
+
 // The personality routine of the wrappers: called by the application's unwinder when it passes a frame of ours.
 extern "C" __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code commlens_personality(
     int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*, _Unwind_Context* context) {
   if ((actions & _UA_CLEANUP_PHASE) == 0 || current_thread == nullptr) return _URC_CONTINUE_UNWIND;
-  // The frame pointer of the frame that is left, from the unwinder that is running: only it knows its context.  A
-  // program with an unwinder of its own, linked in and hidden, cannot be asked; there every wrapper ends the call.
+  // The frame pointer of the frame that is left.
   constexpr int rbp = 6;
-  const auto get_register = reinterpret_cast<decltype(&_Unwind_GetGR)>(dlsym(RTLD_DEFAULT, "_Unwind_GetGR"));
+  const auto get_register = reinterpret_cast<decltype(&_Unwind_GetGR)>(
+      of_module(__builtin_extract_return_addr(__builtin_return_address(0)), "_Unwind_GetGR"));
   if (get_register == nullptr ||
       get_register(context, rbp) == reinterpret_cast<_Unwind_Word>(current_thread->outermost)) {
     current_thread->outermost = nullptr;

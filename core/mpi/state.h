@@ -34,13 +34,4 @@ struct FileRecord {
   Cell* reading;
 };
 
-template <class Handle>
-inline std::uint64_t bits(Handle handle) noexcept {
-  if constexpr (sizeof(Handle) == sizeof(int)) {
-    return static_cast<std::uint32_t>(handle);
-  } else {
-    return reinterpret_cast<std::uint64_t>(handle);
-  }
-}
-
 }  // namespace commlens

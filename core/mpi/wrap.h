@@ -76,6 +76,8 @@ class StatusFor {
  public:
   explicit StatusFor(MPI_Status* wanted) noexcept : status_(wanted == MPI_STATUS_IGNORE ? &own_ : wanted) {}
   MPI_Status* get() noexcept { return status_; }
+  // Of a call that succeeded.  MPICH, whose MPI_STATUS_IGNORE is not null, lets a null status pass as well.
+  Bytes received() const noexcept { return status_ == nullptr ? 0 : received_bytes(*status_); }
 
  private:
   MPI_Status own_;
@@ -121,15 +123,17 @@ class Call {
   }
 
   Cell& record(std::uint32_t comm, const Volume& v) noexcept {
-    return *commlens::record(thread_.table, make_key(comm, op_, v.bin, thread_.region), site_, spent_, v.sent,
-                             v.received);
+    return *commlens::record(thread_.table, make_key(comm, op_, v.bin, thread_.region, v.noncontiguous), site_, spent_,
+                             v.sent, v.received);
   }
   Cell& record(const CommView& comm, const Volume& v) noexcept { return record(comm.index, v); }
 
   void record_request(const CommView& comm, const Volume& v, int rc, const MPI_Request* request,
                       Payload flags) noexcept {
     if ((flags & RequestFlag::persistent) != 0) {
-      Cell& cell = record(comm, Volume{v.bin, 0, 0});
+      Volume made = v;
+      made.sent = made.received = 0;
+      Cell& cell = record(comm, made);
       if (rc == MPI_SUCCESS) remember_persistent(*request, cell, v, flags);
       return;
     }

@@ -149,10 +149,10 @@ void fill(Database& db, const Profile& profile, const Meta& meta) {
     }
   }
   {
-    Insert insert(db, "cell", 8);
+    Insert insert(db, "cell", 9);
     for (const Profile::Row& r : profile.rows) {
       insert.number(r.key).number(r.rank).count(r.calls).count(r.time).count(r.time_min).count(r.time_max);
-      insert.count(r.bytes_sent).count(r.bytes_received).row();
+      insert.count(r.bytes_sent).count(r.bytes_received).count(r.noncontiguous).row();
     }
   }
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 1
+VERSION = 2
 APPLICATION_ID = 1129073742
 
 
@@ -136,6 +136,7 @@ RELATIONS: dict[str, Relation] = {
             Column('time_max_ns', 'INTEGER', 'ns', 'Longest call.'),
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers; docs/bytes.md has the rule.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers; docs/bytes.md has the rule.'),
+            Column('noncontiguous', 'INTEGER', '', 'Calls of these with a non-contiguous datatype: its elements, as many as a block of the message has, leave gaps in memory, so that MPI must pack them. docs/bytes.md has the rule.'),
         ),
     ),
     'overhead': Relation(
@@ -195,6 +196,7 @@ RELATIONS: dict[str, Relation] = {
             Column('time_max_ns', 'INTEGER', 'ns', 'Longest call.'),
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers.'),
+            Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype.'),
         ),
     ),
     'family': Relation(
@@ -301,7 +303,7 @@ META_KEYS: dict[str, str] = {
 
 SQL = """\
 PRAGMA application_id = 1129073742;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 CREATE TABLE meta ( -- One line per fact about the run: what ran, where, with which MPI, and with which options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
   value TEXT, -- Its value, as text.
@@ -377,6 +379,7 @@ CREATE TABLE cell ( -- The counters: one row per key and rank.
   time_max_ns INTEGER, -- [ns] Longest call.
   bytes_sent INTEGER, -- [bytes] Bytes read from send buffers; docs/bytes.md has the rule.
   bytes_received INTEGER, -- [bytes] Bytes written to receive buffers; docs/bytes.md has the rule.
+  noncontiguous INTEGER, -- Calls of these with a non-contiguous datatype: its elements, as many as a block of the message has, leave gaps in memory, so that MPI must pack them. docs/bytes.md has the rule.
   PRIMARY KEY (key, rank)
 ) WITHOUT ROWID;
 CREATE TABLE overhead ( -- What commlens itself cost.
@@ -419,7 +422,7 @@ SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, o
        CASE WHEN key.bin > 0 THEN 1 << (key.bin - 1) WHEN key.bin = 0 THEN 0 END AS size_low,
        CASE WHEN key.bin >= 0 THEN ~(-1 << key.bin) END AS size_high,
        key.region, key.callsite, cell.rank, cell.calls, cell.time_ns, cell.time_min_ns, cell.time_max_ns,
-       cell.bytes_sent, cell.bytes_received
+       cell.bytes_sent, cell.bytes_received, cell.noncontiguous
   FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op;
 CREATE VIEW family AS -- Families of communicators, one row each; communicators that are alone are a family of one.
 SELECT comm.family,

@@ -12,7 +12,7 @@ from pathlib import Path
 from commlens._schema import APPLICATION_ID, VERSION
 from commlens.errors import CommlensError
 
-OLDEST_VERSION = 1
+OLDEST_VERSION = 2
 OLDEST_SQLITE = (3, 25, 0)  # window functions
 
 MAGIC = b"SQLite format 3\0"

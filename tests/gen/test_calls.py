@@ -166,7 +166,7 @@ def test_rules_and_functions_by_hand_exist(policy: dict[str, calls.Policy]) -> N
     creation = (ROOT / "core/mpi/creation.h").read_text()
     for name, entry in policy.items():
         if entry.volume:
-            assert re.search(rf"\bVolume {entry.volume.split('(')[0]}\(", volume), name
+            assert re.search(rf"\bvoid {entry.volume.split('(')[0]}\(", volume), name
         if entry.hand:
             assert re.search(rf"^int {entry.hand}\(", hand, re.MULTILINE), name
         if entry.identity:

@@ -204,7 +204,7 @@ class ProfileBuilder:
                 [
                     (
                         keys[key], cell.rank, cell.calls, cell.time_ns, cell.min_ns, cell.max_ns,
-                        cell.sent, cell.received,
+                        cell.sent, cell.received, 0,
                     )
                 ],
             )  # fmt: skip

@@ -47,7 +47,7 @@ def million(tmp_path_factory: pytest.TempPathFactory) -> Path:
         INSERT INTO key SELECT i, 2 + i / {KEYS_EACH}, 1 + i % 8, i * 7 % 12, 0, i % 50
             FROM n WHERE i < {COMMS * KEYS_EACH};
         INSERT INTO cell SELECT key.id, (key.comm - 2) * {SIZE} % {RANKS} + n.i, 10, 1000 + key.id * 7919 % 100003,
-            50, 2000, 800, 800 FROM key JOIN n ON n.i < {SIZE};
+            50, 2000, 800, 800, 0 FROM key JOIN n ON n.i < {SIZE};
     """)
     assert connection.execute("SELECT COUNT(*) FROM cell").fetchone() == (1_024_000,)
     connection.commit()
