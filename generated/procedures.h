@@ -7,7 +7,7 @@
 namespace commlens {
 
 // Number of exported procedures, large-count forms included; each has two entries, MPI_ and PMPI_.
-inline constexpr int slot_count = 572;
+inline constexpr int slot_count = 574;
 
 // The id of a procedure in a profile (table op).  0 is "unknown".
 namespace op {

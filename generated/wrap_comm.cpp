@@ -445,7 +445,7 @@ int wrap_MPI_Publish_name(const char* service_name, MPI_Info info, const char* p
 #if COMMLENS_HAVE_MPI_Unpublish_name
 template <Entry entry>
 int wrap_MPI_Unpublish_name(const char* service_name, MPI_Info info, const char* port_name) {
-  const auto next = next_of(&wrap_MPI_Unpublish_name<entry>, entry, 526);
+  const auto next = next_of(&wrap_MPI_Unpublish_name<entry>, entry, 528);
   Call call(op::MPI_Unpublish_name, COMMLENS_CALLER);
   if (call.nested()) return next(service_name, info, port_name);
   call.start();
@@ -582,7 +582,7 @@ extern const Wrapper wrappers_comm[] = {
 #endif
 
 #if COMMLENS_HAVE_MPI_Unpublish_name
-    {526, erase(&wrap_MPI_Unpublish_name<Entry::mpi>), erase(&wrap_MPI_Unpublish_name<Entry::pmpi>)},
+    {528, erase(&wrap_MPI_Unpublish_name<Entry::mpi>), erase(&wrap_MPI_Unpublish_name<Entry::pmpi>)},
 #endif
 
     {-1, nullptr, nullptr},

@@ -49,7 +49,7 @@ int wrap_MPI_Request_get_status_some(int incount, const MPI_Request array_of_req
 #if COMMLENS_HAVE_MPI_Test
 template <Entry entry>
 int wrap_MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Test<entry>, entry, 466);
+  const auto next = next_of(&wrap_MPI_Test<entry>, entry, 468);
   return hand::test(next, op::MPI_Test, COMMLENS_CALLER, request, flag, status);
 }
 #endif
@@ -57,7 +57,7 @@ int wrap_MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
 #if COMMLENS_HAVE_MPI_Testall
 template <Entry entry>
 int wrap_MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
-  const auto next = next_of(&wrap_MPI_Testall<entry>, entry, 468);
+  const auto next = next_of(&wrap_MPI_Testall<entry>, entry, 470);
   return hand::testall(next, op::MPI_Testall, COMMLENS_CALLER, count, array_of_requests, flag, array_of_statuses);
 }
 #endif
@@ -65,7 +65,7 @@ int wrap_MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_
 #if COMMLENS_HAVE_MPI_Testany
 template <Entry entry>
 int wrap_MPI_Testany(int count, MPI_Request array_of_requests[], int* index, int* flag, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Testany<entry>, entry, 469);
+  const auto next = next_of(&wrap_MPI_Testany<entry>, entry, 471);
   return hand::testany(next, op::MPI_Testany, COMMLENS_CALLER, count, array_of_requests, index, flag, status);
 }
 #endif
@@ -73,7 +73,7 @@ int wrap_MPI_Testany(int count, MPI_Request array_of_requests[], int* index, int
 #if COMMLENS_HAVE_MPI_Testsome
 template <Entry entry>
 int wrap_MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
-  const auto next = next_of(&wrap_MPI_Testsome<entry>, entry, 470);
+  const auto next = next_of(&wrap_MPI_Testsome<entry>, entry, 472);
   return hand::testsome(next, op::MPI_Testsome, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 #endif
@@ -81,7 +81,7 @@ int wrap_MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcoun
 #if COMMLENS_HAVE_MPI_Wait
 template <Entry entry>
 int wrap_MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Wait<entry>, entry, 527);
+  const auto next = next_of(&wrap_MPI_Wait<entry>, entry, 529);
   return hand::wait(next, op::MPI_Wait, COMMLENS_CALLER, request, status);
 }
 #endif
@@ -89,7 +89,7 @@ int wrap_MPI_Wait(MPI_Request* request, MPI_Status* status) {
 #if COMMLENS_HAVE_MPI_Waitall
 template <Entry entry>
 int wrap_MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
-  const auto next = next_of(&wrap_MPI_Waitall<entry>, entry, 528);
+  const auto next = next_of(&wrap_MPI_Waitall<entry>, entry, 530);
   return hand::waitall(next, op::MPI_Waitall, COMMLENS_CALLER, count, array_of_requests, array_of_statuses);
 }
 #endif
@@ -97,7 +97,7 @@ int wrap_MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status arra
 #if COMMLENS_HAVE_MPI_Waitany
 template <Entry entry>
 int wrap_MPI_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Waitany<entry>, entry, 529);
+  const auto next = next_of(&wrap_MPI_Waitany<entry>, entry, 531);
   return hand::waitany(next, op::MPI_Waitany, COMMLENS_CALLER, count, array_of_requests, index, status);
 }
 #endif
@@ -105,7 +105,7 @@ int wrap_MPI_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI
 #if COMMLENS_HAVE_MPI_Waitsome
 template <Entry entry>
 int wrap_MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
-  const auto next = next_of(&wrap_MPI_Waitsome<entry>, entry, 530);
+  const auto next = next_of(&wrap_MPI_Waitsome<entry>, entry, 532);
   return hand::waitsome(next, op::MPI_Waitsome, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 #endif
@@ -135,35 +135,35 @@ extern const Wrapper wrappers_completion[] = {
 #endif
 
 #if COMMLENS_HAVE_MPI_Test
-    {466, erase(&wrap_MPI_Test<Entry::mpi>), erase(&wrap_MPI_Test<Entry::pmpi>)},
+    {468, erase(&wrap_MPI_Test<Entry::mpi>), erase(&wrap_MPI_Test<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Testall
-    {468, erase(&wrap_MPI_Testall<Entry::mpi>), erase(&wrap_MPI_Testall<Entry::pmpi>)},
+    {470, erase(&wrap_MPI_Testall<Entry::mpi>), erase(&wrap_MPI_Testall<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Testany
-    {469, erase(&wrap_MPI_Testany<Entry::mpi>), erase(&wrap_MPI_Testany<Entry::pmpi>)},
+    {471, erase(&wrap_MPI_Testany<Entry::mpi>), erase(&wrap_MPI_Testany<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Testsome
-    {470, erase(&wrap_MPI_Testsome<Entry::mpi>), erase(&wrap_MPI_Testsome<Entry::pmpi>)},
+    {472, erase(&wrap_MPI_Testsome<Entry::mpi>), erase(&wrap_MPI_Testsome<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Wait
-    {527, erase(&wrap_MPI_Wait<Entry::mpi>), erase(&wrap_MPI_Wait<Entry::pmpi>)},
+    {529, erase(&wrap_MPI_Wait<Entry::mpi>), erase(&wrap_MPI_Wait<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Waitall
-    {528, erase(&wrap_MPI_Waitall<Entry::mpi>), erase(&wrap_MPI_Waitall<Entry::pmpi>)},
+    {530, erase(&wrap_MPI_Waitall<Entry::mpi>), erase(&wrap_MPI_Waitall<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Waitany
-    {529, erase(&wrap_MPI_Waitany<Entry::mpi>), erase(&wrap_MPI_Waitany<Entry::pmpi>)},
+    {531, erase(&wrap_MPI_Waitany<Entry::mpi>), erase(&wrap_MPI_Waitany<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Waitsome
-    {530, erase(&wrap_MPI_Waitsome<Entry::mpi>), erase(&wrap_MPI_Waitsome<Entry::pmpi>)},
+    {532, erase(&wrap_MPI_Waitsome<Entry::mpi>), erase(&wrap_MPI_Waitsome<Entry::pmpi>)},
 #endif
 
     {-1, nullptr, nullptr},

@@ -1823,10 +1823,18 @@ int wrap_MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI
 }
 #endif
 
+#if COMMLENS_HAVE_MPI_Session_finalize
+template <Entry entry>
+int wrap_MPI_Session_finalize(MPI_Session* session) {
+  const auto next = next_of(&wrap_MPI_Session_finalize<entry>, entry, 442);
+  return hand::session_finalize(next, op::unknown, COMMLENS_CALLER, session);
+}
+#endif
+
 #if COMMLENS_HAVE_MPI_Session_get_errhandler
 template <Entry entry>
 int wrap_MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler) {
-  const auto next = next_of(&wrap_MPI_Session_get_errhandler<entry>, entry, 443);
+  const auto next = next_of(&wrap_MPI_Session_get_errhandler<entry>, entry, 444);
   Call call(op::MPI_Session_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session, errhandler);
   call.start();
@@ -1841,7 +1849,7 @@ int wrap_MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhand
 #if COMMLENS_HAVE_MPI_Session_get_info
 template <Entry entry>
 int wrap_MPI_Session_get_info(MPI_Session session, MPI_Info* info_used) {
-  const auto next = next_of(&wrap_MPI_Session_get_info<entry>, entry, 444);
+  const auto next = next_of(&wrap_MPI_Session_get_info<entry>, entry, 445);
   Call call(op::MPI_Session_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(session, info_used);
   call.start();
@@ -1856,7 +1864,7 @@ int wrap_MPI_Session_get_info(MPI_Session session, MPI_Info* info_used) {
 #if COMMLENS_HAVE_MPI_Session_get_nth_pset
 template <Entry entry>
 int wrap_MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int* pset_len, char* pset_name) {
-  const auto next = next_of(&wrap_MPI_Session_get_nth_pset<entry>, entry, 445);
+  const auto next = next_of(&wrap_MPI_Session_get_nth_pset<entry>, entry, 446);
   Call call(op::MPI_Session_get_nth_pset, COMMLENS_CALLER);
   if (call.nested()) return next(session, info, n, pset_len, pset_name);
   call.start();
@@ -1871,7 +1879,7 @@ int wrap_MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int
 #if COMMLENS_HAVE_MPI_Session_get_num_psets
 template <Entry entry>
 int wrap_MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int* npset_names) {
-  const auto next = next_of(&wrap_MPI_Session_get_num_psets<entry>, entry, 446);
+  const auto next = next_of(&wrap_MPI_Session_get_num_psets<entry>, entry, 447);
   Call call(op::MPI_Session_get_num_psets, COMMLENS_CALLER);
   if (call.nested()) return next(session, info, npset_names);
   call.start();
@@ -1886,7 +1894,7 @@ int wrap_MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int* npse
 #if COMMLENS_HAVE_MPI_Session_get_pset_info
 template <Entry entry>
 int wrap_MPI_Session_get_pset_info(MPI_Session session, const char* pset_name, MPI_Info* info) {
-  const auto next = next_of(&wrap_MPI_Session_get_pset_info<entry>, entry, 447);
+  const auto next = next_of(&wrap_MPI_Session_get_pset_info<entry>, entry, 448);
   Call call(op::MPI_Session_get_pset_info, COMMLENS_CALLER);
   if (call.nested()) return next(session, pset_name, info);
   call.start();
@@ -1898,10 +1906,18 @@ int wrap_MPI_Session_get_pset_info(MPI_Session session, const char* pset_name, M
 }
 #endif
 
+#if COMMLENS_HAVE_MPI_Session_init
+template <Entry entry>
+int wrap_MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
+  const auto next = next_of(&wrap_MPI_Session_init<entry>, entry, 450);
+  return hand::session_init(next, op::unknown, COMMLENS_CALLER, info, errhandler, session);
+}
+#endif
+
 #if COMMLENS_HAVE_MPI_Session_set_errhandler
 template <Entry entry>
 int wrap_MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) {
-  const auto next = next_of(&wrap_MPI_Session_set_errhandler<entry>, entry, 449);
+  const auto next = next_of(&wrap_MPI_Session_set_errhandler<entry>, entry, 451);
   Call call(op::MPI_Session_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session, errhandler);
   call.start();
@@ -1916,7 +1932,7 @@ int wrap_MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandl
 #if COMMLENS_HAVE_MPI_Status_get_error
 template <Entry entry>
 int wrap_MPI_Status_get_error(const MPI_Status* status, int* err) {
-  const auto next = next_of(&wrap_MPI_Status_get_error<entry>, entry, 456);
+  const auto next = next_of(&wrap_MPI_Status_get_error<entry>, entry, 458);
   Call call(op::MPI_Status_get_error, COMMLENS_CALLER);
   if (call.nested()) return next(status, err);
   call.start();
@@ -1931,7 +1947,7 @@ int wrap_MPI_Status_get_error(const MPI_Status* status, int* err) {
 #if COMMLENS_HAVE_MPI_Status_get_source
 template <Entry entry>
 int wrap_MPI_Status_get_source(const MPI_Status* status, int* source) {
-  const auto next = next_of(&wrap_MPI_Status_get_source<entry>, entry, 457);
+  const auto next = next_of(&wrap_MPI_Status_get_source<entry>, entry, 459);
   Call call(op::MPI_Status_get_source, COMMLENS_CALLER);
   if (call.nested()) return next(status, source);
   call.start();
@@ -1946,7 +1962,7 @@ int wrap_MPI_Status_get_source(const MPI_Status* status, int* source) {
 #if COMMLENS_HAVE_MPI_Status_get_tag
 template <Entry entry>
 int wrap_MPI_Status_get_tag(const MPI_Status* status, int* tag) {
-  const auto next = next_of(&wrap_MPI_Status_get_tag<entry>, entry, 458);
+  const auto next = next_of(&wrap_MPI_Status_get_tag<entry>, entry, 460);
   Call call(op::MPI_Status_get_tag, COMMLENS_CALLER);
   if (call.nested()) return next(status, tag);
   call.start();
@@ -1961,7 +1977,7 @@ int wrap_MPI_Status_get_tag(const MPI_Status* status, int* tag) {
 #if COMMLENS_HAVE_MPI_Status_set_cancelled
 template <Entry entry>
 int wrap_MPI_Status_set_cancelled(MPI_Status* status, int flag) {
-  const auto next = next_of(&wrap_MPI_Status_set_cancelled<entry>, entry, 459);
+  const auto next = next_of(&wrap_MPI_Status_set_cancelled<entry>, entry, 461);
   Call call(op::MPI_Status_set_cancelled, COMMLENS_CALLER);
   if (call.nested()) return next(status, flag);
   call.start();
@@ -1976,7 +1992,7 @@ int wrap_MPI_Status_set_cancelled(MPI_Status* status, int flag) {
 #if COMMLENS_HAVE_MPI_Status_set_elements
 template <Entry entry>
 int wrap_MPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int count) {
-  const auto next = next_of(&wrap_MPI_Status_set_elements<entry>, entry, 460);
+  const auto next = next_of(&wrap_MPI_Status_set_elements<entry>, entry, 462);
   Call call(op::MPI_Status_set_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
   call.start();
@@ -1991,7 +2007,7 @@ int wrap_MPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int 
 #if COMMLENS_HAVE_MPI_Status_set_elements_c
 template <Entry entry>
 int wrap_MPI_Status_set_elements_c(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
-  const auto next = next_of(&wrap_MPI_Status_set_elements_c<entry>, entry, 461);
+  const auto next = next_of(&wrap_MPI_Status_set_elements_c<entry>, entry, 463);
   Call call(op::MPI_Status_set_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
   call.start();
@@ -2006,7 +2022,7 @@ int wrap_MPI_Status_set_elements_c(MPI_Status* status, MPI_Datatype datatype, MP
 #if COMMLENS_HAVE_MPI_Status_set_elements_x
 template <Entry entry>
 int wrap_MPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
-  const auto next = next_of(&wrap_MPI_Status_set_elements_x<entry>, entry, 462);
+  const auto next = next_of(&wrap_MPI_Status_set_elements_x<entry>, entry, 464);
   Call call(op::MPI_Status_set_elements_x, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
   call.start();
@@ -2021,7 +2037,7 @@ int wrap_MPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MP
 #if COMMLENS_HAVE_MPI_Status_set_error
 template <Entry entry>
 int wrap_MPI_Status_set_error(MPI_Status* status, int err) {
-  const auto next = next_of(&wrap_MPI_Status_set_error<entry>, entry, 463);
+  const auto next = next_of(&wrap_MPI_Status_set_error<entry>, entry, 465);
   Call call(op::MPI_Status_set_error, COMMLENS_CALLER);
   if (call.nested()) return next(status, err);
   call.start();
@@ -2036,7 +2052,7 @@ int wrap_MPI_Status_set_error(MPI_Status* status, int err) {
 #if COMMLENS_HAVE_MPI_Status_set_source
 template <Entry entry>
 int wrap_MPI_Status_set_source(MPI_Status* status, int source) {
-  const auto next = next_of(&wrap_MPI_Status_set_source<entry>, entry, 464);
+  const auto next = next_of(&wrap_MPI_Status_set_source<entry>, entry, 466);
   Call call(op::MPI_Status_set_source, COMMLENS_CALLER);
   if (call.nested()) return next(status, source);
   call.start();
@@ -2051,7 +2067,7 @@ int wrap_MPI_Status_set_source(MPI_Status* status, int source) {
 #if COMMLENS_HAVE_MPI_Status_set_tag
 template <Entry entry>
 int wrap_MPI_Status_set_tag(MPI_Status* status, int tag) {
-  const auto next = next_of(&wrap_MPI_Status_set_tag<entry>, entry, 465);
+  const auto next = next_of(&wrap_MPI_Status_set_tag<entry>, entry, 467);
   Call call(op::MPI_Status_set_tag, COMMLENS_CALLER);
   if (call.nested()) return next(status, tag);
   call.start();
@@ -2066,7 +2082,7 @@ int wrap_MPI_Status_set_tag(MPI_Status* status, int tag) {
 #if COMMLENS_HAVE_MPI_Test_cancelled
 template <Entry entry>
 int wrap_MPI_Test_cancelled(const MPI_Status* status, int* flag) {
-  const auto next = next_of(&wrap_MPI_Test_cancelled<entry>, entry, 467);
+  const auto next = next_of(&wrap_MPI_Test_cancelled<entry>, entry, 469);
   Call call(op::MPI_Test_cancelled, COMMLENS_CALLER);
   if (call.nested()) return next(status, flag);
   call.start();
@@ -2081,7 +2097,7 @@ int wrap_MPI_Test_cancelled(const MPI_Status* status, int* flag) {
 #if COMMLENS_HAVE_MPI_Topo_test
 template <Entry entry>
 int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
-  const auto next = next_of(&wrap_MPI_Topo_test<entry>, entry, 471);
+  const auto next = next_of(&wrap_MPI_Topo_test<entry>, entry, 473);
   Call call(op::MPI_Topo_test, COMMLENS_CALLER);
   if (call.nested()) return next(comm, status);
   call.start();
@@ -2096,7 +2112,7 @@ int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
 #if COMMLENS_HAVE_MPI_Type_commit
 template <Entry entry>
 int wrap_MPI_Type_commit(MPI_Datatype* datatype) {
-  const auto next = next_of(&wrap_MPI_Type_commit<entry>, entry, 472);
+  const auto next = next_of(&wrap_MPI_Type_commit<entry>, entry, 474);
   Call call(op::MPI_Type_commit, COMMLENS_CALLER);
   if (call.nested()) return next(datatype);
   call.start();
@@ -2111,7 +2127,7 @@ int wrap_MPI_Type_commit(MPI_Datatype* datatype) {
 #if COMMLENS_HAVE_MPI_Type_contiguous
 template <Entry entry>
 int wrap_MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_contiguous<entry>, entry, 473);
+  const auto next = next_of(&wrap_MPI_Type_contiguous<entry>, entry, 475);
   Call call(op::MPI_Type_contiguous, COMMLENS_CALLER);
   if (call.nested()) return next(count, oldtype, newtype);
   call.start();
@@ -2126,7 +2142,7 @@ int wrap_MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newt
 #if COMMLENS_HAVE_MPI_Type_contiguous_c
 template <Entry entry>
 int wrap_MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_contiguous_c<entry>, entry, 474);
+  const auto next = next_of(&wrap_MPI_Type_contiguous_c<entry>, entry, 476);
   Call call(op::MPI_Type_contiguous, COMMLENS_CALLER);
   if (call.nested()) return next(count, oldtype, newtype);
   call.start();
@@ -2141,7 +2157,7 @@ int wrap_MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Dataty
 #if COMMLENS_HAVE_MPI_Type_create_darray
 template <Entry entry>
 int wrap_MPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_darray<entry>, entry, 475);
+  const auto next = next_of(&wrap_MPI_Type_create_darray<entry>, entry, 477);
   Call call(op::MPI_Type_create_darray, COMMLENS_CALLER);
   if (call.nested()) return next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
   call.start();
@@ -2156,7 +2172,7 @@ int wrap_MPI_Type_create_darray(int size, int rank, int ndims, const int array_o
 #if COMMLENS_HAVE_MPI_Type_create_darray_c
 template <Entry entry>
 int wrap_MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_darray_c<entry>, entry, 476);
+  const auto next = next_of(&wrap_MPI_Type_create_darray_c<entry>, entry, 478);
   Call call(op::MPI_Type_create_darray, COMMLENS_CALLER);
   if (call.nested()) return next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
   call.start();
@@ -2171,7 +2187,7 @@ int wrap_MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count
 #if COMMLENS_HAVE_MPI_Type_create_f90_complex
 template <Entry entry>
 int wrap_MPI_Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_f90_complex<entry>, entry, 477);
+  const auto next = next_of(&wrap_MPI_Type_create_f90_complex<entry>, entry, 479);
   Call call(op::MPI_Type_create_f90_complex, COMMLENS_CALLER);
   if (call.nested()) return next(p, r, newtype);
   call.start();
@@ -2186,7 +2202,7 @@ int wrap_MPI_Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
 #if COMMLENS_HAVE_MPI_Type_create_f90_integer
 template <Entry entry>
 int wrap_MPI_Type_create_f90_integer(int r, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_f90_integer<entry>, entry, 478);
+  const auto next = next_of(&wrap_MPI_Type_create_f90_integer<entry>, entry, 480);
   Call call(op::MPI_Type_create_f90_integer, COMMLENS_CALLER);
   if (call.nested()) return next(r, newtype);
   call.start();
@@ -2201,7 +2217,7 @@ int wrap_MPI_Type_create_f90_integer(int r, MPI_Datatype* newtype) {
 #if COMMLENS_HAVE_MPI_Type_create_f90_real
 template <Entry entry>
 int wrap_MPI_Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_f90_real<entry>, entry, 479);
+  const auto next = next_of(&wrap_MPI_Type_create_f90_real<entry>, entry, 481);
   Call call(op::MPI_Type_create_f90_real, COMMLENS_CALLER);
   if (call.nested()) return next(p, r, newtype);
   call.start();
@@ -2216,7 +2232,7 @@ int wrap_MPI_Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
 #if COMMLENS_HAVE_MPI_Type_create_hindexed
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hindexed<entry>, entry, 480);
+  const auto next = next_of(&wrap_MPI_Type_create_hindexed<entry>, entry, 482);
   Call call(op::MPI_Type_create_hindexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.start();
@@ -2231,7 +2247,7 @@ int wrap_MPI_Type_create_hindexed(int count, const int array_of_blocklengths[], 
 #if COMMLENS_HAVE_MPI_Type_create_hindexed_c
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hindexed_c<entry>, entry, 481);
+  const auto next = next_of(&wrap_MPI_Type_create_hindexed_c<entry>, entry, 483);
   Call call(op::MPI_Type_create_hindexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.start();
@@ -2246,7 +2262,7 @@ int wrap_MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_bl
 #if COMMLENS_HAVE_MPI_Type_create_hindexed_block
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hindexed_block<entry>, entry, 482);
+  const auto next = next_of(&wrap_MPI_Type_create_hindexed_block<entry>, entry, 484);
   Call call(op::MPI_Type_create_hindexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.start();
@@ -2261,7 +2277,7 @@ int wrap_MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Ai
 #if COMMLENS_HAVE_MPI_Type_create_hindexed_block_c
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hindexed_block_c<entry>, entry, 483);
+  const auto next = next_of(&wrap_MPI_Type_create_hindexed_block_c<entry>, entry, 485);
   Call call(op::MPI_Type_create_hindexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.start();
@@ -2276,7 +2292,7 @@ int wrap_MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength
 #if COMMLENS_HAVE_MPI_Type_create_hvector
 template <Entry entry>
 int wrap_MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hvector<entry>, entry, 484);
+  const auto next = next_of(&wrap_MPI_Type_create_hvector<entry>, entry, 486);
   Call call(op::MPI_Type_create_hvector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
   call.start();
@@ -2291,7 +2307,7 @@ int wrap_MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MP
 #if COMMLENS_HAVE_MPI_Type_create_hvector_c
 template <Entry entry>
 int wrap_MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hvector_c<entry>, entry, 485);
+  const auto next = next_of(&wrap_MPI_Type_create_hvector_c<entry>, entry, 487);
   Call call(op::MPI_Type_create_hvector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
   call.start();
@@ -2306,7 +2322,7 @@ int wrap_MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_C
 #if COMMLENS_HAVE_MPI_Type_create_indexed_block
 template <Entry entry>
 int wrap_MPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_indexed_block<entry>, entry, 486);
+  const auto next = next_of(&wrap_MPI_Type_create_indexed_block<entry>, entry, 488);
   Call call(op::MPI_Type_create_indexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.start();
@@ -2321,7 +2337,7 @@ int wrap_MPI_Type_create_indexed_block(int count, int blocklength, const int arr
 #if COMMLENS_HAVE_MPI_Type_create_indexed_block_c
 template <Entry entry>
 int wrap_MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_indexed_block_c<entry>, entry, 487);
+  const auto next = next_of(&wrap_MPI_Type_create_indexed_block_c<entry>, entry, 489);
   Call call(op::MPI_Type_create_indexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.start();
@@ -2336,7 +2352,7 @@ int wrap_MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength,
 #if COMMLENS_HAVE_MPI_Type_create_keyval
 template <Entry entry>
 int wrap_MPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn, MPI_Type_delete_attr_function* type_delete_attr_fn, int* type_keyval, void* extra_state) {
-  const auto next = next_of(&wrap_MPI_Type_create_keyval<entry>, entry, 488);
+  const auto next = next_of(&wrap_MPI_Type_create_keyval<entry>, entry, 490);
   Call call(op::MPI_Type_create_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state);
   call.start();
@@ -2351,7 +2367,7 @@ int wrap_MPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn, 
 #if COMMLENS_HAVE_MPI_Type_create_resized
 template <Entry entry>
 int wrap_MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_resized<entry>, entry, 489);
+  const auto next = next_of(&wrap_MPI_Type_create_resized<entry>, entry, 491);
   Call call(op::MPI_Type_create_resized, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, lb, extent, newtype);
   call.start();
@@ -2366,7 +2382,7 @@ int wrap_MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint ext
 #if COMMLENS_HAVE_MPI_Type_create_resized_c
 template <Entry entry>
 int wrap_MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_resized_c<entry>, entry, 490);
+  const auto next = next_of(&wrap_MPI_Type_create_resized_c<entry>, entry, 492);
   Call call(op::MPI_Type_create_resized, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, lb, extent, newtype);
   call.start();
@@ -2381,7 +2397,7 @@ int wrap_MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count
 #if COMMLENS_HAVE_MPI_Type_create_struct
 template <Entry entry>
 int wrap_MPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_struct<entry>, entry, 491);
+  const auto next = next_of(&wrap_MPI_Type_create_struct<entry>, entry, 493);
   Call call(op::MPI_Type_create_struct, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
   call.start();
@@ -2396,7 +2412,7 @@ int wrap_MPI_Type_create_struct(int count, const int array_of_blocklengths[], co
 #if COMMLENS_HAVE_MPI_Type_create_struct_c
 template <Entry entry>
 int wrap_MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_struct_c<entry>, entry, 492);
+  const auto next = next_of(&wrap_MPI_Type_create_struct_c<entry>, entry, 494);
   Call call(op::MPI_Type_create_struct, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
   call.start();
@@ -2411,7 +2427,7 @@ int wrap_MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_bloc
 #if COMMLENS_HAVE_MPI_Type_create_subarray
 template <Entry entry>
 int wrap_MPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_subarray<entry>, entry, 493);
+  const auto next = next_of(&wrap_MPI_Type_create_subarray<entry>, entry, 495);
   Call call(op::MPI_Type_create_subarray, COMMLENS_CALLER);
   if (call.nested()) return next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
   call.start();
@@ -2426,7 +2442,7 @@ int wrap_MPI_Type_create_subarray(int ndims, const int array_of_sizes[], const i
 #if COMMLENS_HAVE_MPI_Type_create_subarray_c
 template <Entry entry>
 int wrap_MPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_subarray_c<entry>, entry, 494);
+  const auto next = next_of(&wrap_MPI_Type_create_subarray_c<entry>, entry, 496);
   Call call(op::MPI_Type_create_subarray, COMMLENS_CALLER);
   if (call.nested()) return next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
   call.start();
@@ -2441,7 +2457,7 @@ int wrap_MPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[],
 #if COMMLENS_HAVE_MPI_Type_delete_attr
 template <Entry entry>
 int wrap_MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
-  const auto next = next_of(&wrap_MPI_Type_delete_attr<entry>, entry, 495);
+  const auto next = next_of(&wrap_MPI_Type_delete_attr<entry>, entry, 497);
   Call call(op::MPI_Type_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval);
   call.start();
@@ -2456,7 +2472,7 @@ int wrap_MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
 #if COMMLENS_HAVE_MPI_Type_dup
 template <Entry entry>
 int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_dup<entry>, entry, 496);
+  const auto next = next_of(&wrap_MPI_Type_dup<entry>, entry, 498);
   Call call(op::MPI_Type_dup, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, newtype);
   call.start();
@@ -2471,7 +2487,7 @@ int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
 #if COMMLENS_HAVE_MPI_Type_free
 template <Entry entry>
 int wrap_MPI_Type_free(MPI_Datatype* datatype) {
-  const auto next = next_of(&wrap_MPI_Type_free<entry>, entry, 497);
+  const auto next = next_of(&wrap_MPI_Type_free<entry>, entry, 499);
   return hand::type_free(next, op::MPI_Type_free, COMMLENS_CALLER, datatype);
 }
 #endif
@@ -2479,7 +2495,7 @@ int wrap_MPI_Type_free(MPI_Datatype* datatype) {
 #if COMMLENS_HAVE_MPI_Type_free_keyval
 template <Entry entry>
 int wrap_MPI_Type_free_keyval(int* type_keyval) {
-  const auto next = next_of(&wrap_MPI_Type_free_keyval<entry>, entry, 498);
+  const auto next = next_of(&wrap_MPI_Type_free_keyval<entry>, entry, 500);
   Call call(op::MPI_Type_free_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(type_keyval);
   call.start();
@@ -2494,7 +2510,7 @@ int wrap_MPI_Type_free_keyval(int* type_keyval) {
 #if COMMLENS_HAVE_MPI_Type_get_attr
 template <Entry entry>
 int wrap_MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag) {
-  const auto next = next_of(&wrap_MPI_Type_get_attr<entry>, entry, 499);
+  const auto next = next_of(&wrap_MPI_Type_get_attr<entry>, entry, 501);
   Call call(op::MPI_Type_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval, attribute_val, flag);
   call.start();
@@ -2509,7 +2525,7 @@ int wrap_MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribu
 #if COMMLENS_HAVE_MPI_Type_get_contents
 template <Entry entry>
 int wrap_MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[]) {
-  const auto next = next_of(&wrap_MPI_Type_get_contents<entry>, entry, 500);
+  const auto next = next_of(&wrap_MPI_Type_get_contents<entry>, entry, 502);
   Call call(op::MPI_Type_get_contents, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, max_integers, max_addresses, max_datatypes, array_of_integers, array_of_addresses, array_of_datatypes);
   call.start();
@@ -2524,7 +2540,7 @@ int wrap_MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_
 #if COMMLENS_HAVE_MPI_Type_get_contents_c
 template <Entry entry>
 int wrap_MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[]) {
-  const auto next = next_of(&wrap_MPI_Type_get_contents_c<entry>, entry, 501);
+  const auto next = next_of(&wrap_MPI_Type_get_contents_c<entry>, entry, 503);
   Call call(op::MPI_Type_get_contents, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers, array_of_addresses, array_of_large_counts, array_of_datatypes);
   call.start();
@@ -2539,7 +2555,7 @@ int wrap_MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, 
 #if COMMLENS_HAVE_MPI_Type_get_envelope
 template <Entry entry>
 int wrap_MPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_addresses, int* num_datatypes, int* combiner) {
-  const auto next = next_of(&wrap_MPI_Type_get_envelope<entry>, entry, 502);
+  const auto next = next_of(&wrap_MPI_Type_get_envelope<entry>, entry, 504);
   Call call(op::MPI_Type_get_envelope, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, num_integers, num_addresses, num_datatypes, combiner);
   call.start();
@@ -2554,7 +2570,7 @@ int wrap_MPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* nu
 #if COMMLENS_HAVE_MPI_Type_get_envelope_c
 template <Entry entry>
 int wrap_MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses, MPI_Count* num_large_counts, MPI_Count* num_datatypes, int* combiner) {
-  const auto next = next_of(&wrap_MPI_Type_get_envelope_c<entry>, entry, 503);
+  const auto next = next_of(&wrap_MPI_Type_get_envelope_c<entry>, entry, 505);
   Call call(op::MPI_Type_get_envelope, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, num_integers, num_addresses, num_large_counts, num_datatypes, combiner);
   call.start();
@@ -2569,7 +2585,7 @@ int wrap_MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers,
 #if COMMLENS_HAVE_MPI_Type_get_extent
 template <Entry entry>
 int wrap_MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_extent<entry>, entry, 504);
+  const auto next = next_of(&wrap_MPI_Type_get_extent<entry>, entry, 506);
   Call call(op::MPI_Type_get_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
   call.start();
@@ -2584,7 +2600,7 @@ int wrap_MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* exte
 #if COMMLENS_HAVE_MPI_Type_get_extent_c
 template <Entry entry>
 int wrap_MPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_extent_c<entry>, entry, 505);
+  const auto next = next_of(&wrap_MPI_Type_get_extent_c<entry>, entry, 507);
   Call call(op::MPI_Type_get_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
   call.start();
@@ -2599,7 +2615,7 @@ int wrap_MPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* 
 #if COMMLENS_HAVE_MPI_Type_get_extent_x
 template <Entry entry>
 int wrap_MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_extent_x<entry>, entry, 506);
+  const auto next = next_of(&wrap_MPI_Type_get_extent_x<entry>, entry, 508);
   Call call(op::MPI_Type_get_extent_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
   call.start();
@@ -2614,7 +2630,7 @@ int wrap_MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* 
 #if COMMLENS_HAVE_MPI_Type_get_name
 template <Entry entry>
 int wrap_MPI_Type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen) {
-  const auto next = next_of(&wrap_MPI_Type_get_name<entry>, entry, 507);
+  const auto next = next_of(&wrap_MPI_Type_get_name<entry>, entry, 509);
   Call call(op::MPI_Type_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_name, resultlen);
   call.start();
@@ -2629,7 +2645,7 @@ int wrap_MPI_Type_get_name(MPI_Datatype datatype, char* type_name, int* resultle
 #if COMMLENS_HAVE_MPI_Type_get_true_extent
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* true_lb, MPI_Aint* true_extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_true_extent<entry>, entry, 508);
+  const auto next = next_of(&wrap_MPI_Type_get_true_extent<entry>, entry, 510);
   Call call(op::MPI_Type_get_true_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
   call.start();
@@ -2644,7 +2660,7 @@ int wrap_MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* true_lb, MPI_
 #if COMMLENS_HAVE_MPI_Type_get_true_extent_c
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_true_extent_c<entry>, entry, 509);
+  const auto next = next_of(&wrap_MPI_Type_get_true_extent_c<entry>, entry, 511);
   Call call(op::MPI_Type_get_true_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
   call.start();
@@ -2659,7 +2675,7 @@ int wrap_MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count* true_lb, M
 #if COMMLENS_HAVE_MPI_Type_get_true_extent_x
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_true_extent_x<entry>, entry, 510);
+  const auto next = next_of(&wrap_MPI_Type_get_true_extent_x<entry>, entry, 512);
   Call call(op::MPI_Type_get_true_extent_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
   call.start();
@@ -2674,7 +2690,7 @@ int wrap_MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, M
 #if COMMLENS_HAVE_MPI_Type_get_value_index
 template <Entry entry>
 int wrap_MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype* pair_type) {
-  const auto next = next_of(&wrap_MPI_Type_get_value_index<entry>, entry, 511);
+  const auto next = next_of(&wrap_MPI_Type_get_value_index<entry>, entry, 513);
   Call call(op::MPI_Type_get_value_index, COMMLENS_CALLER);
   if (call.nested()) return next(value_type, index_type, pair_type);
   call.start();
@@ -2689,7 +2705,7 @@ int wrap_MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_ty
 #if COMMLENS_HAVE_MPI_Type_indexed
 template <Entry entry>
 int wrap_MPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_indexed<entry>, entry, 512);
+  const auto next = next_of(&wrap_MPI_Type_indexed<entry>, entry, 514);
   Call call(op::MPI_Type_indexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.start();
@@ -2704,7 +2720,7 @@ int wrap_MPI_Type_indexed(int count, const int array_of_blocklengths[], const in
 #if COMMLENS_HAVE_MPI_Type_indexed_c
 template <Entry entry>
 int wrap_MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_indexed_c<entry>, entry, 513);
+  const auto next = next_of(&wrap_MPI_Type_indexed_c<entry>, entry, 515);
   Call call(op::MPI_Type_indexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.start();
@@ -2719,7 +2735,7 @@ int wrap_MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengt
 #if COMMLENS_HAVE_MPI_Type_match_size
 template <Entry entry>
 int wrap_MPI_Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
-  const auto next = next_of(&wrap_MPI_Type_match_size<entry>, entry, 514);
+  const auto next = next_of(&wrap_MPI_Type_match_size<entry>, entry, 516);
   Call call(op::MPI_Type_match_size, COMMLENS_CALLER);
   if (call.nested()) return next(typeclass, size, datatype);
   call.start();
@@ -2734,7 +2750,7 @@ int wrap_MPI_Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
 #if COMMLENS_HAVE_MPI_Type_set_attr
 template <Entry entry>
 int wrap_MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
-  const auto next = next_of(&wrap_MPI_Type_set_attr<entry>, entry, 515);
+  const auto next = next_of(&wrap_MPI_Type_set_attr<entry>, entry, 517);
   Call call(op::MPI_Type_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval, attribute_val);
   call.start();
@@ -2749,7 +2765,7 @@ int wrap_MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribu
 #if COMMLENS_HAVE_MPI_Type_set_name
 template <Entry entry>
 int wrap_MPI_Type_set_name(MPI_Datatype datatype, const char* type_name) {
-  const auto next = next_of(&wrap_MPI_Type_set_name<entry>, entry, 516);
+  const auto next = next_of(&wrap_MPI_Type_set_name<entry>, entry, 518);
   Call call(op::MPI_Type_set_name, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_name);
   call.start();
@@ -2764,7 +2780,7 @@ int wrap_MPI_Type_set_name(MPI_Datatype datatype, const char* type_name) {
 #if COMMLENS_HAVE_MPI_Type_size
 template <Entry entry>
 int wrap_MPI_Type_size(MPI_Datatype datatype, int* size) {
-  const auto next = next_of(&wrap_MPI_Type_size<entry>, entry, 517);
+  const auto next = next_of(&wrap_MPI_Type_size<entry>, entry, 519);
   Call call(op::MPI_Type_size, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
   call.start();
@@ -2779,7 +2795,7 @@ int wrap_MPI_Type_size(MPI_Datatype datatype, int* size) {
 #if COMMLENS_HAVE_MPI_Type_size_c
 template <Entry entry>
 int wrap_MPI_Type_size_c(MPI_Datatype datatype, MPI_Count* size) {
-  const auto next = next_of(&wrap_MPI_Type_size_c<entry>, entry, 518);
+  const auto next = next_of(&wrap_MPI_Type_size_c<entry>, entry, 520);
   Call call(op::MPI_Type_size, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
   call.start();
@@ -2794,7 +2810,7 @@ int wrap_MPI_Type_size_c(MPI_Datatype datatype, MPI_Count* size) {
 #if COMMLENS_HAVE_MPI_Type_size_x
 template <Entry entry>
 int wrap_MPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size) {
-  const auto next = next_of(&wrap_MPI_Type_size_x<entry>, entry, 519);
+  const auto next = next_of(&wrap_MPI_Type_size_x<entry>, entry, 521);
   Call call(op::MPI_Type_size_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
   call.start();
@@ -2809,7 +2825,7 @@ int wrap_MPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size) {
 #if COMMLENS_HAVE_MPI_Type_vector
 template <Entry entry>
 int wrap_MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_vector<entry>, entry, 520);
+  const auto next = next_of(&wrap_MPI_Type_vector<entry>, entry, 522);
   Call call(op::MPI_Type_vector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
   call.start();
@@ -2824,7 +2840,7 @@ int wrap_MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype ol
 #if COMMLENS_HAVE_MPI_Type_vector_c
 template <Entry entry>
 int wrap_MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_vector_c<entry>, entry, 521);
+  const auto next = next_of(&wrap_MPI_Type_vector_c<entry>, entry, 523);
   Call call(op::MPI_Type_vector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
   call.start();
@@ -2839,7 +2855,7 @@ int wrap_MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count str
 #if COMMLENS_HAVE_MPI_Unpack
 template <Entry entry>
 int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Unpack<entry>, entry, 522);
+  const auto next = next_of(&wrap_MPI_Unpack<entry>, entry, 524);
   Call call(op::MPI_Unpack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.start();
@@ -2854,7 +2870,7 @@ int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, 
 #if COMMLENS_HAVE_MPI_Unpack_c
 template <Entry entry>
 int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Unpack_c<entry>, entry, 523);
+  const auto next = next_of(&wrap_MPI_Unpack_c<entry>, entry, 525);
   Call call(op::MPI_Unpack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.start();
@@ -2869,7 +2885,7 @@ int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, 
 #if COMMLENS_HAVE_MPI_Unpack_external
 template <Entry entry>
 int wrap_MPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint insize, MPI_Aint* position, void* outbuf, int outcount, MPI_Datatype datatype) {
-  const auto next = next_of(&wrap_MPI_Unpack_external<entry>, entry, 524);
+  const auto next = next_of(&wrap_MPI_Unpack_external<entry>, entry, 526);
   Call call(op::MPI_Unpack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
   call.start();
@@ -2884,7 +2900,7 @@ int wrap_MPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint i
 #if COMMLENS_HAVE_MPI_Unpack_external_c
 template <Entry entry>
 int wrap_MPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype) {
-  const auto next = next_of(&wrap_MPI_Unpack_external_c<entry>, entry, 525);
+  const auto next = next_of(&wrap_MPI_Unpack_external_c<entry>, entry, 527);
   Call call(op::MPI_Unpack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
   call.start();
@@ -2899,7 +2915,7 @@ int wrap_MPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Coun
 #if COMMLENS_HAVE_MPI_Win_call_errhandler
 template <Entry entry>
 int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
-  const auto next = next_of(&wrap_MPI_Win_call_errhandler<entry>, entry, 536);
+  const auto next = next_of(&wrap_MPI_Win_call_errhandler<entry>, entry, 538);
   Call call(op::MPI_Win_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errorcode);
   call.start();
@@ -2914,7 +2930,7 @@ int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
 #if COMMLENS_HAVE_MPI_Win_create_errhandler
 template <Entry entry>
 int wrap_MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn, MPI_Errhandler* errhandler) {
-  const auto next = next_of(&wrap_MPI_Win_create_errhandler<entry>, entry, 541);
+  const auto next = next_of(&wrap_MPI_Win_create_errhandler<entry>, entry, 543);
   Call call(op::MPI_Win_create_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win_errhandler_fn, errhandler);
   call.start();
@@ -2929,7 +2945,7 @@ int wrap_MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_f
 #if COMMLENS_HAVE_MPI_Win_create_keyval
 template <Entry entry>
 int wrap_MPI_Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI_Win_delete_attr_function* win_delete_attr_fn, int* win_keyval, void* extra_state) {
-  const auto next = next_of(&wrap_MPI_Win_create_keyval<entry>, entry, 542);
+  const auto next = next_of(&wrap_MPI_Win_create_keyval<entry>, entry, 544);
   Call call(op::MPI_Win_create_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state);
   call.start();
@@ -2944,7 +2960,7 @@ int wrap_MPI_Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI
 #if COMMLENS_HAVE_MPI_Win_delete_attr
 template <Entry entry>
 int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
-  const auto next = next_of(&wrap_MPI_Win_delete_attr<entry>, entry, 543);
+  const auto next = next_of(&wrap_MPI_Win_delete_attr<entry>, entry, 545);
   Call call(op::MPI_Win_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval);
   call.start();
@@ -2959,7 +2975,7 @@ int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
 #if COMMLENS_HAVE_MPI_Win_free_keyval
 template <Entry entry>
 int wrap_MPI_Win_free_keyval(int* win_keyval) {
-  const auto next = next_of(&wrap_MPI_Win_free_keyval<entry>, entry, 551);
+  const auto next = next_of(&wrap_MPI_Win_free_keyval<entry>, entry, 553);
   Call call(op::MPI_Win_free_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(win_keyval);
   call.start();
@@ -2974,7 +2990,7 @@ int wrap_MPI_Win_free_keyval(int* win_keyval) {
 #if COMMLENS_HAVE_MPI_Win_get_attr
 template <Entry entry>
 int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int* flag) {
-  const auto next = next_of(&wrap_MPI_Win_get_attr<entry>, entry, 552);
+  const auto next = next_of(&wrap_MPI_Win_get_attr<entry>, entry, 554);
   Call call(op::MPI_Win_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval, attribute_val, flag);
   call.start();
@@ -2989,7 +3005,7 @@ int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int*
 #if COMMLENS_HAVE_MPI_Win_get_errhandler
 template <Entry entry>
 int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
-  const auto next = next_of(&wrap_MPI_Win_get_errhandler<entry>, entry, 553);
+  const auto next = next_of(&wrap_MPI_Win_get_errhandler<entry>, entry, 555);
   Call call(op::MPI_Win_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errhandler);
   call.start();
@@ -3004,7 +3020,7 @@ int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
 #if COMMLENS_HAVE_MPI_Win_get_group
 template <Entry entry>
 int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
-  const auto next = next_of(&wrap_MPI_Win_get_group<entry>, entry, 554);
+  const auto next = next_of(&wrap_MPI_Win_get_group<entry>, entry, 556);
   Call call(op::MPI_Win_get_group, COMMLENS_CALLER);
   if (call.nested()) return next(win, group);
   call.start();
@@ -3019,7 +3035,7 @@ int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
 #if COMMLENS_HAVE_MPI_Win_get_info
 template <Entry entry>
 int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
-  const auto next = next_of(&wrap_MPI_Win_get_info<entry>, entry, 555);
+  const auto next = next_of(&wrap_MPI_Win_get_info<entry>, entry, 557);
   Call call(op::MPI_Win_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(win, info_used);
   call.start();
@@ -3034,7 +3050,7 @@ int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
 #if COMMLENS_HAVE_MPI_Win_get_name
 template <Entry entry>
 int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
-  const auto next = next_of(&wrap_MPI_Win_get_name<entry>, entry, 556);
+  const auto next = next_of(&wrap_MPI_Win_get_name<entry>, entry, 558);
   Call call(op::MPI_Win_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_name, resultlen);
   call.start();
@@ -3049,7 +3065,7 @@ int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
 #if COMMLENS_HAVE_MPI_Win_set_attr
 template <Entry entry>
 int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
-  const auto next = next_of(&wrap_MPI_Win_set_attr<entry>, entry, 560);
+  const auto next = next_of(&wrap_MPI_Win_set_attr<entry>, entry, 562);
   Call call(op::MPI_Win_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval, attribute_val);
   call.start();
@@ -3064,7 +3080,7 @@ int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
 #if COMMLENS_HAVE_MPI_Win_set_errhandler
 template <Entry entry>
 int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
-  const auto next = next_of(&wrap_MPI_Win_set_errhandler<entry>, entry, 561);
+  const auto next = next_of(&wrap_MPI_Win_set_errhandler<entry>, entry, 563);
   Call call(op::MPI_Win_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errhandler);
   call.start();
@@ -3079,7 +3095,7 @@ int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
 #if COMMLENS_HAVE_MPI_Win_set_info
 template <Entry entry>
 int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
-  const auto next = next_of(&wrap_MPI_Win_set_info<entry>, entry, 562);
+  const auto next = next_of(&wrap_MPI_Win_set_info<entry>, entry, 564);
   Call call(op::MPI_Win_set_info, COMMLENS_CALLER);
   if (call.nested()) return next(win, info);
   call.start();
@@ -3094,7 +3110,7 @@ int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
 #if COMMLENS_HAVE_MPI_Win_set_name
 template <Entry entry>
 int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
-  const auto next = next_of(&wrap_MPI_Win_set_name<entry>, entry, 563);
+  const auto next = next_of(&wrap_MPI_Win_set_name<entry>, entry, 565);
   Call call(op::MPI_Win_set_name, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_name);
   call.start();
@@ -3109,7 +3125,7 @@ int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
 #if COMMLENS_HAVE_MPI_Win_shared_query
 template <Entry entry>
 int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
-  const auto next = next_of(&wrap_MPI_Win_shared_query<entry>, entry, 564);
+  const auto next = next_of(&wrap_MPI_Win_shared_query<entry>, entry, 566);
   Call call(op::MPI_Win_shared_query, COMMLENS_CALLER);
   if (call.nested()) return next(win, rank, size, disp_unit, baseptr);
   call.start();
@@ -3124,7 +3140,7 @@ int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_u
 #if COMMLENS_HAVE_MPI_Win_shared_query_c
 template <Entry entry>
 int wrap_MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit, void* baseptr) {
-  const auto next = next_of(&wrap_MPI_Win_shared_query_c<entry>, entry, 565);
+  const auto next = next_of(&wrap_MPI_Win_shared_query_c<entry>, entry, 567);
   Call call(op::MPI_Win_shared_query, COMMLENS_CALLER);
   if (call.nested()) return next(win, rank, size, disp_unit, baseptr);
   call.start();
@@ -3632,356 +3648,364 @@ extern const Wrapper wrappers_other[] = {
     {441, erase(&wrap_MPI_Session_detach_buffer_c<Entry::mpi>), erase(&wrap_MPI_Session_detach_buffer_c<Entry::pmpi>)},
 #endif
 
+#if COMMLENS_HAVE_MPI_Session_finalize
+    {442, erase(&wrap_MPI_Session_finalize<Entry::mpi>), erase(&wrap_MPI_Session_finalize<Entry::pmpi>)},
+#endif
+
 #if COMMLENS_HAVE_MPI_Session_get_errhandler
-    {443, erase(&wrap_MPI_Session_get_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_get_errhandler<Entry::pmpi>)},
+    {444, erase(&wrap_MPI_Session_get_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_get_errhandler<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Session_get_info
-    {444, erase(&wrap_MPI_Session_get_info<Entry::mpi>), erase(&wrap_MPI_Session_get_info<Entry::pmpi>)},
+    {445, erase(&wrap_MPI_Session_get_info<Entry::mpi>), erase(&wrap_MPI_Session_get_info<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Session_get_nth_pset
-    {445, erase(&wrap_MPI_Session_get_nth_pset<Entry::mpi>), erase(&wrap_MPI_Session_get_nth_pset<Entry::pmpi>)},
+    {446, erase(&wrap_MPI_Session_get_nth_pset<Entry::mpi>), erase(&wrap_MPI_Session_get_nth_pset<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Session_get_num_psets
-    {446, erase(&wrap_MPI_Session_get_num_psets<Entry::mpi>), erase(&wrap_MPI_Session_get_num_psets<Entry::pmpi>)},
+    {447, erase(&wrap_MPI_Session_get_num_psets<Entry::mpi>), erase(&wrap_MPI_Session_get_num_psets<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Session_get_pset_info
-    {447, erase(&wrap_MPI_Session_get_pset_info<Entry::mpi>), erase(&wrap_MPI_Session_get_pset_info<Entry::pmpi>)},
+    {448, erase(&wrap_MPI_Session_get_pset_info<Entry::mpi>), erase(&wrap_MPI_Session_get_pset_info<Entry::pmpi>)},
+#endif
+
+#if COMMLENS_HAVE_MPI_Session_init
+    {450, erase(&wrap_MPI_Session_init<Entry::mpi>), erase(&wrap_MPI_Session_init<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Session_set_errhandler
-    {449, erase(&wrap_MPI_Session_set_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_set_errhandler<Entry::pmpi>)},
+    {451, erase(&wrap_MPI_Session_set_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_set_errhandler<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Status_get_error
-    {456, erase(&wrap_MPI_Status_get_error<Entry::mpi>), erase(&wrap_MPI_Status_get_error<Entry::pmpi>)},
+    {458, erase(&wrap_MPI_Status_get_error<Entry::mpi>), erase(&wrap_MPI_Status_get_error<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Status_get_source
-    {457, erase(&wrap_MPI_Status_get_source<Entry::mpi>), erase(&wrap_MPI_Status_get_source<Entry::pmpi>)},
+    {459, erase(&wrap_MPI_Status_get_source<Entry::mpi>), erase(&wrap_MPI_Status_get_source<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Status_get_tag
-    {458, erase(&wrap_MPI_Status_get_tag<Entry::mpi>), erase(&wrap_MPI_Status_get_tag<Entry::pmpi>)},
+    {460, erase(&wrap_MPI_Status_get_tag<Entry::mpi>), erase(&wrap_MPI_Status_get_tag<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Status_set_cancelled
-    {459, erase(&wrap_MPI_Status_set_cancelled<Entry::mpi>), erase(&wrap_MPI_Status_set_cancelled<Entry::pmpi>)},
+    {461, erase(&wrap_MPI_Status_set_cancelled<Entry::mpi>), erase(&wrap_MPI_Status_set_cancelled<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Status_set_elements
-    {460, erase(&wrap_MPI_Status_set_elements<Entry::mpi>), erase(&wrap_MPI_Status_set_elements<Entry::pmpi>)},
+    {462, erase(&wrap_MPI_Status_set_elements<Entry::mpi>), erase(&wrap_MPI_Status_set_elements<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Status_set_elements_c
-    {461, erase(&wrap_MPI_Status_set_elements_c<Entry::mpi>), erase(&wrap_MPI_Status_set_elements_c<Entry::pmpi>)},
+    {463, erase(&wrap_MPI_Status_set_elements_c<Entry::mpi>), erase(&wrap_MPI_Status_set_elements_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Status_set_elements_x
-    {462, erase(&wrap_MPI_Status_set_elements_x<Entry::mpi>), erase(&wrap_MPI_Status_set_elements_x<Entry::pmpi>)},
+    {464, erase(&wrap_MPI_Status_set_elements_x<Entry::mpi>), erase(&wrap_MPI_Status_set_elements_x<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Status_set_error
-    {463, erase(&wrap_MPI_Status_set_error<Entry::mpi>), erase(&wrap_MPI_Status_set_error<Entry::pmpi>)},
+    {465, erase(&wrap_MPI_Status_set_error<Entry::mpi>), erase(&wrap_MPI_Status_set_error<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Status_set_source
-    {464, erase(&wrap_MPI_Status_set_source<Entry::mpi>), erase(&wrap_MPI_Status_set_source<Entry::pmpi>)},
+    {466, erase(&wrap_MPI_Status_set_source<Entry::mpi>), erase(&wrap_MPI_Status_set_source<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Status_set_tag
-    {465, erase(&wrap_MPI_Status_set_tag<Entry::mpi>), erase(&wrap_MPI_Status_set_tag<Entry::pmpi>)},
+    {467, erase(&wrap_MPI_Status_set_tag<Entry::mpi>), erase(&wrap_MPI_Status_set_tag<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Test_cancelled
-    {467, erase(&wrap_MPI_Test_cancelled<Entry::mpi>), erase(&wrap_MPI_Test_cancelled<Entry::pmpi>)},
+    {469, erase(&wrap_MPI_Test_cancelled<Entry::mpi>), erase(&wrap_MPI_Test_cancelled<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Topo_test
-    {471, erase(&wrap_MPI_Topo_test<Entry::mpi>), erase(&wrap_MPI_Topo_test<Entry::pmpi>)},
+    {473, erase(&wrap_MPI_Topo_test<Entry::mpi>), erase(&wrap_MPI_Topo_test<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_commit
-    {472, erase(&wrap_MPI_Type_commit<Entry::mpi>), erase(&wrap_MPI_Type_commit<Entry::pmpi>)},
+    {474, erase(&wrap_MPI_Type_commit<Entry::mpi>), erase(&wrap_MPI_Type_commit<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_contiguous
-    {473, erase(&wrap_MPI_Type_contiguous<Entry::mpi>), erase(&wrap_MPI_Type_contiguous<Entry::pmpi>)},
+    {475, erase(&wrap_MPI_Type_contiguous<Entry::mpi>), erase(&wrap_MPI_Type_contiguous<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_contiguous_c
-    {474, erase(&wrap_MPI_Type_contiguous_c<Entry::mpi>), erase(&wrap_MPI_Type_contiguous_c<Entry::pmpi>)},
+    {476, erase(&wrap_MPI_Type_contiguous_c<Entry::mpi>), erase(&wrap_MPI_Type_contiguous_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_darray
-    {475, erase(&wrap_MPI_Type_create_darray<Entry::mpi>), erase(&wrap_MPI_Type_create_darray<Entry::pmpi>)},
+    {477, erase(&wrap_MPI_Type_create_darray<Entry::mpi>), erase(&wrap_MPI_Type_create_darray<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_darray_c
-    {476, erase(&wrap_MPI_Type_create_darray_c<Entry::mpi>), erase(&wrap_MPI_Type_create_darray_c<Entry::pmpi>)},
+    {478, erase(&wrap_MPI_Type_create_darray_c<Entry::mpi>), erase(&wrap_MPI_Type_create_darray_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_f90_complex
-    {477, erase(&wrap_MPI_Type_create_f90_complex<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_complex<Entry::pmpi>)},
+    {479, erase(&wrap_MPI_Type_create_f90_complex<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_complex<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_f90_integer
-    {478, erase(&wrap_MPI_Type_create_f90_integer<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_integer<Entry::pmpi>)},
+    {480, erase(&wrap_MPI_Type_create_f90_integer<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_integer<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_f90_real
-    {479, erase(&wrap_MPI_Type_create_f90_real<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_real<Entry::pmpi>)},
+    {481, erase(&wrap_MPI_Type_create_f90_real<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_real<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_hindexed
-    {480, erase(&wrap_MPI_Type_create_hindexed<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed<Entry::pmpi>)},
+    {482, erase(&wrap_MPI_Type_create_hindexed<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_hindexed_c
-    {481, erase(&wrap_MPI_Type_create_hindexed_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_c<Entry::pmpi>)},
+    {483, erase(&wrap_MPI_Type_create_hindexed_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_hindexed_block
-    {482, erase(&wrap_MPI_Type_create_hindexed_block<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_block<Entry::pmpi>)},
+    {484, erase(&wrap_MPI_Type_create_hindexed_block<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_block<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_hindexed_block_c
-    {483, erase(&wrap_MPI_Type_create_hindexed_block_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_block_c<Entry::pmpi>)},
+    {485, erase(&wrap_MPI_Type_create_hindexed_block_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_block_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_hvector
-    {484, erase(&wrap_MPI_Type_create_hvector<Entry::mpi>), erase(&wrap_MPI_Type_create_hvector<Entry::pmpi>)},
+    {486, erase(&wrap_MPI_Type_create_hvector<Entry::mpi>), erase(&wrap_MPI_Type_create_hvector<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_hvector_c
-    {485, erase(&wrap_MPI_Type_create_hvector_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hvector_c<Entry::pmpi>)},
+    {487, erase(&wrap_MPI_Type_create_hvector_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hvector_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_indexed_block
-    {486, erase(&wrap_MPI_Type_create_indexed_block<Entry::mpi>), erase(&wrap_MPI_Type_create_indexed_block<Entry::pmpi>)},
+    {488, erase(&wrap_MPI_Type_create_indexed_block<Entry::mpi>), erase(&wrap_MPI_Type_create_indexed_block<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_indexed_block_c
-    {487, erase(&wrap_MPI_Type_create_indexed_block_c<Entry::mpi>), erase(&wrap_MPI_Type_create_indexed_block_c<Entry::pmpi>)},
+    {489, erase(&wrap_MPI_Type_create_indexed_block_c<Entry::mpi>), erase(&wrap_MPI_Type_create_indexed_block_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_keyval
-    {488, erase(&wrap_MPI_Type_create_keyval<Entry::mpi>), erase(&wrap_MPI_Type_create_keyval<Entry::pmpi>)},
+    {490, erase(&wrap_MPI_Type_create_keyval<Entry::mpi>), erase(&wrap_MPI_Type_create_keyval<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_resized
-    {489, erase(&wrap_MPI_Type_create_resized<Entry::mpi>), erase(&wrap_MPI_Type_create_resized<Entry::pmpi>)},
+    {491, erase(&wrap_MPI_Type_create_resized<Entry::mpi>), erase(&wrap_MPI_Type_create_resized<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_resized_c
-    {490, erase(&wrap_MPI_Type_create_resized_c<Entry::mpi>), erase(&wrap_MPI_Type_create_resized_c<Entry::pmpi>)},
+    {492, erase(&wrap_MPI_Type_create_resized_c<Entry::mpi>), erase(&wrap_MPI_Type_create_resized_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_struct
-    {491, erase(&wrap_MPI_Type_create_struct<Entry::mpi>), erase(&wrap_MPI_Type_create_struct<Entry::pmpi>)},
+    {493, erase(&wrap_MPI_Type_create_struct<Entry::mpi>), erase(&wrap_MPI_Type_create_struct<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_struct_c
-    {492, erase(&wrap_MPI_Type_create_struct_c<Entry::mpi>), erase(&wrap_MPI_Type_create_struct_c<Entry::pmpi>)},
+    {494, erase(&wrap_MPI_Type_create_struct_c<Entry::mpi>), erase(&wrap_MPI_Type_create_struct_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_subarray
-    {493, erase(&wrap_MPI_Type_create_subarray<Entry::mpi>), erase(&wrap_MPI_Type_create_subarray<Entry::pmpi>)},
+    {495, erase(&wrap_MPI_Type_create_subarray<Entry::mpi>), erase(&wrap_MPI_Type_create_subarray<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_create_subarray_c
-    {494, erase(&wrap_MPI_Type_create_subarray_c<Entry::mpi>), erase(&wrap_MPI_Type_create_subarray_c<Entry::pmpi>)},
+    {496, erase(&wrap_MPI_Type_create_subarray_c<Entry::mpi>), erase(&wrap_MPI_Type_create_subarray_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_delete_attr
-    {495, erase(&wrap_MPI_Type_delete_attr<Entry::mpi>), erase(&wrap_MPI_Type_delete_attr<Entry::pmpi>)},
+    {497, erase(&wrap_MPI_Type_delete_attr<Entry::mpi>), erase(&wrap_MPI_Type_delete_attr<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_dup
-    {496, erase(&wrap_MPI_Type_dup<Entry::mpi>), erase(&wrap_MPI_Type_dup<Entry::pmpi>)},
+    {498, erase(&wrap_MPI_Type_dup<Entry::mpi>), erase(&wrap_MPI_Type_dup<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_free
-    {497, erase(&wrap_MPI_Type_free<Entry::mpi>), erase(&wrap_MPI_Type_free<Entry::pmpi>)},
+    {499, erase(&wrap_MPI_Type_free<Entry::mpi>), erase(&wrap_MPI_Type_free<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_free_keyval
-    {498, erase(&wrap_MPI_Type_free_keyval<Entry::mpi>), erase(&wrap_MPI_Type_free_keyval<Entry::pmpi>)},
+    {500, erase(&wrap_MPI_Type_free_keyval<Entry::mpi>), erase(&wrap_MPI_Type_free_keyval<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_attr
-    {499, erase(&wrap_MPI_Type_get_attr<Entry::mpi>), erase(&wrap_MPI_Type_get_attr<Entry::pmpi>)},
+    {501, erase(&wrap_MPI_Type_get_attr<Entry::mpi>), erase(&wrap_MPI_Type_get_attr<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_contents
-    {500, erase(&wrap_MPI_Type_get_contents<Entry::mpi>), erase(&wrap_MPI_Type_get_contents<Entry::pmpi>)},
+    {502, erase(&wrap_MPI_Type_get_contents<Entry::mpi>), erase(&wrap_MPI_Type_get_contents<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_contents_c
-    {501, erase(&wrap_MPI_Type_get_contents_c<Entry::mpi>), erase(&wrap_MPI_Type_get_contents_c<Entry::pmpi>)},
+    {503, erase(&wrap_MPI_Type_get_contents_c<Entry::mpi>), erase(&wrap_MPI_Type_get_contents_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_envelope
-    {502, erase(&wrap_MPI_Type_get_envelope<Entry::mpi>), erase(&wrap_MPI_Type_get_envelope<Entry::pmpi>)},
+    {504, erase(&wrap_MPI_Type_get_envelope<Entry::mpi>), erase(&wrap_MPI_Type_get_envelope<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_envelope_c
-    {503, erase(&wrap_MPI_Type_get_envelope_c<Entry::mpi>), erase(&wrap_MPI_Type_get_envelope_c<Entry::pmpi>)},
+    {505, erase(&wrap_MPI_Type_get_envelope_c<Entry::mpi>), erase(&wrap_MPI_Type_get_envelope_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_extent
-    {504, erase(&wrap_MPI_Type_get_extent<Entry::mpi>), erase(&wrap_MPI_Type_get_extent<Entry::pmpi>)},
+    {506, erase(&wrap_MPI_Type_get_extent<Entry::mpi>), erase(&wrap_MPI_Type_get_extent<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_extent_c
-    {505, erase(&wrap_MPI_Type_get_extent_c<Entry::mpi>), erase(&wrap_MPI_Type_get_extent_c<Entry::pmpi>)},
+    {507, erase(&wrap_MPI_Type_get_extent_c<Entry::mpi>), erase(&wrap_MPI_Type_get_extent_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_extent_x
-    {506, erase(&wrap_MPI_Type_get_extent_x<Entry::mpi>), erase(&wrap_MPI_Type_get_extent_x<Entry::pmpi>)},
+    {508, erase(&wrap_MPI_Type_get_extent_x<Entry::mpi>), erase(&wrap_MPI_Type_get_extent_x<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_name
-    {507, erase(&wrap_MPI_Type_get_name<Entry::mpi>), erase(&wrap_MPI_Type_get_name<Entry::pmpi>)},
+    {509, erase(&wrap_MPI_Type_get_name<Entry::mpi>), erase(&wrap_MPI_Type_get_name<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_true_extent
-    {508, erase(&wrap_MPI_Type_get_true_extent<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent<Entry::pmpi>)},
+    {510, erase(&wrap_MPI_Type_get_true_extent<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_true_extent_c
-    {509, erase(&wrap_MPI_Type_get_true_extent_c<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent_c<Entry::pmpi>)},
+    {511, erase(&wrap_MPI_Type_get_true_extent_c<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_true_extent_x
-    {510, erase(&wrap_MPI_Type_get_true_extent_x<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent_x<Entry::pmpi>)},
+    {512, erase(&wrap_MPI_Type_get_true_extent_x<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent_x<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_get_value_index
-    {511, erase(&wrap_MPI_Type_get_value_index<Entry::mpi>), erase(&wrap_MPI_Type_get_value_index<Entry::pmpi>)},
+    {513, erase(&wrap_MPI_Type_get_value_index<Entry::mpi>), erase(&wrap_MPI_Type_get_value_index<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_indexed
-    {512, erase(&wrap_MPI_Type_indexed<Entry::mpi>), erase(&wrap_MPI_Type_indexed<Entry::pmpi>)},
+    {514, erase(&wrap_MPI_Type_indexed<Entry::mpi>), erase(&wrap_MPI_Type_indexed<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_indexed_c
-    {513, erase(&wrap_MPI_Type_indexed_c<Entry::mpi>), erase(&wrap_MPI_Type_indexed_c<Entry::pmpi>)},
+    {515, erase(&wrap_MPI_Type_indexed_c<Entry::mpi>), erase(&wrap_MPI_Type_indexed_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_match_size
-    {514, erase(&wrap_MPI_Type_match_size<Entry::mpi>), erase(&wrap_MPI_Type_match_size<Entry::pmpi>)},
+    {516, erase(&wrap_MPI_Type_match_size<Entry::mpi>), erase(&wrap_MPI_Type_match_size<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_set_attr
-    {515, erase(&wrap_MPI_Type_set_attr<Entry::mpi>), erase(&wrap_MPI_Type_set_attr<Entry::pmpi>)},
+    {517, erase(&wrap_MPI_Type_set_attr<Entry::mpi>), erase(&wrap_MPI_Type_set_attr<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_set_name
-    {516, erase(&wrap_MPI_Type_set_name<Entry::mpi>), erase(&wrap_MPI_Type_set_name<Entry::pmpi>)},
+    {518, erase(&wrap_MPI_Type_set_name<Entry::mpi>), erase(&wrap_MPI_Type_set_name<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_size
-    {517, erase(&wrap_MPI_Type_size<Entry::mpi>), erase(&wrap_MPI_Type_size<Entry::pmpi>)},
+    {519, erase(&wrap_MPI_Type_size<Entry::mpi>), erase(&wrap_MPI_Type_size<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_size_c
-    {518, erase(&wrap_MPI_Type_size_c<Entry::mpi>), erase(&wrap_MPI_Type_size_c<Entry::pmpi>)},
+    {520, erase(&wrap_MPI_Type_size_c<Entry::mpi>), erase(&wrap_MPI_Type_size_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_size_x
-    {519, erase(&wrap_MPI_Type_size_x<Entry::mpi>), erase(&wrap_MPI_Type_size_x<Entry::pmpi>)},
+    {521, erase(&wrap_MPI_Type_size_x<Entry::mpi>), erase(&wrap_MPI_Type_size_x<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_vector
-    {520, erase(&wrap_MPI_Type_vector<Entry::mpi>), erase(&wrap_MPI_Type_vector<Entry::pmpi>)},
+    {522, erase(&wrap_MPI_Type_vector<Entry::mpi>), erase(&wrap_MPI_Type_vector<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Type_vector_c
-    {521, erase(&wrap_MPI_Type_vector_c<Entry::mpi>), erase(&wrap_MPI_Type_vector_c<Entry::pmpi>)},
+    {523, erase(&wrap_MPI_Type_vector_c<Entry::mpi>), erase(&wrap_MPI_Type_vector_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Unpack
-    {522, erase(&wrap_MPI_Unpack<Entry::mpi>), erase(&wrap_MPI_Unpack<Entry::pmpi>)},
+    {524, erase(&wrap_MPI_Unpack<Entry::mpi>), erase(&wrap_MPI_Unpack<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Unpack_c
-    {523, erase(&wrap_MPI_Unpack_c<Entry::mpi>), erase(&wrap_MPI_Unpack_c<Entry::pmpi>)},
+    {525, erase(&wrap_MPI_Unpack_c<Entry::mpi>), erase(&wrap_MPI_Unpack_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Unpack_external
-    {524, erase(&wrap_MPI_Unpack_external<Entry::mpi>), erase(&wrap_MPI_Unpack_external<Entry::pmpi>)},
+    {526, erase(&wrap_MPI_Unpack_external<Entry::mpi>), erase(&wrap_MPI_Unpack_external<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Unpack_external_c
-    {525, erase(&wrap_MPI_Unpack_external_c<Entry::mpi>), erase(&wrap_MPI_Unpack_external_c<Entry::pmpi>)},
+    {527, erase(&wrap_MPI_Unpack_external_c<Entry::mpi>), erase(&wrap_MPI_Unpack_external_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_call_errhandler
-    {536, erase(&wrap_MPI_Win_call_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_call_errhandler<Entry::pmpi>)},
+    {538, erase(&wrap_MPI_Win_call_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_call_errhandler<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_create_errhandler
-    {541, erase(&wrap_MPI_Win_create_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_create_errhandler<Entry::pmpi>)},
+    {543, erase(&wrap_MPI_Win_create_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_create_errhandler<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_create_keyval
-    {542, erase(&wrap_MPI_Win_create_keyval<Entry::mpi>), erase(&wrap_MPI_Win_create_keyval<Entry::pmpi>)},
+    {544, erase(&wrap_MPI_Win_create_keyval<Entry::mpi>), erase(&wrap_MPI_Win_create_keyval<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_delete_attr
-    {543, erase(&wrap_MPI_Win_delete_attr<Entry::mpi>), erase(&wrap_MPI_Win_delete_attr<Entry::pmpi>)},
+    {545, erase(&wrap_MPI_Win_delete_attr<Entry::mpi>), erase(&wrap_MPI_Win_delete_attr<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_free_keyval
-    {551, erase(&wrap_MPI_Win_free_keyval<Entry::mpi>), erase(&wrap_MPI_Win_free_keyval<Entry::pmpi>)},
+    {553, erase(&wrap_MPI_Win_free_keyval<Entry::mpi>), erase(&wrap_MPI_Win_free_keyval<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_get_attr
-    {552, erase(&wrap_MPI_Win_get_attr<Entry::mpi>), erase(&wrap_MPI_Win_get_attr<Entry::pmpi>)},
+    {554, erase(&wrap_MPI_Win_get_attr<Entry::mpi>), erase(&wrap_MPI_Win_get_attr<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_get_errhandler
-    {553, erase(&wrap_MPI_Win_get_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_get_errhandler<Entry::pmpi>)},
+    {555, erase(&wrap_MPI_Win_get_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_get_errhandler<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_get_group
-    {554, erase(&wrap_MPI_Win_get_group<Entry::mpi>), erase(&wrap_MPI_Win_get_group<Entry::pmpi>)},
+    {556, erase(&wrap_MPI_Win_get_group<Entry::mpi>), erase(&wrap_MPI_Win_get_group<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_get_info
-    {555, erase(&wrap_MPI_Win_get_info<Entry::mpi>), erase(&wrap_MPI_Win_get_info<Entry::pmpi>)},
+    {557, erase(&wrap_MPI_Win_get_info<Entry::mpi>), erase(&wrap_MPI_Win_get_info<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_get_name
-    {556, erase(&wrap_MPI_Win_get_name<Entry::mpi>), erase(&wrap_MPI_Win_get_name<Entry::pmpi>)},
+    {558, erase(&wrap_MPI_Win_get_name<Entry::mpi>), erase(&wrap_MPI_Win_get_name<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_set_attr
-    {560, erase(&wrap_MPI_Win_set_attr<Entry::mpi>), erase(&wrap_MPI_Win_set_attr<Entry::pmpi>)},
+    {562, erase(&wrap_MPI_Win_set_attr<Entry::mpi>), erase(&wrap_MPI_Win_set_attr<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_set_errhandler
-    {561, erase(&wrap_MPI_Win_set_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_set_errhandler<Entry::pmpi>)},
+    {563, erase(&wrap_MPI_Win_set_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_set_errhandler<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_set_info
-    {562, erase(&wrap_MPI_Win_set_info<Entry::mpi>), erase(&wrap_MPI_Win_set_info<Entry::pmpi>)},
+    {564, erase(&wrap_MPI_Win_set_info<Entry::mpi>), erase(&wrap_MPI_Win_set_info<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_set_name
-    {563, erase(&wrap_MPI_Win_set_name<Entry::mpi>), erase(&wrap_MPI_Win_set_name<Entry::pmpi>)},
+    {565, erase(&wrap_MPI_Win_set_name<Entry::mpi>), erase(&wrap_MPI_Win_set_name<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_shared_query
-    {564, erase(&wrap_MPI_Win_shared_query<Entry::mpi>), erase(&wrap_MPI_Win_shared_query<Entry::pmpi>)},
+    {566, erase(&wrap_MPI_Win_shared_query<Entry::mpi>), erase(&wrap_MPI_Win_shared_query<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_shared_query_c
-    {565, erase(&wrap_MPI_Win_shared_query_c<Entry::mpi>), erase(&wrap_MPI_Win_shared_query_c<Entry::pmpi>)},
+    {567, erase(&wrap_MPI_Win_shared_query_c<Entry::mpi>), erase(&wrap_MPI_Win_shared_query_c<Entry::pmpi>)},
 #endif
 
     {-1, nullptr, nullptr},

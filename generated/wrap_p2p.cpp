@@ -879,7 +879,7 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
 #if COMMLENS_HAVE_MPI_Session_flush_buffer
 template <Entry entry>
 int wrap_MPI_Session_flush_buffer(MPI_Session session) {
-  const auto next = next_of(&wrap_MPI_Session_flush_buffer<entry>, entry, 442);
+  const auto next = next_of(&wrap_MPI_Session_flush_buffer<entry>, entry, 443);
   Call call(op::MPI_Session_flush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session);
   call.start();
@@ -894,7 +894,7 @@ int wrap_MPI_Session_flush_buffer(MPI_Session session) {
 #if COMMLENS_HAVE_MPI_Session_iflush_buffer
 template <Entry entry>
 int wrap_MPI_Session_iflush_buffer(MPI_Session session, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Session_iflush_buffer<entry>, entry, 448);
+  const auto next = next_of(&wrap_MPI_Session_iflush_buffer<entry>, entry, 449);
   Call call(op::MPI_Session_iflush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, request);
   call.start();
@@ -909,7 +909,7 @@ int wrap_MPI_Session_iflush_buffer(MPI_Session session, MPI_Request* request) {
 #if COMMLENS_HAVE_MPI_Ssend
 template <Entry entry>
 int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 450);
+  const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 452);
   Call call(op::MPI_Ssend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start();
@@ -926,7 +926,7 @@ int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, 
 #if COMMLENS_HAVE_MPI_Ssend_c
 template <Entry entry>
 int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Ssend_c<entry>, entry, 451);
+  const auto next = next_of(&wrap_MPI_Ssend_c<entry>, entry, 453);
   Call call(op::MPI_Ssend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start();
@@ -943,7 +943,7 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
 #if COMMLENS_HAVE_MPI_Ssend_init
 template <Entry entry>
 int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Ssend_init<entry>, entry, 452);
+  const auto next = next_of(&wrap_MPI_Ssend_init<entry>, entry, 454);
   Call call(op::MPI_Ssend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start();
@@ -960,7 +960,7 @@ int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int d
 #if COMMLENS_HAVE_MPI_Ssend_init_c
 template <Entry entry>
 int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Ssend_init_c<entry>, entry, 453);
+  const auto next = next_of(&wrap_MPI_Ssend_init_c<entry>, entry, 455);
   Call call(op::MPI_Ssend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start();
@@ -977,7 +977,7 @@ int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
 #if COMMLENS_HAVE_MPI_Start
 template <Entry entry>
 int wrap_MPI_Start(MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Start<entry>, entry, 454);
+  const auto next = next_of(&wrap_MPI_Start<entry>, entry, 456);
   return hand::start(next, op::MPI_Start, COMMLENS_CALLER, request);
 }
 #endif
@@ -985,7 +985,7 @@ int wrap_MPI_Start(MPI_Request* request) {
 #if COMMLENS_HAVE_MPI_Startall
 template <Entry entry>
 int wrap_MPI_Startall(int count, MPI_Request array_of_requests[]) {
-  const auto next = next_of(&wrap_MPI_Startall<entry>, entry, 455);
+  const auto next = next_of(&wrap_MPI_Startall<entry>, entry, 457);
   return hand::startall(next, op::MPI_Startall, COMMLENS_CALLER, count, array_of_requests);
 }
 #endif
@@ -1207,35 +1207,35 @@ extern const Wrapper wrappers_p2p[] = {
 #endif
 
 #if COMMLENS_HAVE_MPI_Session_flush_buffer
-    {442, erase(&wrap_MPI_Session_flush_buffer<Entry::mpi>), erase(&wrap_MPI_Session_flush_buffer<Entry::pmpi>)},
+    {443, erase(&wrap_MPI_Session_flush_buffer<Entry::mpi>), erase(&wrap_MPI_Session_flush_buffer<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Session_iflush_buffer
-    {448, erase(&wrap_MPI_Session_iflush_buffer<Entry::mpi>), erase(&wrap_MPI_Session_iflush_buffer<Entry::pmpi>)},
+    {449, erase(&wrap_MPI_Session_iflush_buffer<Entry::mpi>), erase(&wrap_MPI_Session_iflush_buffer<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Ssend
-    {450, erase(&wrap_MPI_Ssend<Entry::mpi>), erase(&wrap_MPI_Ssend<Entry::pmpi>)},
+    {452, erase(&wrap_MPI_Ssend<Entry::mpi>), erase(&wrap_MPI_Ssend<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Ssend_c
-    {451, erase(&wrap_MPI_Ssend_c<Entry::mpi>), erase(&wrap_MPI_Ssend_c<Entry::pmpi>)},
+    {453, erase(&wrap_MPI_Ssend_c<Entry::mpi>), erase(&wrap_MPI_Ssend_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Ssend_init
-    {452, erase(&wrap_MPI_Ssend_init<Entry::mpi>), erase(&wrap_MPI_Ssend_init<Entry::pmpi>)},
+    {454, erase(&wrap_MPI_Ssend_init<Entry::mpi>), erase(&wrap_MPI_Ssend_init<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Ssend_init_c
-    {453, erase(&wrap_MPI_Ssend_init_c<Entry::mpi>), erase(&wrap_MPI_Ssend_init_c<Entry::pmpi>)},
+    {455, erase(&wrap_MPI_Ssend_init_c<Entry::mpi>), erase(&wrap_MPI_Ssend_init_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Start
-    {454, erase(&wrap_MPI_Start<Entry::mpi>), erase(&wrap_MPI_Start<Entry::pmpi>)},
+    {456, erase(&wrap_MPI_Start<Entry::mpi>), erase(&wrap_MPI_Start<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Startall
-    {455, erase(&wrap_MPI_Startall<Entry::mpi>), erase(&wrap_MPI_Startall<Entry::pmpi>)},
+    {457, erase(&wrap_MPI_Startall<Entry::mpi>), erase(&wrap_MPI_Startall<Entry::pmpi>)},
 #endif
 
     {-1, nullptr, nullptr},

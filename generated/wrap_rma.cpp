@@ -315,7 +315,7 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
 #if COMMLENS_HAVE_MPI_Win_allocate
 template <Entry entry>
 int wrap_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_allocate<entry>, entry, 531);
+  const auto next = next_of(&wrap_MPI_Win_allocate<entry>, entry, 533);
   Call call(op::MPI_Win_allocate, COMMLENS_CALLER);
   if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
   call.start();
@@ -331,7 +331,7 @@ int wrap_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
 #if COMMLENS_HAVE_MPI_Win_allocate_c
 template <Entry entry>
 int wrap_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_allocate_c<entry>, entry, 532);
+  const auto next = next_of(&wrap_MPI_Win_allocate_c<entry>, entry, 534);
   Call call(op::MPI_Win_allocate, COMMLENS_CALLER);
   if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
   call.start();
@@ -347,7 +347,7 @@ int wrap_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MP
 #if COMMLENS_HAVE_MPI_Win_allocate_shared
 template <Entry entry>
 int wrap_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_allocate_shared<entry>, entry, 533);
+  const auto next = next_of(&wrap_MPI_Win_allocate_shared<entry>, entry, 535);
   Call call(op::MPI_Win_allocate_shared, COMMLENS_CALLER);
   if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
   call.start();
@@ -363,7 +363,7 @@ int wrap_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MP
 #if COMMLENS_HAVE_MPI_Win_allocate_shared_c
 template <Entry entry>
 int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_allocate_shared_c<entry>, entry, 534);
+  const auto next = next_of(&wrap_MPI_Win_allocate_shared_c<entry>, entry, 536);
   Call call(op::MPI_Win_allocate_shared, COMMLENS_CALLER);
   if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
   call.start();
@@ -379,7 +379,7 @@ int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info i
 #if COMMLENS_HAVE_MPI_Win_attach
 template <Entry entry>
 int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
-  const auto next = next_of(&wrap_MPI_Win_attach<entry>, entry, 535);
+  const auto next = next_of(&wrap_MPI_Win_attach<entry>, entry, 537);
   Call call(op::MPI_Win_attach, COMMLENS_CALLER);
   if (call.nested()) return next(win, base, size);
   call.start();
@@ -394,7 +394,7 @@ int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
 #if COMMLENS_HAVE_MPI_Win_complete
 template <Entry entry>
 int wrap_MPI_Win_complete(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_complete<entry>, entry, 537);
+  const auto next = next_of(&wrap_MPI_Win_complete<entry>, entry, 539);
   Call call(op::MPI_Win_complete, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   call.start();
@@ -409,7 +409,7 @@ int wrap_MPI_Win_complete(MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_create
 template <Entry entry>
 int wrap_MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_create<entry>, entry, 538);
+  const auto next = next_of(&wrap_MPI_Win_create<entry>, entry, 540);
   Call call(op::MPI_Win_create, COMMLENS_CALLER);
   if (call.nested()) return next(base, size, disp_unit, info, comm, win);
   call.start();
@@ -425,7 +425,7 @@ int wrap_MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
 #if COMMLENS_HAVE_MPI_Win_create_c
 template <Entry entry>
 int wrap_MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_create_c<entry>, entry, 539);
+  const auto next = next_of(&wrap_MPI_Win_create_c<entry>, entry, 541);
   Call call(op::MPI_Win_create, COMMLENS_CALLER);
   if (call.nested()) return next(base, size, disp_unit, info, comm, win);
   call.start();
@@ -441,7 +441,7 @@ int wrap_MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Inf
 #if COMMLENS_HAVE_MPI_Win_create_dynamic
 template <Entry entry>
 int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_create_dynamic<entry>, entry, 540);
+  const auto next = next_of(&wrap_MPI_Win_create_dynamic<entry>, entry, 542);
   Call call(op::MPI_Win_create_dynamic, COMMLENS_CALLER);
   if (call.nested()) return next(info, comm, win);
   call.start();
@@ -457,7 +457,7 @@ int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
 #if COMMLENS_HAVE_MPI_Win_detach
 template <Entry entry>
 int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
-  const auto next = next_of(&wrap_MPI_Win_detach<entry>, entry, 544);
+  const auto next = next_of(&wrap_MPI_Win_detach<entry>, entry, 546);
   Call call(op::MPI_Win_detach, COMMLENS_CALLER);
   if (call.nested()) return next(win, base);
   call.start();
@@ -472,7 +472,7 @@ int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
 #if COMMLENS_HAVE_MPI_Win_fence
 template <Entry entry>
 int wrap_MPI_Win_fence(int assert, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 545);
+  const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 547);
   Call call(op::MPI_Win_fence, COMMLENS_CALLER);
   if (call.nested()) return next(assert, win);
   call.start();
@@ -487,7 +487,7 @@ int wrap_MPI_Win_fence(int assert, MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_flush
 template <Entry entry>
 int wrap_MPI_Win_flush(int rank, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_flush<entry>, entry, 546);
+  const auto next = next_of(&wrap_MPI_Win_flush<entry>, entry, 548);
   Call call(op::MPI_Win_flush, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
   call.start();
@@ -502,7 +502,7 @@ int wrap_MPI_Win_flush(int rank, MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_flush_all
 template <Entry entry>
 int wrap_MPI_Win_flush_all(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_flush_all<entry>, entry, 547);
+  const auto next = next_of(&wrap_MPI_Win_flush_all<entry>, entry, 549);
   Call call(op::MPI_Win_flush_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   call.start();
@@ -517,7 +517,7 @@ int wrap_MPI_Win_flush_all(MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_flush_local
 template <Entry entry>
 int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_flush_local<entry>, entry, 548);
+  const auto next = next_of(&wrap_MPI_Win_flush_local<entry>, entry, 550);
   Call call(op::MPI_Win_flush_local, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
   call.start();
@@ -532,7 +532,7 @@ int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_flush_local_all
 template <Entry entry>
 int wrap_MPI_Win_flush_local_all(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_flush_local_all<entry>, entry, 549);
+  const auto next = next_of(&wrap_MPI_Win_flush_local_all<entry>, entry, 551);
   Call call(op::MPI_Win_flush_local_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   call.start();
@@ -547,7 +547,7 @@ int wrap_MPI_Win_flush_local_all(MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_free
 template <Entry entry>
 int wrap_MPI_Win_free(MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_free<entry>, entry, 550);
+  const auto next = next_of(&wrap_MPI_Win_free<entry>, entry, 552);
   return hand::win_free(next, op::MPI_Win_free, COMMLENS_CALLER, win);
 }
 #endif
@@ -555,7 +555,7 @@ int wrap_MPI_Win_free(MPI_Win* win) {
 #if COMMLENS_HAVE_MPI_Win_lock
 template <Entry entry>
 int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_lock<entry>, entry, 557);
+  const auto next = next_of(&wrap_MPI_Win_lock<entry>, entry, 559);
   Call call(op::MPI_Win_lock, COMMLENS_CALLER);
   if (call.nested()) return next(lock_type, rank, assert, win);
   call.start();
@@ -570,7 +570,7 @@ int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_lock_all
 template <Entry entry>
 int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_lock_all<entry>, entry, 558);
+  const auto next = next_of(&wrap_MPI_Win_lock_all<entry>, entry, 560);
   Call call(op::MPI_Win_lock_all, COMMLENS_CALLER);
   if (call.nested()) return next(assert, win);
   call.start();
@@ -585,7 +585,7 @@ int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_post
 template <Entry entry>
 int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_post<entry>, entry, 559);
+  const auto next = next_of(&wrap_MPI_Win_post<entry>, entry, 561);
   Call call(op::MPI_Win_post, COMMLENS_CALLER);
   if (call.nested()) return next(group, assert, win);
   call.start();
@@ -600,7 +600,7 @@ int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_start
 template <Entry entry>
 int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_start<entry>, entry, 566);
+  const auto next = next_of(&wrap_MPI_Win_start<entry>, entry, 568);
   Call call(op::MPI_Win_start, COMMLENS_CALLER);
   if (call.nested()) return next(group, assert, win);
   call.start();
@@ -615,7 +615,7 @@ int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_sync
 template <Entry entry>
 int wrap_MPI_Win_sync(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_sync<entry>, entry, 567);
+  const auto next = next_of(&wrap_MPI_Win_sync<entry>, entry, 569);
   Call call(op::MPI_Win_sync, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   call.start();
@@ -630,7 +630,7 @@ int wrap_MPI_Win_sync(MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_test
 template <Entry entry>
 int wrap_MPI_Win_test(MPI_Win win, int* flag) {
-  const auto next = next_of(&wrap_MPI_Win_test<entry>, entry, 568);
+  const auto next = next_of(&wrap_MPI_Win_test<entry>, entry, 570);
   Call call(op::MPI_Win_test, COMMLENS_CALLER);
   if (call.nested()) return next(win, flag);
   call.start();
@@ -645,7 +645,7 @@ int wrap_MPI_Win_test(MPI_Win win, int* flag) {
 #if COMMLENS_HAVE_MPI_Win_unlock
 template <Entry entry>
 int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_unlock<entry>, entry, 569);
+  const auto next = next_of(&wrap_MPI_Win_unlock<entry>, entry, 571);
   Call call(op::MPI_Win_unlock, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
   call.start();
@@ -660,7 +660,7 @@ int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_unlock_all
 template <Entry entry>
 int wrap_MPI_Win_unlock_all(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_unlock_all<entry>, entry, 570);
+  const auto next = next_of(&wrap_MPI_Win_unlock_all<entry>, entry, 572);
   Call call(op::MPI_Win_unlock_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   call.start();
@@ -675,7 +675,7 @@ int wrap_MPI_Win_unlock_all(MPI_Win win) {
 #if COMMLENS_HAVE_MPI_Win_wait
 template <Entry entry>
 int wrap_MPI_Win_wait(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_wait<entry>, entry, 571);
+  const auto next = next_of(&wrap_MPI_Win_wait<entry>, entry, 573);
   Call call(op::MPI_Win_wait, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   call.start();
@@ -764,103 +764,103 @@ extern const Wrapper wrappers_rma[] = {
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_allocate
-    {531, erase(&wrap_MPI_Win_allocate<Entry::mpi>), erase(&wrap_MPI_Win_allocate<Entry::pmpi>)},
+    {533, erase(&wrap_MPI_Win_allocate<Entry::mpi>), erase(&wrap_MPI_Win_allocate<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_allocate_c
-    {532, erase(&wrap_MPI_Win_allocate_c<Entry::mpi>), erase(&wrap_MPI_Win_allocate_c<Entry::pmpi>)},
+    {534, erase(&wrap_MPI_Win_allocate_c<Entry::mpi>), erase(&wrap_MPI_Win_allocate_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_allocate_shared
-    {533, erase(&wrap_MPI_Win_allocate_shared<Entry::mpi>), erase(&wrap_MPI_Win_allocate_shared<Entry::pmpi>)},
+    {535, erase(&wrap_MPI_Win_allocate_shared<Entry::mpi>), erase(&wrap_MPI_Win_allocate_shared<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_allocate_shared_c
-    {534, erase(&wrap_MPI_Win_allocate_shared_c<Entry::mpi>), erase(&wrap_MPI_Win_allocate_shared_c<Entry::pmpi>)},
+    {536, erase(&wrap_MPI_Win_allocate_shared_c<Entry::mpi>), erase(&wrap_MPI_Win_allocate_shared_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_attach
-    {535, erase(&wrap_MPI_Win_attach<Entry::mpi>), erase(&wrap_MPI_Win_attach<Entry::pmpi>)},
+    {537, erase(&wrap_MPI_Win_attach<Entry::mpi>), erase(&wrap_MPI_Win_attach<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_complete
-    {537, erase(&wrap_MPI_Win_complete<Entry::mpi>), erase(&wrap_MPI_Win_complete<Entry::pmpi>)},
+    {539, erase(&wrap_MPI_Win_complete<Entry::mpi>), erase(&wrap_MPI_Win_complete<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_create
-    {538, erase(&wrap_MPI_Win_create<Entry::mpi>), erase(&wrap_MPI_Win_create<Entry::pmpi>)},
+    {540, erase(&wrap_MPI_Win_create<Entry::mpi>), erase(&wrap_MPI_Win_create<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_create_c
-    {539, erase(&wrap_MPI_Win_create_c<Entry::mpi>), erase(&wrap_MPI_Win_create_c<Entry::pmpi>)},
+    {541, erase(&wrap_MPI_Win_create_c<Entry::mpi>), erase(&wrap_MPI_Win_create_c<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_create_dynamic
-    {540, erase(&wrap_MPI_Win_create_dynamic<Entry::mpi>), erase(&wrap_MPI_Win_create_dynamic<Entry::pmpi>)},
+    {542, erase(&wrap_MPI_Win_create_dynamic<Entry::mpi>), erase(&wrap_MPI_Win_create_dynamic<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_detach
-    {544, erase(&wrap_MPI_Win_detach<Entry::mpi>), erase(&wrap_MPI_Win_detach<Entry::pmpi>)},
+    {546, erase(&wrap_MPI_Win_detach<Entry::mpi>), erase(&wrap_MPI_Win_detach<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_fence
-    {545, erase(&wrap_MPI_Win_fence<Entry::mpi>), erase(&wrap_MPI_Win_fence<Entry::pmpi>)},
+    {547, erase(&wrap_MPI_Win_fence<Entry::mpi>), erase(&wrap_MPI_Win_fence<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_flush
-    {546, erase(&wrap_MPI_Win_flush<Entry::mpi>), erase(&wrap_MPI_Win_flush<Entry::pmpi>)},
+    {548, erase(&wrap_MPI_Win_flush<Entry::mpi>), erase(&wrap_MPI_Win_flush<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_flush_all
-    {547, erase(&wrap_MPI_Win_flush_all<Entry::mpi>), erase(&wrap_MPI_Win_flush_all<Entry::pmpi>)},
+    {549, erase(&wrap_MPI_Win_flush_all<Entry::mpi>), erase(&wrap_MPI_Win_flush_all<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_flush_local
-    {548, erase(&wrap_MPI_Win_flush_local<Entry::mpi>), erase(&wrap_MPI_Win_flush_local<Entry::pmpi>)},
+    {550, erase(&wrap_MPI_Win_flush_local<Entry::mpi>), erase(&wrap_MPI_Win_flush_local<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_flush_local_all
-    {549, erase(&wrap_MPI_Win_flush_local_all<Entry::mpi>), erase(&wrap_MPI_Win_flush_local_all<Entry::pmpi>)},
+    {551, erase(&wrap_MPI_Win_flush_local_all<Entry::mpi>), erase(&wrap_MPI_Win_flush_local_all<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_free
-    {550, erase(&wrap_MPI_Win_free<Entry::mpi>), erase(&wrap_MPI_Win_free<Entry::pmpi>)},
+    {552, erase(&wrap_MPI_Win_free<Entry::mpi>), erase(&wrap_MPI_Win_free<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_lock
-    {557, erase(&wrap_MPI_Win_lock<Entry::mpi>), erase(&wrap_MPI_Win_lock<Entry::pmpi>)},
+    {559, erase(&wrap_MPI_Win_lock<Entry::mpi>), erase(&wrap_MPI_Win_lock<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_lock_all
-    {558, erase(&wrap_MPI_Win_lock_all<Entry::mpi>), erase(&wrap_MPI_Win_lock_all<Entry::pmpi>)},
+    {560, erase(&wrap_MPI_Win_lock_all<Entry::mpi>), erase(&wrap_MPI_Win_lock_all<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_post
-    {559, erase(&wrap_MPI_Win_post<Entry::mpi>), erase(&wrap_MPI_Win_post<Entry::pmpi>)},
+    {561, erase(&wrap_MPI_Win_post<Entry::mpi>), erase(&wrap_MPI_Win_post<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_start
-    {566, erase(&wrap_MPI_Win_start<Entry::mpi>), erase(&wrap_MPI_Win_start<Entry::pmpi>)},
+    {568, erase(&wrap_MPI_Win_start<Entry::mpi>), erase(&wrap_MPI_Win_start<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_sync
-    {567, erase(&wrap_MPI_Win_sync<Entry::mpi>), erase(&wrap_MPI_Win_sync<Entry::pmpi>)},
+    {569, erase(&wrap_MPI_Win_sync<Entry::mpi>), erase(&wrap_MPI_Win_sync<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_test
-    {568, erase(&wrap_MPI_Win_test<Entry::mpi>), erase(&wrap_MPI_Win_test<Entry::pmpi>)},
+    {570, erase(&wrap_MPI_Win_test<Entry::mpi>), erase(&wrap_MPI_Win_test<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_unlock
-    {569, erase(&wrap_MPI_Win_unlock<Entry::mpi>), erase(&wrap_MPI_Win_unlock<Entry::pmpi>)},
+    {571, erase(&wrap_MPI_Win_unlock<Entry::mpi>), erase(&wrap_MPI_Win_unlock<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_unlock_all
-    {570, erase(&wrap_MPI_Win_unlock_all<Entry::mpi>), erase(&wrap_MPI_Win_unlock_all<Entry::pmpi>)},
+    {572, erase(&wrap_MPI_Win_unlock_all<Entry::mpi>), erase(&wrap_MPI_Win_unlock_all<Entry::pmpi>)},
 #endif
 
 #if COMMLENS_HAVE_MPI_Win_wait
-    {571, erase(&wrap_MPI_Win_wait<Entry::mpi>), erase(&wrap_MPI_Win_wait<Entry::pmpi>)},
+    {573, erase(&wrap_MPI_Win_wait<Entry::mpi>), erase(&wrap_MPI_Win_wait<Entry::pmpi>)},
 #endif
 
     {-1, nullptr, nullptr},

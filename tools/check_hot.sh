@@ -26,7 +26,7 @@ allowed=(
   learn_datatype datatype_going adopt_comm created creating creation_completed comm_going comm_gone comm_stays name_comm identity::group
   identity::processes made_window window_going made_file file_going
   # The measurement begins and ends.
-  hand::initialised hand::finalising hand::aborting
+  hand::initialised hand::finalising hand::aborting hand::session_began hand::session_ending
 )
 
 objects=("$@")

@@ -106,7 +106,10 @@ std::string loaded_family() {
   return std::string(text).substr(0, 40);
 }
 
+std::atomic<bool> asked{false};  // a name of ours was called
+
 void start() noexcept try {
+  asked.store(true);
   remember_stderr();
   read_options();
   if (!options().on(Option::enable)) return;
@@ -155,8 +158,23 @@ void* data_definition(const char* name) noexcept {
 void stop_measuring() noexcept {
   measuring.store(false);
   for (int i = 0; i < 2 * slot_count; ++i) {
-    if (next_definitions[i] != nullptr) __atomic_store_n(&commlens_slots[i], next_definitions[i], __ATOMIC_RELEASE);
+    void* const next = __atomic_load_n(&next_definitions[i], __ATOMIC_RELAXED);
+    if (next != nullptr) __atomic_store_n(&commlens_slots[i], next, __ATOMIC_RELEASE);
   }
+}
+
+void say_when_bypassed() noexcept {
+  if (asked.load() || launcher_rank() > 0) return;
+  void* const library = local_mpi_library();
+  const auto initialized =
+      library == nullptr ? nullptr : reinterpret_cast<int (*)(int*)>(dlsym(library, "PMPI_Initialized"));
+  int used = 0;
+  if (initialized == nullptr || initialized(&used) != 0 || used == 0) return;
+  read_options();
+  if (!options().on(Option::enable)) return;
+  remember_stderr();
+  say("the program looked MPI's procedures up in the library itself, with dlsym, so that calls go past commlens: not "
+      "profiled");
 }
 
 // Linked behind the MPI library, we are not seen, and could wonder for a long time why there is no profile.  In a
@@ -185,7 +203,7 @@ void* commlens_bind(long entry) noexcept {
     say("no MPI library that is loaded defines %s; the call fails", name);
     next = reinterpret_cast<void*>(no_such_procedure);
   }
-  next_definitions[entry] = next;
+  __atomic_store_n(&next_definitions[entry], next, __ATOMIC_RELAXED);  // seen by who jumps through the slot
   void* const target = measuring.load() && wrappers[entry] != nullptr ? wrappers[entry] : next;
   __atomic_store_n(&commlens_slots[entry], target, __ATOMIC_RELEASE);
   errno = saved;

@@ -24,7 +24,8 @@ extern void* next_definitions[2 * slot_count];
 
 template <class R, class... A>
 inline auto next_of(R (*)(A...), Entry entry, int slot) noexcept -> R (*)(A...) {
-  return reinterpret_cast<R (*)(A...)>(next_definitions[2 * slot + static_cast<int>(entry)]);
+  void* const next = __atomic_load_n(&next_definitions[2 * slot + static_cast<int>(entry)], __ATOMIC_RELAXED);
+  return reinterpret_cast<R (*)(A...)>(next);
 }
 
 // The definition of an MPI name after ours, or null.
@@ -33,6 +34,9 @@ void* next_definition(const char* name) noexcept;
 // The definition of a variable of the MPI library, or null.  Not the next one: an executable may hold the library's
 // variables itself (copy relocations), and it stands before us in the search order.
 void* data_definition(const char* name) noexcept;
+
+// At exit: tells when MPI was used but no name of ours was called.
+void say_when_bypassed() noexcept;
 
 // From now on every entry goes straight to the next definition.
 void stop_measuring() noexcept;

@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <exception>
 #include <set>
@@ -19,6 +20,7 @@
 #include "core/mpi/job.h"
 #include "core/mpi/state.h"
 #include "core/out/output_name.h"
+#include "core/out/parts.h"
 #include "core/out/sqlite.h"
 #include "generated/schema_sql.h"
 
@@ -47,8 +49,9 @@ bool receive_bytes(std::vector<char>& bytes, int from) {
   return true;
 }
 
-// Rank 0 asks the others one by one: their data never waits in its memory, and after a failure it sends them on.
-enum class GoAhead : char { skip, send };
+// Rank 0 asks the others one by one: their data never waits in its memory, and after a failure it sends them on.  Where
+// a session is open on some rank, all keep what they have until they end.
+enum class GoAhead : char { skip, send, keep };
 
 bool tell(GoAhead what, int rank) { return api.Send(&what, 1, api.byte, rank, tag, own_comm) == MPI_SUCCESS; }
 
@@ -132,22 +135,22 @@ std::string job_id() {
 }
 
 std::string thread_level() {
-  int level = MPI_THREAD_SINGLE;
-  api.Query_thread(&level);
+  const int level = job.thread_level;
+  if (level < 0) return "";
   if (level == MPI_THREAD_MULTIPLE) return "multiple";
   if (level == MPI_THREAD_SERIALIZED) return "serialized";
   return level == MPI_THREAD_FUNNELED ? "funneled" : "single";
 }
 
-RankFacts own_facts(const TickScale& scale, Ticks finalising, Identity world) {
+RankFacts own_facts(const TickScale& scale) {
   RankFacts facts;
   facts.rank = job.rank;
-  facts.world = world;
+  facts.world = job.world_id;
   facts.node = host_name();
   facts.pid = static_cast<int>(getpid());
   facts.cpus = allowed_cpus();
   facts.init_ns = scale.ns(job.init);
-  facts.app_ns = scale.ns(finalising - job.started);
+  facts.app_ns = scale.ns(job.ended - job.started);
   facts.threads = thread_count();
   facts.own_init_ns = scale.ns(job.own_init);
   facts.own_call_ns = scale.ns(job.own_call);
@@ -168,7 +171,6 @@ out::Meta meta_of(const Profile& profile) {
     elapsed = std::max(elapsed, r.facts.app_ns);
     nodes.insert(r.facts.node);
   }
-  const std::time_t start = std::time(nullptr) - static_cast<std::time_t>(elapsed / 1'000'000'000u);
   return {
       {"schema_version", std::to_string(out::schema_version)},
       {"commlens_version", COMMLENS_VERSION},
@@ -176,7 +178,7 @@ out::Meta meta_of(const Profile& profile) {
       {"command_line", command},
       {"program", arguments.empty() ? std::string() : out::base_name(arguments[0])},
       {"working_directory", job.directory},
-      {"start_time", utc(start, "%Y-%m-%dT%H:%M:%SZ")},
+      {"start_time", utc(job.began, "%Y-%m-%dT%H:%M:%SZ")},
       {"elapsed_ns", std::to_string(elapsed)},
       {"ranks", std::to_string(job.size)},
       {"ranks_collected", std::to_string(profile.ranks.size())},
@@ -191,15 +193,11 @@ out::Meta meta_of(const Profile& profile) {
   };
 }
 
-const std::string& value_of(const out::Meta& meta, const char* key) {
-  return std::find_if(meta.begin(), meta.end(), [key](const auto& entry) { return entry.first == key; })->second;
-}
-
-void write_profile(Profile& profile, Ticks building, const std::string& mark) {
-  profile.finish();
-  const out::Meta meta = meta_of(profile);
+// Where the profile goes; the default name, with the time of day in it, differs from rank to rank.
+std::string profile_name() {
   out::NameFields fields;
-  fields.program = value_of(meta, "program");
+  const std::vector<std::string> arguments = command_line();
+  if (!arguments.empty()) fields.program = out::base_name(arguments[0]);
   fields.host = host_name();
   fields.job = job_id();
   if (fields.job.empty()) fields.job = utc(std::time(nullptr), "%Y%m%dT%H%M%SZ-") + std::to_string(getpid());
@@ -212,6 +210,13 @@ void write_profile(Profile& profile, Ticks building, const std::string& mark) {
   if (name.back() == '/' || (stat(name.c_str(), &directory) == 0 && S_ISDIR(directory.st_mode))) {
     name += "/" + default_name;
   }
+  return name;
+}
+
+void write_profile(Profile& profile, Ticks building, const std::string& mark) {
+  profile.finish();
+  const out::Meta meta = meta_of(profile);
+  std::string name = profile_name();
   if (!mark.empty()) name = out::marked_name(name, mark);
   const out::Stored stored = out::store(profile, meta, name, building);
   if (stored.path.empty()) {
@@ -224,14 +229,14 @@ void write_profile(Profile& profile, Ticks building, const std::string& mark) {
 }
 
 // Nothing when there is no memory for it: rank 0 must not wait in vain.
-std::vector<char> own_data(Ticks finalising, Identity world) noexcept try {
+std::vector<char> own_data(Ticks collecting) noexcept try {
   const std::uint64_t forgotten = forgotten_requests();
   if (forgotten != 0) {
     say("rank %d: no memory to remember %llu requests; what completed them counts under no communicator", job.rank,
         static_cast<unsigned long long>(forgotten));
   }
   const TickScale scale = TickScale::since_start();
-  return packed(own_facts(scale, finalising, world), *registry, job.started, finalising);
+  return packed(own_facts(scale), *registry, job.started, collecting);
 } catch (const std::exception& e) {
   say("rank %d: cannot collect: %s", job.rank, e.what());
   return {};
@@ -275,36 +280,59 @@ bool all_are_here() {
   return all_have_come();
 }
 
-// Agrees on the random id of this world.
-bool agree_on_world(Identity& world) {
-  if (api.Comm_create(api.comm_world, job.group, &own_comm) != MPI_SUCCESS) return false;
-  api.Comm_set_errhandler(own_comm, api.errors_return);
-  if (job.rank == 0 && getrandom(&world, sizeof world, 0) != sizeof world) {
-    world = combine(static_cast<Identity>(getpid()), now());
+// Hydra's proxy on this node, or the parent process: a script between the two is nobody's launcher.
+pid_t launcher_process() {
+  for (pid_t p = getppid(); p > 1;) {
+    std::FILE* const file = std::fopen(("/proc/" + std::to_string(p) + "/stat").c_str(), "re");
+    char name[64] = "", state = 0;
+    int parent = 0;
+    const int fields = file == nullptr ? 0 : std::fscanf(file, "%*d (%63[^)]) %c %d", name, &state, &parent);
+    if (file != nullptr) std::fclose(file);
+    if (fields != 3) break;
+    if (std::strncmp(name, "hydra_", 6) == 0) return p;
+    p = parent;
   }
-  return api.Bcast(&world, sizeof world, api.byte, 0, own_comm) == MPI_SUCCESS;
+  return getppid();
 }
 
-// Sends this rank's data to rank 0, which writes what it gets.
-void collect_all(Ticks finalising) {
-  Identity world = 0;
-  if (!agree_on_world(world)) {
+Identity random_id() {
+  Identity id = 0;
+  if (getrandom(&id, sizeof id, 0) != sizeof id) id = combine(static_cast<Identity>(getpid()), now());
+  return id;
+}
+
+// Agrees on the random id of this world.
+bool agree_on_world() {
+  if (api.Comm_create(api.comm_world, job.group, &own_comm) != MPI_SUCCESS) return false;
+  api.Comm_set_errhandler(own_comm, api.errors_return);
+  if (job.rank == 0) job.world_id = random_id();
+  return api.Bcast(&job.world_id, sizeof job.world_id, api.byte, 0, own_comm) == MPI_SUCCESS;
+}
+
+// Sends this rank's data to rank 0, which writes what it gets; false when all keep it.
+bool collect_all(Ticks finalising) {
+  if (!agree_on_world()) {
     if (job.rank == 0) say("no profile: MPI could not make a communicator to collect it on");
-    return;
+    return true;
   }
-  const std::vector<char> own = own_data(finalising, world);
-  std::uint64_t own_size = own.size();
+  const std::vector<char> own = own_data(finalising);
+  constexpr std::uint64_t in_session = ~std::uint64_t{0};
+  std::uint64_t own_size = job.sessions > 0 ? in_session : own.size();
   std::vector<std::uint64_t> sizes(job.rank == 0 ? static_cast<std::size_t>(job.size) : 0);
   if (api.Gather(&own_size, sizeof own_size, api.byte, sizes.data(), sizeof own_size, api.byte, 0, own_comm) !=
       MPI_SUCCESS) {
     if (job.rank == 0) say("no profile: MPI_Gather failed while collecting it");
-    return;
+    return true;
   }
   if (job.rank != 0) {
     GoAhead answer = GoAhead::skip;
     api.Recv(&answer, 1, api.byte, 0, tag, own_comm, MPI_STATUS_IGNORE);
     if (answer == GoAhead::send) send_bytes(own, 0);
-    return;
+    return answer != GoAhead::keep;
+  }
+  if (std::count(sizes.begin(), sizes.end(), in_session) != 0) {
+    for (int rank = 1; rank < job.size; ++rank) tell(GoAhead::keep, rank);
+    return false;
   }
   Profile profile;
   bool complete = profile.add(own.data(), own.size());
@@ -313,7 +341,7 @@ void collect_all(Ticks finalising) {
   try {
     for (; rank < job.size; ++rank) {
       bytes.resize(sizes[static_cast<std::size_t>(rank)]);
-      if (!tell(GoAhead::send, rank)) return;
+      if (!tell(GoAhead::send, rank)) return true;
       const bool received = receive_bytes(bytes, rank);
       complete = received && profile.add(bytes.data(), bytes.size()) && complete;
     }
@@ -326,6 +354,22 @@ void collect_all(Ticks finalising) {
   }
   if (!complete) say("the data of some ranks is missing; the profile has the others");
   write_profile(profile, finalising, "");
+  return true;
+}
+
+// The same for all processes one launcher started, another for every launch: what it tells them, or its process.
+Identity id_of_launch() {
+  std::string text;
+  for (const char* name : {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID"}) {
+    const char* const value = std::getenv(name);
+    text += value == nullptr ? "-" : value;
+    text += '\n';
+  }
+  if (std::getenv("PMIX_NAMESPACE") == nullptr && std::getenv("SLURM_STEP_ID") == nullptr &&
+      std::getenv("PALS_APID") == nullptr) {
+    text += host_name() + std::to_string(launcher_process());
+  }
+  return identity_of(text.data(), text.size());
 }
 
 // Better a file of one rank than nothing.
@@ -333,21 +377,50 @@ void collect_alone(Ticks finalising) {
   say("rank %d: other ranks did not reach MPI_Finalize in %lu s (COMMLENS_PATIENCE), or are not under commlens; this "
       "rank's calls go into a profile of their own",
       job.rank, options().number(Option::patience));
-  const std::vector<char> own = own_data(finalising, 0);
+  const std::vector<char> own = own_data(finalising);
   Profile profile;
   if (profile.add(own.data(), own.size())) write_profile(profile, finalising, ".rank" + std::to_string(job.rank));
 }
 
 }  // namespace
 
-void collect(Ticks finalising) noexcept try {
+bool collect(Ticks finalising) noexcept try {
   if (!all_are_here()) {
     collect_alone(finalising);
-    return;
+    return true;
   }
   own_comm = api.comm_null;
-  collect_all(finalising);
+  const bool done = collect_all(finalising);
   if (own_comm != api.comm_null) api.Comm_free(&own_comm);
+  return done;
+} catch (const std::exception& e) {
+  say("rank %d: no profile: %s", job.rank, e.what());
+  return true;
+}
+
+void collect_at_exit() noexcept try {
+  const Ticks begin = now();
+  if (job.sessions > 0) job.ended = begin;  // the application left them open
+  if (job.world_id == 0) job.world_id = job.size == 1 ? random_id() : id_of_launch();
+  const std::vector<char> own = own_data(begin);
+  Profile profile;
+  if (job.size == 1) {
+    if (profile.add(own.data(), own.size())) write_profile(profile, begin, "");
+    return;
+  }
+  out::Parts parts(profile_name(), job.world_id, job.began);
+  if (!parts.put(job.rank, own)) {
+    say("rank %d: its calls are not in the profile: %s", job.rank, parts.error.c_str());
+    return;
+  }
+  if (!parts.claim(job.size)) return;  // another rank will be the last
+  for (int rank = 0; rank < job.size; ++rank) {
+    const std::vector<char> bytes = parts.get(rank);
+    if (!profile.add(bytes.data(), bytes.size()))
+      say("the data of rank %d is missing; the profile has the others", rank);
+  }
+  write_profile(profile, begin, "");
+  parts.remove(job.size);
 } catch (const std::exception& e) {
   say("rank %d: no profile: %s", job.rank, e.what());
 }

@@ -27,8 +27,12 @@ std::vector<int> world_ranks(MPI_Group group) {
   int size = 0;
   api.Group_size(group, &size);
   std::vector<int> here(static_cast<std::size_t>(size)), world(static_cast<std::size_t>(size));
-  for (int i = 0; i < size; ++i) here[static_cast<std::size_t>(i)] = i;
-  if (size > 0) api.Group_translate_ranks(group, size, here.data(), job.group, world.data());
+  for (int i = 0; i < size; ++i) {
+    here[static_cast<std::size_t>(i)] = i;
+    world[static_cast<std::size_t>(i)] = MPI_UNDEFINED;
+  }
+  if (size > 0 && job.group != MPI_Group{})
+    api.Group_translate_ranks(group, size, here.data(), job.group, world.data());
   return world;
 }
 
@@ -42,7 +46,7 @@ Identity processes_of(MPI_Group group, bool& all_here) {
 // World rank of rank 0 of `group`, or -1 when it is of another world.
 int leader_of(MPI_Group group) {
   int zero = 0, leader = MPI_UNDEFINED;
-  api.Group_translate_ranks(group, 1, &zero, job.group, &leader);
+  if (job.group != MPI_Group{}) api.Group_translate_ranks(group, 1, &zero, job.group, &leader);
   return leader == MPI_UNDEFINED ? -1 : leader;
 }
 
@@ -134,6 +138,10 @@ struct Pending {
 std::mutex pending_mutex;
 // Never destroyed: a thread may still be in MPI while the program exits.
 std::unordered_map<Payload, Pending>& pending = *new std::unordered_map<Payload, Pending>;
+
+// Fortran bindings pass the address of a variable of their own, which is gone when the request completes: what MPI
+// wrote at once is better where there is such a thing.
+MPI_Comm made_by(const Pending& p) noexcept { return p.value != api.comm_null ? p.value : *p.variable; }
 
 void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std::uint32_t n_on_parent, Site site) {
   CommRecord record;
@@ -261,23 +269,40 @@ void creation_completed(Payload payload) noexcept try {
     p = found->second;
     pending.erase(found);
   }
-  // Fortran bindings pass the address of a variable of their own, which is gone by now: what MPI wrote at once is
-  // better where there is such a thing.
-  MPI_Comm made = p.value != api.comm_null ? p.value : *p.variable;
+  MPI_Comm made = made_by(p);
   if (made == api.comm_null || comms.find(bits(made)) != nullptr) return;
   add(p.op, *p.parent, made, identity::parent(), p.n, p.site);
 } catch (const std::bad_alloc&) {
   say_no_memory();
 }
 
+// MPI_Request_get_status tells that a communicator is there, and the application may use and free it before it
+// completes the request.
+static void complete_creation_of(MPI_Comm comm) noexcept {
+  Payload payload = 0;
+  {
+    const std::lock_guard<std::mutex> lock(pending_mutex);
+    for (const auto& [begun, p] : pending) {
+      if (made_by(p) == comm) payload = begun;
+    }
+  }
+  if (payload != 0) creation_completed(payload);
+}
+
 const CommView& adopt_comm(MPI_Comm comm) noexcept {
   if (!job.ready || comm == api.comm_null) return no_comm();
+  static std::mutex mutex;  // two threads may meet it at once
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (comms.find(bits(comm)) == nullptr) complete_creation_of(comm);
   created(op::unknown, no_comm(), comm, {Origin::How::by_processes, 0}, 0);
   const void* const known = comms.find(bits(comm));
   return known != nullptr ? *static_cast<const CommView*>(known) : no_comm();
 }
 
-const CommView* comm_going(MPI_Comm comm) noexcept { return static_cast<const CommView*>(comms.take(bits(comm))); }
+const CommView* comm_going(MPI_Comm comm) noexcept {
+  if (comm != api.comm_null && comms.find(bits(comm)) == nullptr) complete_creation_of(comm);
+  return static_cast<const CommView*>(comms.take(bits(comm)));
+}
 void comm_gone(const CommView* view) noexcept { registry->freed(view->index); }
 void comm_stays(MPI_Comm comm, const CommView* view) noexcept { comms.put(bits(comm), const_cast<CommView*>(view)); }
 

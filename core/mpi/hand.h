@@ -532,6 +532,8 @@ int idup(Next next, Op op, Site caller, MPI_Comm comm, MPI_Info info, MPI_Comm* 
 void initialised(Ticks before, Ticks after) noexcept;
 void finalising() noexcept;
 void aborting(MPI_Comm comm, int errorcode) noexcept;
+void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept;
+void session_ending() noexcept;
 
 template <class Next, class... Arguments>
 int init(Next next, Op op, Site caller, Arguments... arguments) {
@@ -550,6 +552,24 @@ int finalize(Next next, Op op, Site caller) {
     if (!call.nested()) finalising();
   }
   return next();
+}
+
+// Session: MPI_Session, which an older mpi.h does not declare.
+template <class Next, class Session>
+int session_init(Next next, Op op, Site caller, MPI_Info info, MPI_Errhandler errhandler, Session* session) {
+  Call call(op, caller);
+  if (call.nested()) return next(info, errhandler, session);
+  const Ticks before = now();
+  const int rc = next(info, errhandler, session);
+  if (rc == MPI_SUCCESS) session_began(bits(*session), before, now());
+  return rc;
+}
+
+template <class Next, class Session>
+int session_finalize(Next next, Op op, Site caller, Session* session) {
+  Call call(op, caller);
+  if (!call.nested()) session_ending();
+  return next(session);
 }
 
 template <class Next>

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measurement begins inside MPI_Init and ends inside MPI_Finalize.
+// The measurement begins inside MPI_Init or the first MPI_Session_init.  It ends inside MPI_Finalize or, where sessions
+// go on or are all there is, when the process ends.
 #include <dlfcn.h>
 #include <unistd.h>
 #include <unwind.h>
 
 #include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <mutex>
 #include <new>
+#include <type_traits>
 
 #include "core/cold/say.h"
 #include "core/cold/threads.h"
@@ -69,15 +74,35 @@ void say_warnings() {
   for (const std::string& warning : options().warnings()) say("%s", warning.c_str());
 }
 
-// A process that ends without MPI_Finalize takes its counts with it; say so.  A forked child is none of ours.
-void check_finalized() {
-  if (getpid() != process) return;
-  if (job.ready) {
+// What begins with MPI_Init or with the first session, whichever comes first.
+void begin(Ticks before, Ticks after) {
+  job.init = after - before;
+  if (sched_getaffinity(0, sizeof job.cpus, &job.cpus) != 0) CPU_ZERO(&job.cpus);
+  if (getcwd(job.directory, sizeof job.directory) == nullptr) job.directory[0] = '\0';
+  if (job.rank == 0) say_warnings();
+  job.own_call = estimated_call();
+  job.ready = true;
+  job.began = std::time(nullptr);
+  job.started = now();
+  job.own_init = job.started - after;
+}
+
+// When all else that runs at exit has run: a destructor of the application may still call MPI_Finalize.  A forked child
+// is none of ours.
+void at_end(void*) {
+  if (registry == nullptr) say_when_bypassed();
+  if (getpid() != process || !job.ready) return;
+  if (job.world) {
     say("rank %d ended without MPI_Finalize: no profile is written", job.rank);
-  } else if (job.rank < 0 && first_thread() != nullptr && launcher_rank() <= 0) {
-    say("MPI was used without MPI_Init (sessions only): that is not profiled yet, no profile is written");
+  } else {
+    collect_at_exit();
   }
 }
+
+// An MPI_Session in our hands; mpi.h may be older than sessions.
+using Session = std::conditional_t<sizeof(MPI_Group) == sizeof(int), int, void*>;
+
+std::mutex sessions_mutex;
 
 }  // namespace
 
@@ -99,30 +124,55 @@ bool prepare() noexcept try {
 namespace hand {
 
 void initialised(Ticks before, Ticks after) noexcept try {
-  if (job.ready) return;
-  job.init = after - before;
+  if (job.world) return;
+  job.world = true;
+  api.Query_thread(&job.thread_level);
   api.Comm_rank(api.comm_world, &job.rank);
   api.Comm_size(api.comm_world, &job.size);
   api.Comm_group(api.comm_world, &job.group);
   add_predefined(api.comm_world, letter_world, mixed(letter_world), 0);
   add_predefined(api.comm_self, letter_self, combine(letter_self, static_cast<Identity>(job.rank)), job.rank);
-  if (sched_getaffinity(0, sizeof job.cpus, &job.cpus) != 0) CPU_ZERO(&job.cpus);
-  if (getcwd(job.directory, sizeof job.directory) == nullptr) job.directory[0] = '\0';
-  if (job.rank == 0) say_warnings();
-  job.own_call = estimated_call();
-  job.ready = true;
-  job.started = now();
-  job.own_init = job.started - after;
+  if (!job.ready) begin(before, after);
 } catch (const std::bad_alloc&) {
   say("rank %d: no memory to start", job.rank);
 }
 
 void finalising() noexcept {
-  if (!job.ready) return;
-  collect(now());
-  job.ready = false;
-  stop_measuring();
+  if (!job.ready || !job.world) return;
+  job.ended = now();
+  job.ready = !collect(job.ended);
+  job.world = false;
   api.Group_free(&job.group);
+  job.group = job.session_group;
+  if (!job.ready) stop_measuring();
+}
+
+// mpi://WORLD tells which process this is; asking is local, and so is all else here.
+void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept try {
+  const std::lock_guard<std::mutex> lock(sessions_mutex);
+  if (job.sessions++ != 0) return;
+  using FromSet = int (*)(Session, const char*, MPI_Group*);
+  const auto from_set = reinterpret_cast<FromSet>(next_definition("PMPI_Group_from_session_pset"));
+  Session handle{};
+  std::memcpy(&handle, &session, sizeof handle);
+  if (from_set == nullptr || from_set(handle, "mpi://WORLD", &job.session_group) != MPI_SUCCESS) return;
+  if (job.world) return;
+  job.group = job.session_group;
+  if (job.ready) return;
+  api.Group_rank(job.group, &job.rank);
+  api.Group_size(job.group, &job.size);
+  begin(before, after);
+} catch (const std::bad_alloc&) {
+  say("rank %d: no memory to start", job.rank);
+}
+
+void session_ending() noexcept {
+  const std::lock_guard<std::mutex> lock(sessions_mutex);
+  if (--job.sessions != 0) return;
+  job.ended = now();
+  if (job.session_group != MPI_Group{}) api.Group_free(&job.session_group);
+  job.session_group = MPI_Group{};
+  if (!job.world) job.group = MPI_Group{};
 }
 
 void aborting(MPI_Comm, int errorcode) noexcept {
@@ -160,7 +210,9 @@ extern "C" __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code comml
   return _URC_CONTINUE_UNWIND;
 }
 
-// At exit, and when the library is unloaded.
-__attribute__((destructor)) static void at_exit() { check_finalized(); }
+// What is registered while destructors run comes after all of them; for no library, because else it would run with our
+// own.  We are never unloaded.
+extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* library) noexcept;
+__attribute__((destructor)) static void at_exit() { __cxa_atexit(at_end, nullptr, nullptr); }
 
 }  // namespace commlens
