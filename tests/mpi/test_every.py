@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every procedure the MPI library declares, plain and large-count form: counted as often as it was called.
+
+programs/every.c makes each call of its text exactly once on each rank, so the text is what the profile must say.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from harness import PROGRAMS, ROOT, Mpi
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_NAME = re.compile(r"\b(MPI_[A-Z][A-Za-z0-9_]*) *\(")
+_LINE_MARK = re.compile(r'# \d+ "(.*)"')
+
+# They need a second program, or end this one.
+ELSEWHERE = {
+    "test_communicators.py": {
+        "Comm_spawn",
+        "Comm_spawn_multiple",
+        "Comm_accept",
+        "Comm_connect",
+        "Comm_join",
+    },
+    "test_dynamic.py": {"Open_port", "Close_port", "Publish_name", "Lookup_name", "Unpublish_name"},
+}
+
+
+def preprocessed(mpi: Mpi, *options: str) -> str:
+    """Return what the C compiler makes of `#include <mpi.h>`, or of every.c with options."""
+    command = [mpi.cc, "-E", "-include", "mpi.h", *(options or ("-x", "c", "/dev/null"))]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def calls_in_every_c(mpi: Mpi, *flags: str) -> Counter[str]:
+    """Return how often each procedure is called in the lines of every.c this MPI compiles."""
+    inside = False
+    found = Counter[str]()
+    for line in preprocessed(mpi, *flags, str(PROGRAMS / "every.c")).splitlines():
+        if mark := _LINE_MARK.match(line):
+            inside = mark[1].endswith("every.c")
+        elif inside:
+            found.update(_NAME.findall(line))
+    return found
+
+
+def counted_procedures() -> set[str]:
+    """Return the procedures spec/calls.toml wants counted."""
+    spec = tomllib.loads((ROOT / "spec" / "calls.toml").read_text(encoding="utf-8"))
+    return {name for entry in spec["measure"] if entry.get("counted", True) for name in entry["calls"]}
+
+
+@pytest.mark.parametrize("form", ["plain", "large"])
+def test_every_procedure_is_counted_as_often_as_it_is_called(mpi: Mpi, form: str) -> None:
+    declared = set(_NAME.findall(preprocessed(mpi)))
+    large = {name for name in declared if f"{name}_c" in declared}
+    if mpi.name == "openmpi" and form == "large":
+        assert not large, "Open MPI 4 has none"
+        return
+    flags: tuple[str, ...] = ()
+    if form == "large":
+        header = mpi.workdir / "large.h"
+        header.write_text("".join(f"#define {name} {name}_c\n" for name in sorted(large)))
+        flags = ("-DLARGE", "-include", str(header))
+    called = calls_in_every_c(mpi, *flags)
+
+    counted = counted_procedures()
+    elsewhere = {f"MPI_{name}" for names in ELSEWHERE.values() for name in names}
+    plain = {name.removesuffix("_c") for name in called}
+    assert counted & declared - plain == elsewhere, "every.c calls all that this MPI declares"
+    if form == "large":
+        assert {name for name in called if name in large} == set(), "all in their large form"
+
+    program = mpi.compile("every.c", flags=("-Wno-deprecated-declarations", "-include", "mpi.h", *flags))
+    without, under = mpi.pair(2, [program], timeout=120)
+    assert (under.rc, under.lines) == (without.rc, without.lines)
+    assert under.rc == 0, under
+    profile = under.open()
+    profile.check()
+    expected = Counter[str]()
+    for name, times in called.items():
+        if name.removesuffix("_c") in counted:
+            expected[name.removesuffix("_c")] += times
+    measured: dict[int, Counter[str]] = {0: Counter(), 1: Counter()}
+    for count in profile.counts():
+        measured[count.rank][count.op] += count.calls
+    for rank in (0, 1):
+        assert measured[rank] == expected, (
+            f"rank {rank}: {(measured[rank] - expected, expected - measured[rank])}"
+        )
