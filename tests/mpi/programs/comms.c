@@ -288,6 +288,24 @@ static void port(void) {
   barriers(2, WORLD);
 }
 
+/* Ports by name; the name server may not be there, which is an answer too. */
+static void published(void) {
+  char port[MPI_MAX_PORT_NAME] = "", found[MPI_MAX_PORT_NAME] = "";
+  MPI_Comm_set_errhandler(WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  int const open = rank == 0 ? MPI_Open_port(MPI_INFO_NULL, port) : MPI_SUCCESS;
+  int published = MPI_SUCCESS, looked_up = MPI_SUCCESS, gone = MPI_SUCCESS;
+  if (rank == 0) published = MPI_Publish_name("commlens", MPI_INFO_NULL, port[0] ? port : "nowhere");
+  MPI_Barrier(WORLD);
+  if (rank != 0) looked_up = MPI_Lookup_name("commlens", MPI_INFO_NULL, found);
+  MPI_Barrier(WORLD);
+  if (rank == 0) gone = MPI_Unpublish_name("commlens", MPI_INFO_NULL, port[0] ? port : "nowhere");
+  if (rank == 0 && open == MPI_SUCCESS) MPI_Close_port(port); /* MPICH dies of a port that is none */
+  printf("rank %d: %d %d %d %d\n", rank, open == 0, published == 0, looked_up == 0, gone == 0);
+  fflush(stdout);
+  MPI_Barrier(WORLD);
+}
+
 static void join(void) {
   if (rank < 2) {
     int ends = -1;
@@ -366,6 +384,7 @@ int main(int argc, char** argv) {
                      {"families", families},
                      {"port", port},
                      {"join", join},
+                     {"published", published},
                      {"from_group", from_group},
                      {"inter_from_groups", inter_from_groups}};
   MPI_Comm parent;
