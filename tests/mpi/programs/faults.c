@@ -94,7 +94,9 @@ int main(int argc, char** argv) {
     printf("handlers %x umask %o\n", seen, (unsigned)umask(0));
     fflush(stdout);
   }
+  if (strcmp(what, "init_twice") == 0) MPI_Init(&argc, &argv);
   MPI_Finalize();
+  if (strcmp(what, "finalize_twice") == 0) MPI_Finalize();
   if (strcmp(what, "limit") == 0) {
     sigset_t pending;
     sigpending(&pending);
