@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 
 import pytest
-from harness import PROGRAMS, ROOT, Mpi
+from harness import PROGRAMS, ROOT, Mpi, Result
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -84,12 +84,33 @@ def test_every_procedure_is_counted_as_often_as_it_is_called(mpi: Mpi, form: str
     without, under = mpi.pair(2, [program], timeout=120)
     assert (under.rc, under.lines) == (without.rc, without.lines)
     assert under.rc == 0, under
+    summed = Counter[str]()
+    for name, times in called.items():
+        summed[name.removesuffix("_c")] += times
+    _check(under, summed)
+
+
+@pytest.mark.parametrize("binding", ["MPIF_H", "USE_MPI", "USE_MPI_F08"])
+def test_from_fortran_as_well(mpi: Mpi, binding: str) -> None:
+    flags = ["-cpp", f"-D{binding}", "-fallow-argument-mismatch", "-w"]
+    if mpi.name == "mpich":
+        flags.append("-DMPI4")
+    command = [mpi.fc, "-E", *flags, str(PROGRAMS / "every.F90")]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    called = Counter(re.findall(r"^ *call (MPI_\w+)", text, re.MULTILINE))
+    assert len(called) > 200
+    without, under = mpi.pair(2, [mpi.compile("every.F90", "fortran", flags=flags)], timeout=120)
+    assert (under.rc, under.stdout) == (without.rc, without.stdout)
+    assert under.rc == 0, under
+    _check(under, called)
+
+
+def _check(under: Result, called: Counter[str]) -> None:
+    """Compare the profile of a program with how often each of its ranks called what."""
     profile = under.open()
     profile.check()
-    expected = Counter[str]()
-    for name, times in called.items():
-        if name.removesuffix("_c") in counted:
-            expected[name.removesuffix("_c")] += times
+    counted = counted_procedures()
+    expected = Counter({name: times for name, times in called.items() if name in counted})
     measured: dict[int, Counter[str]] = {0: Counter(), 1: Counter()}
     for count in profile.counts():
         measured[count.rank][count.op] += count.calls
