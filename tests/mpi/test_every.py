@@ -87,7 +87,7 @@ def test_every_procedure_is_counted_as_often_as_it_is_called(mpi: Mpi, form: str
     summed = Counter[str]()
     for name, times in called.items():
         summed[name.removesuffix("_c")] += times
-    _check(under, summed)
+    check_counts(under, summed)
 
 
 @pytest.mark.parametrize("binding", ["MPIF_H", "USE_MPI", "USE_MPI_F08"])
@@ -102,10 +102,10 @@ def test_from_fortran_as_well(mpi: Mpi, binding: str) -> None:
     without, under = mpi.pair(2, [mpi.compile("every.F90", "fortran", flags=flags)], timeout=120)
     assert (under.rc, under.stdout) == (without.rc, without.stdout)
     assert under.rc == 0, under
-    _check(under, called)
+    check_counts(under, called)
 
 
-def _check(under: Result, called: Counter[str]) -> None:
+def check_counts(under: Result, called: Counter[str]) -> None:
     """Compare the profile of a program with how often each of its ranks called what."""
     profile = under.open()
     profile.check()

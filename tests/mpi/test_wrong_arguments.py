@@ -14,7 +14,7 @@ from pathlib import Path
 from harness import Mpi
 
 HERE = Path(__file__).resolve().parent
-_DECLARATION = re.compile(r"\bint (MPI_[A-Z]\w*)\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+DECLARATION = re.compile(r"\bint (MPI_[A-Z]\w*) ?\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 
 # They end the process, wait for another one, or hand over what only a callback can.
 LEFT_OUT = re.compile(
@@ -112,7 +112,7 @@ def argument(kind: str, name: str, variant: str) -> str | None:
 def cases(declarations: str) -> dict[str, str]:
     """Return the calls by name: `MPI_Send, no communicator`."""
     made: dict[str, str] = {}
-    for name, text in sorted(set(_DECLARATION.findall(declarations))):
+    for name, text in sorted(set(DECLARATION.findall(declarations))):
         if LEFT_OUT.fullmatch(name.removesuffix("_c")):
             continue
         kinds = parameters(text)
