@@ -166,7 +166,10 @@ def test_a_relative_name_starts_where_the_program_started(mpi: Mpi) -> None:
     assert Profile(where / "relative.db").meta()["working_directory"] == str(where)
 
 
-@pytest.mark.parametrize("case", ["exit0", "exit3", "_exit0", "return", "one_exits", "abort", "segv", "kill"])
+@pytest.mark.parametrize(
+    "case",
+    ["exit0", "exit3", "_exit0", "return", "one_exits", "abort", "late_abort", "segv", "late_segv", "kill"],
+)
 def test_ends_without_finalize(mpi: Mpi, case: str) -> None:
     program = mpi.compile("faults.c")
     plain, under = mpi.pair(2, [program, case], timeout=40)

@@ -80,6 +80,22 @@ def test_an_mpi_library_that_is_only_loaded_by_hand(mpi: Mpi, scope: str) -> Non
     assert not under.profile.exists(), "counted by now? then say so in the documentation"
 
 
+@pytest.mark.parametrize("scope", ["local", "global", "deep"])
+def test_a_program_that_loads_one_with_mpi(mpi: Mpi, scope: str, tmp_path: Path) -> None:
+    """As an interpreter loads its extensions; afterwards it is unloaded, and the MPI library with it."""
+    extension = mpi.compile("listing1.c", flags=("-shared", "-fPIC", "-Dmain=program"))
+    loader = tmp_path / "loader"
+    subprocess.run(
+        ["cc", "-O1", "-o", str(loader), str(PROGRAMS / "loader.c"), "-ldl"], check=True, timeout=60
+    )
+    plain, under = mpi.pair(2, [loader, extension, scope])
+    assert (under.rc, under.stdout) == (plain.rc, plain.stdout) == (0, "160\n"), under
+    if scope == "deep":  # RTLD_DEEPBIND: its own libraries come before us
+        assert not under.profile.exists(), "counted by now? then say so in the documentation"
+    else:
+        assert same(plain, under).calls("MPI_Allreduce")["W0.0"] == dict.fromkeys(BOTH, 30)
+
+
 def test_plugins_that_are_unloaded_before_the_end(mpi: Mpi) -> None:
     """Their calls are kept, under the name of the plugin that made them."""
     plugins = [mpi.compile("plugin.c", flags=("-shared", "-fPIC", f"-DTIMES={times}")) for times in (3, 5)]

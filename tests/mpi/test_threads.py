@@ -37,6 +37,18 @@ def test_requests_and_communicators_go_from_thread_to_thread(mpi: Mpi) -> None:
     assert profile.rows("SELECT threads FROM rank") == [{"threads": 1 + 3 + 4}] * 2
 
 
+def test_other_stacks_than_the_usual_one(mpi: Mpi) -> None:
+    """All of MPI in a second thread, fibers, and threads with 64 KiB of stack."""
+    plain, under = mpi.pair(2, [mpi.compile("stacks.c")])
+    assert (under.rc, under.stdout) == (plain.rc, plain.stdout) == (0, "stacks done\n"), under
+    profile = under.open()
+    profile.check()
+    # fibers of the first, of the second, and their home
+    assert profile.calls("MPI_Allreduce") == {f"d0.{n}": dict.fromkeys(BOTH, 50) for n in (1, 2, 3)}
+    assert profile.calls("MPI_Sendrecv") == {f"S{rank}.0": {rank: 3 * 50} for rank in BOTH}
+    assert profile.rows("SELECT threads FROM rank") == [{"threads": 4}] * 2
+
+
 def test_a_progress_thread_is_not_the_applications(mpi: Mpi) -> None:
     """MPICH's own thread makes progress; its calls are not counted.  Open MPI 4 has none and ignores the variable."""
     result = mpi.run(2, [mpi.compile("requests.c"), "set"], env={"MPICH_ASYNC_PROGRESS": "1"}, timeout=120)

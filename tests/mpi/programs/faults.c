@@ -54,6 +54,9 @@ int main(int argc, char** argv) {
     if (rank == 1) raise(SIGSEGV);
     for (;;) pause();
   }
+  /* while the other one is in MPI_Finalize already */
+  if (strcmp(what, "late_abort") == 0 && rank == 1) usleep(500000), MPI_Abort(MPI_COMM_WORLD, 7);
+  if (strcmp(what, "late_segv") == 0 && rank == 1) usleep(500000), raise(SIGSEGV);
   if (strcmp(what, "kill") == 0) {
     if (rank == 1) raise(SIGKILL);
     for (;;) pause();
