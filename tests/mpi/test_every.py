@@ -63,8 +63,8 @@ def counted_procedures() -> set[str]:
 def test_every_procedure_is_counted_as_often_as_it_is_called(mpi: Mpi, form: str) -> None:
     declared = set(_NAME.findall(preprocessed(mpi)))
     large = {name for name in declared if f"{name}_c" in declared}
-    if mpi.name == "openmpi" and form == "large":
-        assert not large, "Open MPI 4 has none"
+    if form == "large" and not large:
+        assert mpi.name == "openmpi", "Open MPI 4 has none"
         return
     flags: tuple[str, ...] = ()
     if form == "large":
@@ -76,12 +76,14 @@ def test_every_procedure_is_counted_as_often_as_it_is_called(mpi: Mpi, form: str
     counted = counted_procedures()
     elsewhere = {f"MPI_{name}" for names in ELSEWHERE.values() for name in names}
     plain = {name.removesuffix("_c") for name in called}
-    assert counted & declared - plain == elsewhere, "every.c calls all that this MPI declares"
+    missing = counted & declared - plain - elsewhere
+    assert not missing or not mpi.known, "every.c calls all that this MPI declares"
     if form == "large":
         assert {name for name in called if name in large} == set(), "all in their large form"
 
     program = mpi.compile("every.c", flags=("-Wno-deprecated-declarations", "-include", "mpi.h", *flags))
     without, under = mpi.pair(2, [program], timeout=120)
+    mpi.skip_if_broken(without)
     assert (under.rc, under.lines) == (without.rc, without.lines)
     assert under.rc == 0, under
     summed = Counter[str]()
@@ -100,6 +102,7 @@ def test_from_fortran_as_well(mpi: Mpi, binding: str) -> None:
     called = Counter(re.findall(r"^ *call (MPI_\w+)", text, re.MULTILINE))
     assert len(called) > 200
     without, under = mpi.pair(2, [mpi.compile("every.F90", "fortran", flags=flags)], timeout=120)
+    mpi.skip_if_broken(without)
     assert (under.rc, under.stdout) == (without.rc, without.stdout)
     assert under.rc == 0, under
     check_counts(under, called)

@@ -155,6 +155,7 @@ def test_what_mpi_refuses_it_refuses_under_us(mpi: Mpi) -> None:
     binary = mpi.compile(source, None, flags=("-O0", "-w", f"-I{HERE}"))
     env = {"UCX_HANDLE_ERRORS": "none", "OMPI_MCA_opal_signal": "", "UCX_WARN_UNUSED_ENV_VARS": "n"}
     plain, under = mpi.pair(1, [binary], env=env, timeout=240)
+    mpi.skip_if_broken(plain)
     assert (plain.rc, len(plain.stdout.splitlines())) == (0, len(calls))
     differ = [
         pair for pair in zip(plain.stdout.splitlines(), under.stdout.splitlines()) if pair[0] != pair[1]
