@@ -80,6 +80,7 @@ CASES: dict[str, list[Made]] = {
         *(Made(f"d{rank}.4", [[rank]], 4, parent=f"S{rank}.0") for rank in ALL),
     ],
     "idup": [Made(f"i0.{n}", [ALL], n) for n in range(1, 8)],
+    "idup_ways": [Made(f"i0.{n}", [ALL], n) for n in range(1, 6)],
     "idup_late": [
         Made("d0.1", [ALL], 1),
         Made("i0.2", [ALL], 2),

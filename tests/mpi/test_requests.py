@@ -251,6 +251,16 @@ def test_one_call_completes_every_kind_of_request(mpi: Mpi) -> None:
     assert profile.calls("MPI_Iprobe") == {}, "made by the library, in our callback"
 
 
+def test_requests_outlive_their_communicator(mpi: Mpi) -> None:
+    profile = run(mpi, "outlived")
+    made = [name for name in profile.comms() if name not in ("W0.0", "d0.1", "d0.2")]
+    assert made == [f"d0.{n}" for n in range(3, 9)]
+    for rank in BOTH:
+        assert calls(profile, "MPI_Waitall", rank) == dict.fromkeys(made, 1)
+        bytes_of = {name: 4 if n % 2 == 0 else 8 for n, name in enumerate(made)}
+        assert received(profile, "MPI_Irecv", rank) == sent(profile, "MPI_Issend", rank) == bytes_of
+
+
 @pytest.mark.parametrize("mode", ["run", "preload"])
 def test_the_application_sees_the_same_statuses_and_errors(mpi: Mpi, mode: str) -> None:
     program = mpi.compile("statuses.c")

@@ -132,6 +132,22 @@ static void idup_late(void) {
   use_and_free(4, both[1]);
 }
 
+/* The call that completes it, of all there are. */
+static void idup_ways(void) {
+  MPI_Comm made[5];
+  MPI_Request requests[5];
+  int n = 0, which[5], done = 0;
+  for (int i = 0; i < 5; ++i) MPI_Comm_idup(WORLD, &made[i], &requests[i]);
+  while (!done) MPI_Testall(1, &requests[0], &done, MPI_STATUSES_IGNORE);
+  for (done = 0; !done;) MPI_Testany(1, &requests[1], &n, &done, MPI_STATUS_IGNORE);
+  MPI_Waitsome(1, &requests[2], &n, which, MPI_STATUSES_IGNORE);
+  for (n = 0; n == 0;) MPI_Testsome(1, &requests[3], &n, which, MPI_STATUSES_IGNORE);
+  for (done = 0; !done;) MPI_Request_get_status(requests[4], &done, MPI_STATUS_IGNORE);
+  use_and_free(5, made[4]); /* it is complete, though the request is not freed */
+  MPI_Wait(&requests[4], MPI_STATUS_IGNORE);
+  for (int i = 0; i < 4; ++i) use_and_free(1 + i, made[i]);
+}
+
 static void idup_with_info(void) {
 #if MPI_VERSION >= 4
   MPI_Comm comm;
@@ -376,6 +392,7 @@ int main(int argc, char** argv) {
                      {"dup", duplicate},
                      {"idup", idup},
                      {"idup_late", idup_late},
+                     {"idup_ways", idup_ways},
                      {"idup_with_info", idup_with_info},
                      {"cart", cart},
                      {"graph", graph},

@@ -397,6 +397,25 @@ static void all_kinds(void) {
   if (made != 11) abort();
 }
 
+/* Requests that outlive their communicator; MPI may give its handle to another one meanwhile. */
+static void outlived(void) {
+  MPI_Request requests[4];
+  MPI_Comm first, second;
+  for (int i = 0; i < 3; ++i) {
+    MPI_Comm_dup(A, &first);
+    MPI_Irecv(into, 8, MPI_INT, other, 0, first, &requests[0]);
+    MPI_Issend(data, 1, MPI_INT, other, 0, first, &requests[1]);
+    MPI_Comm_free(&first);
+    MPI_Comm_dup(B, &second);
+    MPI_Irecv(into + 8, 8, MPI_INT, other, 0, second, &requests[2]);
+    MPI_Issend(data, 2, MPI_INT, other, 0, second, &requests[3]);
+    MPI_Waitall(2, requests, IGNORE_ALL); /* of the first */
+    MPI_Comm_free(&second);
+    MPI_Request copies[2] = {requests[3], requests[2]}; /* handles are values */
+    MPI_Waitall(2, copies, IGNORE_ALL);
+  }
+}
+
 int main(int argc, char** argv) {
   char const* const what = argc > 1 ? argv[1] : "";
   int provided;
@@ -423,7 +442,8 @@ int main(int argc, char** argv) {
                      {"collectives", collectives},
                      {"replaced", replaced},
                      {"buffered", buffered},
-                     {"all_kinds", all_kinds}};
+                     {"all_kinds", all_kinds},
+                     {"outlived", outlived}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
     if (strcmp(what, cases[i].name) == 0) cases[i].run();
   MPI_Comm_free(&A);
