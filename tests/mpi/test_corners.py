@@ -86,6 +86,67 @@ def test_callbacks_at_the_start_of_finalize(mpi: Mpi) -> None:
     assert profile.calls("MPI_Comm_set_attr") == {"S0.0": {0: 1}, "S1.0": {1: 1}}
 
 
+def test_arrays_of_nothing(mpi: Mpi) -> None:
+    profile = run(mpi, "lonely")
+    for op in ("Waitall", "Waitany", "Waitsome", "Testall", "Testany", "Testsome"):
+        assert profile.calls(f"MPI_{op}") == {"-": BOTH}, op
+    # two integers from each of two ranks to the first, and back
+    for op in ("Gatherv", "Igatherv"):
+        assert profile.total(f"MPI_{op}") == (2, 16, 16)
+    assert profile.total("MPI_Scatterv") == (2, 16, 16)
+    # rank 0 has one to send to, rank 1 one to hear of
+    for op in ("Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_allgatherv"):
+        (comm,) = profile.calls(f"MPI_{op}")
+        counts = {
+            count.rank: (count.sent, count.received) for count in profile.counts(op=f"MPI_{op}", comm=comm)
+        }
+        assert counts == {0: (8, 0), 1: (0, 8)}, op
+    made = {name: row for name, row in profile.comms().items() if row["topology"]}
+    points = {"b0.3": {0: 2}, "b1.3": {1: 2}} if mpi.name == "openmpi" else {"b0.3": {0: 2}}
+    assert profile.calls("MPI_Barrier", "b%") == points
+    assert profile.calls("MPI_Barrier", "a%") == {"a0.4": {0: 3}}
+    assert set(made) == {"y0.1", "a0.2", *points, "a0.4"}
+
+
+def test_handles_that_come_again(mpi: Mpi) -> None:
+    """Of datatypes with another size, of windows and files on another communicator."""
+    profile = run(mpi, "reuse")
+    odd, even = (4 * sum(range(first, 41, 2)) for first in (1, 2))
+    for op in ("Sendrecv", "Put", "File_write_at"):
+        sent = {name: profile.total(f"MPI_{op}", name)[:2] for name in ("d0.1", "d0.2")}
+        assert sent == {"d0.1": (40, 2 * even), "d0.2": (40, 2 * odd)}, op
+
+
+def test_what_is_left_behind(mpi: Mpi) -> None:
+    profile = run(mpi, "leftovers")
+    row = profile.comms()["d0.1"]
+    assert (row["user_name"], row["freed_ns"]) == ("forgotten", None)
+    assert profile.total("MPI_Isend") == (2, 8, 0)
+    assert profile.total("MPI_Send_init") == (2, 0, 0)
+
+
+@pytest.mark.parametrize("where", ["global object", "library"])
+@pytest.mark.parametrize("mode", ["run", "link"])
+def test_finalize_while_the_program_exits(mpi: Mpi, where: str, mode: str) -> None:
+    if where == "library":
+        library = mpi.compile("late.cpp", flags=("-DLIBRARY",), shared=True)
+        place = f"-Wl,-rpath,{library.parent}"
+        program, plain = (
+            mpi.compile("late.cpp", None, library, place, link=link) for link in (mode == "link", False)
+        )
+    else:
+        program, plain = (
+            mpi.compile("late.cpp", flags=("-DGLOBAL",), link=link) for link in (mode == "link", False)
+        )
+    without = mpi.run(2, [plain], mode="off")
+    under = mpi.run(2, [program], mode=mode)
+    assert (under.rc, under.stdout) == (without.rc, without.stdout) == (0, "late 2\n"), under
+    assert len(under.said) == 1, under.said
+    profile = under.open()
+    profile.check()
+    assert profile.calls("MPI_Allreduce") == {"W0.0": {0: 7, 1: 7}}
+
+
 def test_a_fatal_error_stays_fatal(mpi: Mpi) -> None:
     plain, under = mpi.pair(2, [mpi.compile("corners.c"), "fatal"])
     assert plain.rc != 0

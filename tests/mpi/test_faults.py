@@ -110,6 +110,23 @@ def test_file_size_limit(mpi: Mpi) -> None:
     assert [path.name for path in where.iterdir() if path.name[0] != "."] == [], "what was begun is removed"
 
 
+def test_no_file_descriptor_is_left(mpi: Mpi) -> None:
+    plain, under = mpi.pair(2, [mpi.compile("faults.c"), "no_files"])
+    assert (under.rc, own(under)) == (plain.rc, own(plain))
+    assert len(under.said) == 1, under.said
+
+
+def test_a_file_that_took_the_place_of_stderr(mpi: Mpi) -> None:
+    where = [mpi.fresh("stderr") for _ in range(2)]
+    program = mpi.compile("faults.c")
+    plain = mpi.run(2, [program, "no_stderr"], mode="off", cwd=where[0])
+    under = mpi.run(2, [program, "no_stderr"], cwd=where[1])
+    assert (under.rc, own(under)) == (plain.rc, own(plain))
+    for name in ("data.0", "data.1"):
+        assert (where[1] / name).read_text() == (where[0] / name).read_text() == "data\n"
+    under.open().check()
+
+
 def test_existing_files_are_not_overwritten(mpi: Mpi) -> None:
     where = mpi.fresh("existing")
     (where / "x.db").write_text("mine\n")
