@@ -128,21 +128,16 @@ def test_what_is_left_behind(mpi: Mpi) -> None:
 @pytest.mark.parametrize("where", ["global object", "library"])
 @pytest.mark.parametrize("mode", ["run", "link"])
 def test_finalize_while_the_program_exits(mpi: Mpi, where: str, mode: str) -> None:
+    link = mode == "link"
     if where == "library":
         library = mpi.compile("late.cpp", flags=("-DLIBRARY",), shared=True)
-        place = f"-Wl,-rpath,{library.parent}"
-        program, plain = (
-            mpi.compile("late.cpp", None, library, place, link=link) for link in (mode == "link", False)
-        )
+        program = mpi.compile("late.cpp", None, library, f"-Wl,-rpath,{library.parent}", link=link)
     else:
-        program, plain = (
-            mpi.compile("late.cpp", flags=("-DGLOBAL",), link=link) for link in (mode == "link", False)
-        )
-    without = mpi.run(2, [plain], mode="off")
-    under = mpi.run(2, [program], mode=mode)
-    assert (under.rc, under.stdout) == (without.rc, without.stdout) == (0, "late 2\n"), under
-    assert len(under.said) == 1, under.said
-    profile = under.open()
+        program = mpi.compile("late.cpp", flags=("-DGLOBAL",), link=link)
+    result = mpi.run(2, [program], mode=mode)
+    assert (result.rc, result.stdout) == (0, "late 2\n"), result
+    assert len(result.said) == 1, result.said
+    profile = result.open()
     profile.check()
     assert profile.calls("MPI_Allreduce") == {"W0.0": {0: 7, 1: 7}}
 

@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 
 import pytest
+from declarations import declared, preprocessed
 from harness import PROGRAMS, ROOT, Mpi, Result
 
 if sys.version_info >= (3, 11):
@@ -22,23 +23,9 @@ else:
 _NAME = re.compile(r"\b(MPI_[A-Z][A-Za-z0-9_]*) *\(")
 _LINE_MARK = re.compile(r'# \d+ "(.*)"')
 
-# They need a second program, or end this one.
-ELSEWHERE = {
-    "test_communicators.py": {
-        "Comm_spawn",
-        "Comm_spawn_multiple",
-        "Comm_accept",
-        "Comm_connect",
-        "Comm_join",
-    },
-    "test_dynamic.py": {"Open_port", "Close_port", "Publish_name", "Lookup_name", "Unpublish_name"},
-}
-
-
-def preprocessed(mpi: Mpi, *options: str) -> str:
-    """Return what the C compiler makes of `#include <mpi.h>`, or of every.c with options."""
-    command = [mpi.cc, "-E", "-include", "mpi.h", *(options or ("-x", "c", "/dev/null"))]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+# They need a second program: test_communicators.py.
+ELSEWHERE = {"Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect", "Comm_join"}
+ELSEWHERE |= {"Open_port", "Close_port", "Publish_name", "Lookup_name", "Unpublish_name"}
 
 
 def calls_in_every_c(mpi: Mpi, *flags: str) -> Counter[str]:
@@ -61,8 +48,8 @@ def counted_procedures() -> set[str]:
 
 @pytest.mark.parametrize("form", ["plain", "large"])
 def test_every_procedure_is_counted_as_often_as_it_is_called(mpi: Mpi, form: str) -> None:
-    declared = set(_NAME.findall(preprocessed(mpi)))
-    large = {name for name in declared if f"{name}_c" in declared}
+    procedures = declared(mpi)
+    large = {name for name in procedures if f"{name}_c" in procedures}
     if form == "large" and not large:
         assert mpi.name == "openmpi", "Open MPI 4 has none"
         return
@@ -74,9 +61,9 @@ def test_every_procedure_is_counted_as_often_as_it_is_called(mpi: Mpi, form: str
     called = calls_in_every_c(mpi, *flags)
 
     counted = counted_procedures()
-    elsewhere = {f"MPI_{name}" for names in ELSEWHERE.values() for name in names}
+    elsewhere = {f"MPI_{name}" for name in ELSEWHERE}
     plain = {name.removesuffix("_c") for name in called}
-    missing = counted & declared - plain - elsewhere
+    missing = counted & procedures.keys() - plain - elsewhere
     assert not missing or not mpi.known, "every.c calls all that this MPI declares"
     if form == "large":
         assert {name for name in called if name in large} == set(), "all in their large form"
@@ -101,11 +88,10 @@ def test_from_fortran_as_well(mpi: Mpi, binding: str) -> None:
     text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     called = Counter(re.findall(r"^ *call (MPI_\w+)", text, re.MULTILINE))
     assert len(called) > 200
-    without, under = mpi.pair(2, [mpi.compile("every.F90", "fortran", flags=flags)], timeout=120)
-    mpi.skip_if_broken(without)
-    assert (under.rc, under.stdout) == (without.rc, without.stdout)
-    assert under.rc == 0, under
-    check_counts(under, called)
+    result = mpi.run(2, [mpi.compile("every.F90", "fortran", flags=flags)], timeout=120)
+    mpi.skip_if_broken(result)
+    assert result.rc == 0, result
+    check_counts(result, called)
 
 
 def check_counts(under: Result, called: Counter[str]) -> None:
