@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from harness import Mpi
 
 BOTH = (0, 1)
@@ -34,7 +36,16 @@ def test_requests_and_communicators_go_from_thread_to_thread(mpi: Mpi) -> None:
     assert profile.total("MPI_Put") == (4000, 16000, 0)
     assert profile.calls("MPI_Sendrecv") == both("d0.4", 4 * 500)
     assert profile.total("MPI_Sendrecv") == (4000, 16000, 16000)
-    assert profile.rows("SELECT threads FROM rank") == [{"threads": 1 + 3 + 4}] * 2
+    # 4 threads make 20 groups each of the same parent; the n-th thread uses each of its own n times
+    made = {name: row for name, row in profile.comms().items() if name[0] == "g"}
+    assert len(made) == 80
+    assert all(row["groups"] == [[0, 1]] and row["parent_name"] == "d0.4" for row in made.values())
+    barriers = Counter[int]()
+    for counts in profile.calls("MPI_Barrier", "g%").values():
+        assert counts[0] == counts[1], "both ranks take it for the same"
+        barriers[counts[0]] += 1
+    assert barriers == {n: 20 for n in (1, 2, 3, 4)}
+    assert profile.rows("SELECT threads FROM rank") == [{"threads": 1 + 3 + 4 + 4}] * 2
 
 
 def test_other_stacks_than_the_usual_one(mpi: Mpi) -> None:

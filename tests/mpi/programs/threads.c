@@ -75,6 +75,21 @@ static void* all_at_once(void* number) {
   return NULL;
 }
 
+/* The only creation that threads may begin on one parent at the same time: their tags tell them apart. */
+static void* groups(void* number) {
+  int const tag = (int)(size_t)number;
+  MPI_Group group;
+  MPI_Comm_group(S, &group);
+  for (int i = 0; i < IDUPS; ++i) {
+    MPI_Comm comm;
+    MPI_Comm_create_group(S, group, tag, &comm);
+    for (int k = 0; k <= tag; ++k) MPI_Barrier(comm);
+    MPI_Comm_free(&comm);
+  }
+  MPI_Group_free(&group);
+  return NULL;
+}
+
 static void together(int n, void* (*const work[])(void*)) {
   pthread_t threads[8];
   pthread_barrier_init(&turn, NULL, (unsigned)n);
@@ -99,6 +114,7 @@ int main(int argc, char** argv) {
   MPI_Win_lock_all(0, window);
   together(THREADS, (void* (*const[])(void*)){all_at_once, all_at_once, all_at_once, all_at_once});
   MPI_Win_unlock_all(window);
+  together(THREADS, (void* (*const[])(void*)){groups, groups, groups, groups});
   MPI_Win_free(&window);
   for (int i = 0; i < 4; ++i) MPI_Comm_free(comms[i]);
   if (rank == 0) printf("threads done\n");
