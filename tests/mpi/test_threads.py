@@ -44,7 +44,7 @@ def test_requests_and_communicators_go_from_thread_to_thread(mpi: Mpi) -> None:
     for counts in profile.calls("MPI_Barrier", "g%").values():
         assert counts[0] == counts[1], "both ranks take it for the same"
         barriers[counts[0]] += 1
-    assert barriers == {n: 20 for n in (1, 2, 3, 4)}
+    assert barriers == dict.fromkeys((1, 2, 3, 4), 20)
     assert profile.rows("SELECT threads FROM rank") == [{"threads": 1 + 3 + 4 + 4}] * 2
 
 
