@@ -121,6 +121,7 @@ static void calls(void) {
   MPI_Win_fence(0, win);
   MPI_Put(data, 1, holes, other, 0, 1, holes, win);
   MPI_Put(data, 2, MPI_INT, other, 32, 2, MPI_INT, win);
+  MPI_Put(data, 2, MPI_INT, other, 64, 1, holes, win);
   MPI_Win_fence(0, win);
   MPI_Win_free(&win);
   snprintf(name, sizeof name, "types.%d", rank);
