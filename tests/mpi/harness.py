@@ -102,9 +102,14 @@ class Mpi:
         assert found is not None, done
         return found[0]
 
+    @property
+    def known(self) -> bool:
+        """Whether the tests were made on this release."""
+        return self.release.startswith(_KNOWN_RELEASES[self.name])
+
     def fails_by_itself(self, plain: Result) -> bool:
         """Return whether a program fails without commlens, on a release other than those the tests were made on."""
-        return plain.rc != 0 and not self.release.startswith(_KNOWN_RELEASES[self.name])
+        return plain.rc != 0 and not self.known
 
     def skip_if_broken(self, plain: Result) -> None:
         """Skip the test when the program it needs fails by itself; see `fails_by_itself`."""

@@ -80,6 +80,7 @@ CASES: dict[str, list[Made]] = {
         *(Made(f"d{rank}.4", [[rank]], 4, parent=f"S{rank}.0") for rank in ALL),
     ],
     "idup": [Made(f"i0.{n}", [ALL], n) for n in range(1, 8)],
+    "idup_ways": [Made(f"i0.{n}", [ALL], n) for n in range(1, 6)],
     "idup_late": [
         Made("d0.1", [ALL], 1),
         Made("i0.2", [ALL], 2),
@@ -238,6 +239,38 @@ def test_join(mpi: Mpi) -> None:
     assert profile.calls("MPI_Barrier", "J%") == {"J0.1": {0: 1, 1: 1}}
 
 
+def test_ports_by_name(mpi: Mpi) -> None:
+    program = mpi.compile("comms.c")
+    plain, under = mpi.pair(4, [program, "published"], env=_DYNAMIC)
+    assert (under.rc, under.lines) == (plain.rc, plain.lines)
+    assert (plain.rc, plain.lines[0]) == (0, "published done")
+    profile = under.open()
+    profile.check()
+    assert profile.calls("MPI_Lookup_name") == {"-": {1: 1, 2: 1, 3: 1}}
+    for op in ("Open_port", "Publish_name", "Unpublish_name"):
+        assert profile.calls(f"MPI_{op}") == {"-": {0: 1}}, op
+    # Debian's MPICH opens no port over UCX
+    assert profile.calls("MPI_Close_port") == ({"-": {0: 1}} if mpi.name == "openmpi" else {})
+
+
+@pytest.mark.parametrize("how", ["spawn", "spawn_multiple"])
+def test_a_spawned_program_that_is_not_profiled(mpi: Mpi, how: str) -> None:
+    """What the parents know of it: that it has two processes, and what they sent."""
+    if mpi.name == "mpich":
+        return  # cannot spawn here: test_a_spawned_program_writes_a_profile_of_its_own
+    result = _same_outcome(mpi, how)
+    profile = result.open()
+    profile.check()
+    assert profile.meta()["ranks"] == "4"
+    assert [path.name for path in result.profile.parent.glob("*.db")] == [result.profile.name]
+    rows = profile.comms()
+    (link,) = (row for row in rows.values() if row["name"][0] in "pq")
+    (merged,) = (row for row in rows.values() if row["name"][0] == "m")
+    assert (link["size"], link["remote_size"], merged["size"]) == (4, 2, 6)
+    assert profile.calls("MPI_Barrier", link["name"]) == {link["name"]: dict.fromkeys(ALL, 1)}
+    assert profile.calls("MPI_Barrier", merged["name"]) == {merged["name"]: dict.fromkeys(ALL, 3)}
+
+
 @pytest.mark.parametrize("how", ["spawn", "spawn_multiple"])
 def test_a_spawned_program_writes_a_profile_of_its_own(mpi: Mpi, how: str) -> None:
     result = _same_outcome(mpi, how, mpi.runner)
@@ -302,17 +335,3 @@ def test_threads_make_communicators_at_the_same_time(mpi: Mpi) -> None:
             # thread `number` gives its position-th child that many barriers, the second kind of child one more
             assert barriers[row["name"]] == dict.fromkeys((0, 1), number + position % 3), row
     assert profile.rows("SELECT threads FROM rank") == [{"threads": 4}] * 2
-
-
-def test_a_program_of_sessions_only_is_left_alone(mpi: Mpi) -> None:
-    """Not measured yet: one line says so, and the program does what it did."""
-    program = mpi.compile("sessions.c")  # empty where MPI is older than 4.0
-    plain, result = mpi.pair(2, [program])
-    assert (result.rc, result.lines) == (plain.rc, plain.lines)
-    if mpi.name == "openmpi":
-        assert (plain.rc, plain.stdout) == (77, "")
-        return
-    assert (plain.rc, plain.lines) == (0, ["0 of 2: 1", "1 of 2: 1"])
-    assert len(result.said) == 1, result.said
-    assert "session" in result.said[0]
-    assert not result.profile.exists()

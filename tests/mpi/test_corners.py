@@ -17,7 +17,7 @@ BOTH = {0: 1, 1: 1}
 def run(mpi: Mpi, case: str, n: int = 2) -> Profile:
     """Run one case of programs/corners.c, compare with a run without us, and open the profile."""
     plain, under = mpi.pair(n, [mpi.compile("corners.c"), case])
-    assert (under.rc, under.stdout) == (plain.rc, plain.stdout) == (0, plain.stdout), under
+    assert (under.rc, under.lines) == (plain.rc, plain.lines) == (0, plain.lines), under
     assert len(under.said) == 1, under.said
     profile = under.open()
     profile.check()
@@ -56,6 +56,97 @@ def test_an_error_handler_that_jumps(mpi: Mpi) -> None:
     assert profile.calls("MPI_Allreduce") == {"d0.1": {0: 5, 1: 5}}
     assert profile.calls("MPI_Comm_free") == {"d0.1": BOTH}
     assert profile.calls("MPI_Barrier", "d%") == {}, "counted by now? then say so in the documentation"
+
+
+def test_error_handlers_that_call_mpi_and_return(mpi: Mpi) -> None:
+    """The failed call is counted, with its time and without bytes; what its handler calls is not."""
+    profile = run(mpi, "handlers")
+    assert profile.calls("MPI_Send", "d0.1") == {"d0.1": {0: 3 + 1, 1: 3}}
+    assert profile.total("MPI_Send", "d0.1")[1:] == (16, 0)
+    assert profile.calls("MPI_Recv", "d0.1") == {"d0.1": {1: 1}}
+    assert profile.total("MPI_Recv", "d0.1")[1:] == (0, 0), "truncated: not known what of it arrived"
+    assert profile.calls("MPI_Bcast") == {"d0.1": BOTH}
+    assert profile.total("MPI_Allreduce", "d0.1") == (4, 8, 8)
+    assert profile.calls("MPI_Graph_create") == profile.calls("MPI_Cart_create") == {"d0.1": BOTH}
+    # two creations failed; the third is a dup, and no member may take it for another one
+    made = {name: row for name, row in profile.comms().items() if row["parent_name"] == "d0.1"}
+    assert [row["groups"] for row in made.values()] == [[[0, 1]]]
+    assert profile.calls("MPI_Barrier", next(iter(made))) == {next(iter(made)): BOTH}
+    assert profile.total("MPI_Put") == (2, 0, 0)
+    assert profile.total("MPI_File_read") == (2, 0, 0)
+    for op in ("Iprobe", "Comm_size", "Error_string", "Error_class", "Win_get_group"):
+        assert profile.calls(f"MPI_{op}") == {}, f"{op} was called inside another call"
+    assert profile.calls("MPI_Comm_call_errhandler") == {"d0.1": BOTH}
+
+
+def test_callbacks_at_the_start_of_finalize(mpi: Mpi) -> None:
+    """MPI deletes the attributes of MPI_COMM_SELF first: calls made there are inside MPI_Finalize."""
+    profile = run(mpi, "last")
+    assert profile.calls("MPI_Allreduce") == {}
+    assert profile.calls("MPI_Comm_set_attr") == {"S0.0": {0: 1}, "S1.0": {1: 1}}
+
+
+def test_arrays_of_nothing(mpi: Mpi) -> None:
+    profile = run(mpi, "lonely")
+    for op in ("Waitall", "Waitany", "Waitsome", "Testall", "Testany", "Testsome"):
+        assert profile.calls(f"MPI_{op}") == {"-": BOTH}, op
+    # two integers from each of two ranks to the first, and back
+    for op in ("Gatherv", "Igatherv"):
+        assert profile.total(f"MPI_{op}") == (2, 16, 16)
+    assert profile.total("MPI_Scatterv") == (2, 16, 16)
+    # rank 0 has one to send to, rank 1 one to hear of
+    for op in ("Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_allgatherv"):
+        (comm,) = profile.calls(f"MPI_{op}")
+        counts = {
+            count.rank: (count.sent, count.received) for count in profile.counts(op=f"MPI_{op}", comm=comm)
+        }
+        assert counts == {0: (8, 0), 1: (0, 8)}, op
+    made = {name: row for name, row in profile.comms().items() if row["topology"]}
+    points = {"b0.3": {0: 2}, "b1.3": {1: 2}} if mpi.name == "openmpi" else {"b0.3": {0: 2}}
+    assert profile.calls("MPI_Barrier", "b%") == points
+    assert profile.calls("MPI_Barrier", "a%") == {"a0.4": {0: 3}}
+    assert set(made) == {"y0.1", "a0.2", *points, "a0.4"}
+
+
+def test_handles_that_come_again(mpi: Mpi) -> None:
+    """Of datatypes with another size, of windows and files on another communicator."""
+    profile = run(mpi, "reuse")
+    odd, even = (4 * sum(range(first, 41, 2)) for first in (1, 2))
+    for op in ("Sendrecv", "Put", "File_write_at"):
+        sent = {name: profile.total(f"MPI_{op}", name)[:2] for name in ("d0.1", "d0.2")}
+        assert sent == {"d0.1": (40, 2 * even), "d0.2": (40, 2 * odd)}, op
+
+
+def test_what_is_left_behind(mpi: Mpi) -> None:
+    profile = run(mpi, "leftovers")
+    row = profile.comms()["d0.1"]
+    assert (row["user_name"], row["freed_ns"]) == ("forgotten", None)
+    assert profile.total("MPI_Isend") == (2, 8, 0)
+    assert profile.total("MPI_Send_init") == (2, 0, 0)
+
+
+@pytest.mark.parametrize("where", ["global object", "library"])
+@pytest.mark.parametrize("mode", ["run", "link"])
+def test_finalize_while_the_program_exits(mpi: Mpi, where: str, mode: str) -> None:
+    link = mode == "link"
+    if where == "library":
+        library = mpi.compile("late.cpp", flags=("-DLIBRARY",), shared=True)
+        program = mpi.compile("late.cpp", None, library, f"-Wl,-rpath,{library.parent}", link=link)
+    else:
+        program = mpi.compile("late.cpp", flags=("-DGLOBAL",), link=link)
+    result = mpi.run(2, [program], mode=mode)
+    assert (result.rc, result.stdout) == (0, "late 2\n"), result
+    assert len(result.said) == 1, result.said
+    profile = result.open()
+    profile.check()
+    assert profile.calls("MPI_Allreduce") == {"W0.0": {0: 7, 1: 7}}
+
+
+def test_a_fatal_error_stays_fatal(mpi: Mpi) -> None:
+    plain, under = mpi.pair(2, [mpi.compile("corners.c"), "fatal"])
+    assert plain.rc != 0
+    assert (under.rc, under.stdout) == (plain.rc, plain.stdout)
+    assert not under.profile.exists()
 
 
 def test_threads_that_come_and_go(mpi: Mpi) -> None:

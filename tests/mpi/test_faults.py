@@ -12,6 +12,7 @@ import re
 import shutil
 import stat
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -109,6 +110,23 @@ def test_file_size_limit(mpi: Mpi) -> None:
     assert [path.name for path in where.iterdir() if path.name[0] != "."] == [], "what was begun is removed"
 
 
+def test_no_file_descriptor_is_left(mpi: Mpi) -> None:
+    plain, under = mpi.pair(2, [mpi.compile("faults.c"), "no_files"])
+    assert (under.rc, own(under)) == (plain.rc, own(plain))
+    assert len(under.said) == 1, under.said
+
+
+def test_a_file_that_took_the_place_of_stderr(mpi: Mpi) -> None:
+    where = [mpi.fresh("stderr") for _ in range(2)]
+    program = mpi.compile("faults.c")
+    plain = mpi.run(2, [program, "no_stderr"], mode="off", cwd=where[0])
+    under = mpi.run(2, [program, "no_stderr"], cwd=where[1])
+    assert (under.rc, own(under)) == (plain.rc, own(plain))
+    for name in ("data.0", "data.1"):
+        assert (where[1] / name).read_text() == (where[0] / name).read_text() == "data\n"
+    under.open().check()
+
+
 def test_existing_files_are_not_overwritten(mpi: Mpi) -> None:
     where = mpi.fresh("existing")
     (where / "x.db").write_text("mine\n")
@@ -165,7 +183,10 @@ def test_a_relative_name_starts_where_the_program_started(mpi: Mpi) -> None:
     assert Profile(where / "relative.db").meta()["working_directory"] == str(where)
 
 
-@pytest.mark.parametrize("case", ["exit0", "exit3", "_exit0", "return", "one_exits", "abort", "segv", "kill"])
+@pytest.mark.parametrize(
+    "case",
+    ["exit0", "exit3", "_exit0", "return", "one_exits", "abort", "late_abort", "segv", "late_segv", "kill"],
+)
 def test_ends_without_finalize(mpi: Mpi, case: str) -> None:
     program = mpi.compile("faults.c")
     plain, under = mpi.pair(2, [program, case], timeout=40)
@@ -188,6 +209,16 @@ def test_calls_before_init_and_after_finalize(mpi: Mpi) -> None:
     under.open().check()
 
 
+@pytest.mark.parametrize("case", ["init_twice", "finalize_twice"])
+def test_init_or_finalize_twice(mpi: Mpi, case: str) -> None:
+    plain, under = mpi.pair(2, [mpi.compile("faults.c"), case])
+    assert (under.rc, own(under)) == (plain.rc, own(plain))
+    assert "sum 2" in own(plain)
+    assert plain.rc != 0
+    # what was finalised before the second time was measured
+    assert under.profile.exists() == (case == "finalize_twice")
+
+
 def test_exit_code_after_finalize(mpi: Mpi) -> None:
     plain, under = mpi.pair(2, [mpi.compile("faults.c"), "return5"])
     assert (under.rc, own(under)) == (plain.rc, own(plain)) == (5, ["sum 2"])
@@ -207,6 +238,12 @@ def test_errors_stay_what_they_are(mpi: Mpi) -> None:
     profile = under.open()
     profile.check()
     assert profile.calls("MPI_Barrier") == {"d0.1": {0: 1}}
+    # Each is counted, as often as it was called, and those that failed moved no bytes.
+    called = Counter(re.findall(r"^\d+ (MPI_\w+)\(.*\): -?\d+$", plain.stdout, re.MULTILINE))
+    called += Counter({"MPI_Comm_set_errhandler": 2, "MPI_Error_class": called.total()})
+    assert Counter({op: profile.total(op)[0] for op in called}) == called
+    assert sum(count.calls for count in profile.counts()) == called.total()
+    assert {count.op for count in profile.counts() if count.sent or count.received} == set()
 
 
 def test_forked_children_write_nothing(mpi: Mpi) -> None:
@@ -238,11 +275,16 @@ def test_an_exception_flies_through_us(mpi: Mpi, mode: str) -> None:
     assert profile.total("MPI_Comm_free")[0] == 2
 
 
-@pytest.mark.parametrize("order", ["in front", "behind"])
+@pytest.mark.parametrize("order", ["in front", "behind", "inside"])
 def test_another_tool_sees_every_call_once_and_so_do_we(mpi: Mpi, order: str) -> None:
-    tool = mpi.compile("count_sends.c", "c", shared=True)
-    libraries = [tool, mpi.library] if order == "in front" else [mpi.library, tool]
-    result = mpi.run(2, [mpi.compile("tool_target.c")], mode="preload", preload=libraries)
+    """Preloaded before or after us, or linked into the program."""
+    if order == "inside":
+        source = Path(__file__).parent / "programs" / "count_sends.c"
+        result = mpi.run(2, [mpi.compile("tool_target.c", None, source)])
+    else:
+        tool = mpi.compile("count_sends.c", "c", shared=True)
+        libraries = [tool, mpi.library] if order == "in front" else [mpi.library, tool]
+        result = mpi.run(2, [mpi.compile("tool_target.c")], mode="preload", preload=libraries)
     # Counted, not compared line by line: a launcher may put the output of two ranks on one line.
     said = (
         result.stdout.count("tool saw 3 sends"),

@@ -73,6 +73,27 @@ def test_all_languages_give_the_same_profile(mpi: Mpi) -> None:
         assert _comparable(their_counters, language) ^ _comparable(counters, language) == set(), language
 
 
+def test_mpi4py_beyond_arrays(mpi: Mpi) -> None:
+    """Objects, callbacks in Python, requests and threads."""
+    result = mpi.run(2, [sys.executable, PROGRAMS / "features.py"], env=mpi4py_env(mpi))
+    assert (result.rc, result.stdout) == (0, "features done\n"), result
+    profile = result.open()
+    profile.check()
+    both = dict.fromkeys((0, 1), 5)
+    assert profile.calls("MPI_Allreduce", "d0.1") == {"d0.1": both}
+    assert profile.total("MPI_Allreduce", "d0.1") == (10, 160, 160)
+    assert profile.calls("MPI_Barrier", "S%") == {}, "called by the operator, inside MPI_Allreduce"
+    assert profile.calls("MPI_Mprobe") == {"d0.1": {1: 1}}
+    # how long a pickle is Python knows; what one sends another one receives
+    assert sum(profile.total(f"MPI_{op}")[2] for op in ("Recv", "Mrecv")) == profile.total("MPI_Send")[1] > 0
+    assert profile.total("MPI_Send_init") == (2, 2 * 4 * 12, 0)
+    assert profile.total("MPI_Recv_init") == (2, 0, 2 * 4 * 12)
+    assert profile.calls("MPI_Startall") == profile.calls("MPI_Waitall") == {"d0.1": dict.fromkeys((0, 1), 4)}
+    # d0.2 is what mpi4py reduces objects on
+    assert profile.calls("MPI_Sendrecv") == {f"d0.{n}": dict.fromkeys((0, 1), 50) for n in (3, 4, 5)}
+    assert profile.rows("SELECT threads FROM rank") == [{"threads": 4}] * 2
+
+
 def _comparable(counters: list[Count], language: str) -> set[Count]:
     """Return the counters, for mpi4py without the bins of calls that may name MPI_PROC_NULL.
 

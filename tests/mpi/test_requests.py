@@ -171,6 +171,96 @@ def test_matched_probes(mpi: Mpi) -> None:
     assert calls(profile, "MPI_Mprobe", 0) == {"d0.1": 1, "d0.2": 1}
 
 
+def test_partitioned_messages_count_when_started_and_move_their_bytes_once(mpi: Mpi) -> None:
+    profile = run(mpi, "partitioned")
+    if mpi.name == "openmpi":
+        return  # Open MPI 4 has none
+    for rank in BOTH:
+        # 8 partitions of 2 integers, 3 times; received in 4 partitions of 4
+        assert sent(profile, "MPI_Psend_init", rank) == {"d0.1": 3 * 64}
+        assert received(profile, "MPI_Precv_init", rank) == {"d0.1": 3 * 64}
+        for op, times in {
+            "Psend_init": 1,
+            "Precv_init": 1,
+            "Start": 6,
+            "Pready": 3,
+            "Pready_range": 3,
+        }.items():
+            assert calls(profile, f"MPI_{op}", rank) == {"d0.1": times}, op
+        for op, times in {"Pready_list": 3, "Parrived": 3, "Waitall": 3, "Request_free": 2}.items():
+            assert calls(profile, f"MPI_{op}", rank) == {"d0.1": times}, op
+
+
+def test_persistent_collectives_move_their_bytes_each_time(mpi: Mpi) -> None:
+    profile = run(mpi, "collectives")
+    if mpi.name == "openmpi":
+        return  # Open MPI 4 has none
+    for rank in BOTH:
+        assert calls(profile, "MPI_Startall", rank) == {"{W0.0,d0.1,d0.2}": 4}
+        assert calls(profile, "MPI_Waitall", rank) == {"{W0.0,d0.1,d0.2}": 4}
+        assert calls(profile, "MPI_Start", rank) == {"d0.1": 2}
+        assert calls(profile, "MPI_Wait", rank) == {"d0.1": 2}
+        assert calls(profile, "MPI_Barrier_init", rank) == {"W0.0": 1}
+        assert sent(profile, "MPI_Allreduce_init", rank) == {"d0.1": 5 * 12}
+        assert received(profile, "MPI_Allreduce_init", rank) == {"d0.1": 5 * 12}
+        assert sent(profile, "MPI_Bcast_init", rank) == {"d0.2": 4 * 20 * rank}
+        assert received(profile, "MPI_Bcast_init", rank) == {"d0.2": 4 * 20 * (1 - rank)}
+        assert sent(profile, "MPI_Alltoallv_init", rank) == {"d0.1": 4 * (1 + 2)}
+        assert received(profile, "MPI_Alltoallv_init", rank) == {"d0.1": 4 * 2 * (rank + 1)}
+
+
+def test_one_buffer_that_is_sent_and_replaced(mpi: Mpi) -> None:
+    profile = run(mpi, "replaced")
+    for rank in BOTH:
+        assert calls(profile, "MPI_Sendrecv_replace", rank) == {"d0.1": 2}
+        assert sent(profile, "MPI_Sendrecv_replace", rank) == {"d0.1": 24 + (20 if rank == 0 else 0)}
+        assert received(profile, "MPI_Sendrecv_replace", rank) == {"d0.1": 24 + (20 if rank == 1 else 0)}
+        if mpi.name == "mpich":
+            assert sent(profile, "MPI_Isendrecv", rank) == {"d0.1": 12}
+            assert sent(profile, "MPI_Isendrecv_replace", rank) == {"d0.2": 16}
+            assert calls(profile, "MPI_Waitall", rank) == {"{d0.1,d0.2}": 1}
+
+
+def test_buffered_messages_and_looks_at_a_request(mpi: Mpi) -> None:
+    profile = run(mpi, "buffered")
+    for rank in BOTH:
+        assert sent(profile, "MPI_Bsend", rank) == {"d0.1": 16}
+        assert sent(profile, "MPI_Ibsend", rank) == {"d0.2": 20}
+        assert received(profile, "MPI_Recv", rank) == {"d0.1": 16, "d0.2": 20}
+        assert (
+            calls(profile, "MPI_Buffer_attach", rank) == calls(profile, "MPI_Buffer_detach", rank) == {"-": 1}
+        )
+        assert calls(profile, "MPI_Request_get_status", rank) == {"d0.1": 3, "-": 1}
+        assert received(profile, "MPI_Request_get_status", rank) == {"d0.1": 0, "-": 0}
+        assert received(profile, "MPI_Irecv", rank) == {"d0.1": 28}
+
+
+def test_one_call_completes_every_kind_of_request(mpi: Mpi) -> None:
+    profile = run(mpi, "all_kinds")
+    # the third dup is of the inactive request; the one after that, of MPI_COMM_SELF, has another name on each rank
+    comms = {name: row["parent_name"] for name, row in profile.comms().items()}
+    for rank in BOTH:
+        (of_self,) = (name for name, parent in comms.items() if parent == f"S{rank}.0")
+        (waited,) = calls(profile, "MPI_Waitall", rank).items()
+        assert (set(waited[0].strip("{}").split(",")), waited[1]) == ({"W0.0", "d0.1", "d0.2", of_self}, 1)
+        assert received(profile, "MPI_Irecv", rank) == {"d0.1": 8, "d0.2": 4}
+        assert sent(profile, "MPI_Iallreduce", rank) == {"W0.0": 12}
+        assert sent(profile, "MPI_Rput", rank) == {"d0.2": 16}
+        assert sent(profile, "MPI_File_iwrite_at", rank) == {of_self: 20}
+        assert received(profile, "MPI_Recv_init", rank) == {"d0.3": 0}
+    assert profile.calls("MPI_Iprobe") == {}, "made by the library, in our callback"
+
+
+def test_requests_outlive_their_communicator(mpi: Mpi) -> None:
+    profile = run(mpi, "outlived")
+    made = [name for name in profile.comms() if name not in ("W0.0", "d0.1", "d0.2")]
+    assert made == [f"d0.{n}" for n in range(3, 9)]
+    for rank in BOTH:
+        assert calls(profile, "MPI_Waitall", rank) == dict.fromkeys(made, 1)
+        bytes_of = {name: 4 if n % 2 == 0 else 8 for n, name in enumerate(made)}
+        assert received(profile, "MPI_Irecv", rank) == sent(profile, "MPI_Issend", rank) == bytes_of
+
+
 @pytest.mark.parametrize("mode", ["run", "preload"])
 def test_the_application_sees_the_same_statuses_and_errors(mpi: Mpi, mode: str) -> None:
     program = mpi.compile("statuses.c")

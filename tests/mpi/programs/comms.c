@@ -132,6 +132,22 @@ static void idup_late(void) {
   use_and_free(4, both[1]);
 }
 
+/* The call that completes it, of all there are. */
+static void idup_ways(void) {
+  MPI_Comm made[5];
+  MPI_Request requests[5];
+  int n = 0, which[5], done = 0;
+  for (int i = 0; i < 5; ++i) MPI_Comm_idup(WORLD, &made[i], &requests[i]);
+  while (!done) MPI_Testall(1, &requests[0], &done, MPI_STATUSES_IGNORE);
+  for (done = 0; !done;) MPI_Testany(1, &requests[1], &n, &done, MPI_STATUS_IGNORE);
+  MPI_Waitsome(1, &requests[2], &n, which, MPI_STATUSES_IGNORE);
+  for (n = 0; n == 0;) MPI_Testsome(1, &requests[3], &n, which, MPI_STATUSES_IGNORE);
+  for (done = 0; !done;) MPI_Request_get_status(requests[4], &done, MPI_STATUS_IGNORE);
+  use_and_free(5, made[4]); /* it is complete, though the request is not freed */
+  MPI_Wait(&requests[4], MPI_STATUS_IGNORE);
+  for (int i = 0; i < 4; ++i) use_and_free(1 + i, made[i]);
+}
+
 static void idup_with_info(void) {
 #if MPI_VERSION >= 4
   MPI_Comm comm;
@@ -288,6 +304,24 @@ static void port(void) {
   barriers(2, WORLD);
 }
 
+/* Ports by name; the name server may not be there, which is an answer too. */
+static void published(void) {
+  char port[MPI_MAX_PORT_NAME] = "", found[MPI_MAX_PORT_NAME] = "";
+  MPI_Comm_set_errhandler(WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  int const open = rank == 0 ? MPI_Open_port(MPI_INFO_NULL, port) : MPI_SUCCESS;
+  int published = MPI_SUCCESS, looked_up = MPI_SUCCESS, gone = MPI_SUCCESS;
+  if (rank == 0) published = MPI_Publish_name("commlens", MPI_INFO_NULL, port[0] ? port : "nowhere");
+  MPI_Barrier(WORLD);
+  if (rank != 0) looked_up = MPI_Lookup_name("commlens", MPI_INFO_NULL, found);
+  MPI_Barrier(WORLD);
+  if (rank == 0) gone = MPI_Unpublish_name("commlens", MPI_INFO_NULL, port[0] ? port : "nowhere");
+  if (rank == 0 && open == MPI_SUCCESS) MPI_Close_port(port); /* MPICH dies of a port that is none */
+  printf("rank %d: %d %d %d %d\n", rank, open == 0, published == 0, looked_up == 0, gone == 0);
+  fflush(stdout);
+  MPI_Barrier(WORLD);
+}
+
 static void join(void) {
   if (rank < 2) {
     int ends = -1;
@@ -358,6 +392,7 @@ int main(int argc, char** argv) {
                      {"dup", duplicate},
                      {"idup", idup},
                      {"idup_late", idup_late},
+                     {"idup_ways", idup_ways},
                      {"idup_with_info", idup_with_info},
                      {"cart", cart},
                      {"graph", graph},
@@ -366,6 +401,7 @@ int main(int argc, char** argv) {
                      {"families", families},
                      {"port", port},
                      {"join", join},
+                     {"published", published},
                      {"from_group", from_group},
                      {"inter_from_groups", inter_from_groups}};
   MPI_Comm parent;

@@ -128,6 +128,192 @@ static void names(void) {
   MPI_Comm_free(&comm);
 }
 
+/* Error handlers that call MPI and return: the failed call returns its code, and what comes next works. */
+static int handled;
+static void talkative(MPI_Comm* comm, int* code, ...) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length, size, flag;
+  MPI_Error_string(*code, text, &length);
+  MPI_Comm_size(*comm, &size);
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, WORLD, &flag, MPI_STATUS_IGNORE);
+  handled += size;
+}
+static void talkative_win(MPI_Win* win, int* code, ...) {
+  MPI_Group group;
+  (void)code;
+  MPI_Win_get_group(*win, &group);
+  MPI_Group_free(&group);
+  handled += 100;
+}
+static void talkative_file(MPI_File* file, int* code, ...) {
+  int class;
+  (void)file;
+  MPI_Error_class(*code, &class);
+  handled += 10000;
+}
+
+static void handlers(void) {
+  MPI_Comm comm, other;
+  MPI_Errhandler handler;
+  MPI_Win win;
+  MPI_File file;
+  int data[4] = {1, 2, 3, 4}, into[4] = {0}, failed = 0;
+  char name[32];
+  MPI_Comm_dup(WORLD, &comm);
+  MPI_Comm_create_errhandler(talkative, &handler);
+  MPI_Comm_set_errhandler(comm, handler);
+  for (int i = 0; i < 3; ++i) failed += MPI_Send(data, 1, MPI_INT, 99, 0, comm) != MPI_SUCCESS;
+  failed += MPI_Bcast(data, 1, MPI_INT, -7, comm) != MPI_SUCCESS;
+  failed += MPI_Allreduce(data, into, 1, MPI_INT, MPI_OP_NULL, comm) != MPI_SUCCESS;
+  failed += MPI_Graph_create(comm, 7, (int[7]){0}, (int[1]){0}, 0, &other) != MPI_SUCCESS;
+  failed += MPI_Cart_create(comm, 1, (int[]){7}, (int[]){0}, 0, &other) != MPI_SUCCESS;
+  /* truncated: the error of a message that did come */
+  if (rank == 0) {
+    MPI_Send(data, 4, MPI_INT, 1, 5, comm);
+  } else {
+    failed += MPI_Recv(into, 2, MPI_INT, 0, 5, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+  }
+  MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
+  MPI_Allreduce(data, into, 1, MPI_INT, MPI_SUM, comm); /* all is well again */
+  MPI_Comm_dup(comm, &other);
+  MPI_Barrier(other);
+  MPI_Comm_free(&other);
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&comm);
+
+  MPI_Win_create(into, sizeof into, 1, MPI_INFO_NULL, WORLD, &win);
+  MPI_Win_create_errhandler(talkative_win, &handler);
+  MPI_Win_set_errhandler(win, handler);
+  MPI_Win_fence(0, win);
+  failed += MPI_Put(data, 1, MPI_INT, 99, 0, 1, MPI_INT, win) != MPI_SUCCESS;
+  MPI_Win_fence(0, win);
+  MPI_Errhandler_free(&handler);
+  MPI_Win_free(&win);
+
+  snprintf(name, sizeof name, "corners.%d", rank);
+  MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
+                &file);
+  MPI_File_create_errhandler(talkative_file, &handler);
+  MPI_File_set_errhandler(file, handler);
+  failed += MPI_File_read(file, into, 1, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+  MPI_Errhandler_free(&handler);
+  MPI_File_close(&file);
+  printf("rank %d: %d failed, handlers %d, sum %d\n", rank, failed, handled, into[0]);
+}
+
+/* The last callbacks: attributes of MPI_COMM_SELF are deleted at the start of MPI_Finalize, where MPI still works. */
+static int last_words(MPI_Comm comm, int key, void* value, void* extra) {
+  int one = 1, sum = 0;
+  MPI_Comm dup;
+  (void)comm, (void)key, (void)value, (void)extra;
+  MPI_Comm_dup(WORLD, &dup);
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, dup);
+  MPI_Comm_free(&dup);
+  printf("rank %d: at the end %d\n", rank, sum);
+  return MPI_SUCCESS;
+}
+
+static void last(void) {
+  int key;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_words, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+}
+
+/* Nothing: no requests, no neighbours, no dimensions, no arrays where they do not matter. */
+static void lonely(void) {
+  MPI_Comm comm, part;
+  MPI_Request request;
+  int n, flag, data[4] = {0}, more[8] = {0}, twos[2] = {2, 2}, places[2] = {0, 2};
+  MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE);
+  MPI_Waitany(0, NULL, &n, MPI_STATUS_IGNORE);
+  MPI_Waitsome(0, NULL, &n, NULL, MPI_STATUSES_IGNORE);
+  MPI_Testall(0, NULL, &flag, MPI_STATUSES_IGNORE);
+  MPI_Testany(0, NULL, &n, &flag, MPI_STATUS_IGNORE);
+  MPI_Testsome(0, NULL, &n, NULL, MPI_STATUSES_IGNORE);
+  int const root = rank == 0;
+  MPI_Gatherv(data, 2, MPI_INT, root ? more : NULL, root ? twos : NULL, root ? places : NULL, MPI_INT, 0, WORLD);
+  MPI_Igatherv(data, 2, MPI_INT, root ? more : NULL, root ? twos : NULL, root ? places : NULL, MPI_INT, 0, WORLD,
+               &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Scatterv(root ? more : NULL, root ? twos : NULL, root ? places : NULL, MPI_INT, data, 2, MPI_INT, 0, WORLD);
+  MPI_Reduce(data, NULL, 0, MPI_INT, MPI_SUM, 0, WORLD);
+  MPI_Bcast(NULL, 0, MPI_INT, 0, WORLD);
+  MPI_Send(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, WORLD);
+  /* rank 0 sends to rank 1 and hears of nobody; rank 1 the other way round */
+  int const one = 1 - rank;
+  MPI_Dist_graph_create_adjacent(WORLD, rank, rank ? &one : NULL, MPI_UNWEIGHTED, one, rank ? NULL : &one,
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+  MPI_Neighbor_alltoall(data, 2, MPI_INT, more, 2, MPI_INT, comm);
+  MPI_Neighbor_alltoallv(data, root ? twos : NULL, root ? places : NULL, MPI_INT, more, root ? NULL : twos,
+                         root ? NULL : places, MPI_INT, comm);
+  MPI_Neighbor_allgatherv(data, 2, MPI_INT, more, twos, places, MPI_INT, comm);
+  MPI_Comm_free(&comm);
+  /* a grid without dimensions, which is one process */
+  MPI_Cart_create(WORLD, 1, (int[]){2}, (int[]){1}, 0, &comm);
+  MPI_Cart_sub(comm, (int[]){0}, &part);
+  if (part != MPI_COMM_NULL) { /* MPICH gives rank 0 one, and nobody else */
+    for (int i = 0; i < 2; ++i) MPI_Barrier(part);
+    MPI_Comm_free(&part);
+  }
+  MPI_Comm_free(&comm);
+  MPI_Cart_create(WORLD, 0, NULL, NULL, 0, &comm);
+  if ((comm == MPI_COMM_NULL) != (rank != 0)) puts("not one process");
+  if (comm != MPI_COMM_NULL) {
+    for (int i = 0; i < 3; ++i) MPI_Barrier(comm);
+    MPI_Comm_free(&comm);
+  }
+}
+
+/* Handles that are freed and come again, for something else. */
+static void reuse(void) {
+  static int data[64], into[64];
+  MPI_Comm comms[2];
+  for (int i = 0; i < 2; ++i) MPI_Comm_dup(WORLD, &comms[i]);
+  for (int i = 1; i <= 40; ++i) {
+    MPI_Datatype type;
+    MPI_Win win;
+    MPI_File file;
+    char name[32];
+    MPI_Type_contiguous(i, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Sendrecv(data, 1, type, 1 - rank, 0, into, 1, type, 1 - rank, 0, comms[i % 2], MPI_STATUS_IGNORE);
+    MPI_Win_create(into, sizeof into, 1, MPI_INFO_NULL, comms[i % 2], &win);
+    MPI_Win_fence(0, win);
+    MPI_Put(data, 1, type, 1 - rank, 0, 1, type, win);
+    MPI_Win_fence(0, win);
+    MPI_Win_free(&win);
+    snprintf(name, sizeof name, "reuse.%d", i % 2);
+    MPI_File_open(comms[i % 2], name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+    MPI_File_write_at(file, 256 * rank, data, 1, type, MPI_STATUS_IGNORE);
+    MPI_File_close(&file);
+    MPI_Type_free(&type);
+  }
+  for (int i = 0; i < 2; ++i) MPI_Comm_free(&comms[i]);
+}
+
+/* What a program may leave behind when it calls MPI_Finalize, though it should not. */
+static void leftovers(void) {
+  static int data[4];
+  static MPI_Request request;
+  MPI_Comm comm;
+  MPI_Datatype type;
+  MPI_Comm_dup(WORLD, &comm);
+  MPI_Comm_set_name(comm, "forgotten");
+  MPI_Barrier(comm);
+  MPI_Type_contiguous(3, MPI_INT, &type);
+  MPI_Type_commit(&type);
+  MPI_Send_init(data, 1, type, 1 - rank, 7, comm, &request); /* never started, never freed */
+  MPI_Isend(data, 1, MPI_INT, 1 - rank, 8, comm, &request);  /* never waited for */
+  MPI_Recv(data, 1, MPI_INT, 1 - rank, 8, comm, MPI_STATUS_IGNORE);
+}
+
+/* The default: an error ends the program. */
+static void fatal(void) {
+  MPI_Barrier(WORLD);
+  if (rank == 1) MPI_Send(&rank, 1, MPI_INT, 99, 0, WORLD);
+  MPI_Recv(&rank, 1, MPI_INT, 1, 0, WORLD, MPI_STATUS_IGNORE);
+}
+
 /* Requests the program makes up. */
 static int query(void* extra, MPI_Status* status) {
   (void)extra;
@@ -167,6 +353,12 @@ int main(int argc, char** argv) {
     if (strcmp(what, "threads") == 0) threads();
     if (strcmp(what, "names") == 0) names();
     if (strcmp(what, "generalized") == 0) generalized();
+    if (strcmp(what, "handlers") == 0) handlers();
+    if (strcmp(what, "last") == 0) last();
+    if (strcmp(what, "lonely") == 0) lonely();
+    if (strcmp(what, "reuse") == 0) reuse();
+    if (strcmp(what, "leftovers") == 0) leftovers();
+    if (strcmp(what, "fatal") == 0) fatal();
     MPI_Barrier(WORLD);
     if (rank == 0) printf("%s done\n", what);
   }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Programs that end badly, or do what a profiler may not expect: `faults CASE`, 2 ranks. */
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -54,6 +55,9 @@ int main(int argc, char** argv) {
     if (rank == 1) raise(SIGSEGV);
     for (;;) pause();
   }
+  /* while the other one is in MPI_Finalize already */
+  if (strcmp(what, "late_abort") == 0 && rank == 1) usleep(500000), MPI_Abort(MPI_COMM_WORLD, 7);
+  if (strcmp(what, "late_segv") == 0 && rank == 1) usleep(500000), raise(SIGSEGV);
   if (strcmp(what, "kill") == 0) {
     if (rank == 1) raise(SIGKILL);
     for (;;) pause();
@@ -94,7 +98,17 @@ int main(int argc, char** argv) {
     printf("handlers %x umask %o\n", seen, (unsigned)umask(0));
     fflush(stdout);
   }
+  if (strcmp(what, "no_files") == 0) /* the last file descriptor is taken */
+    while (dup(2) >= 0) {
+    }
+  if (strcmp(what, "no_stderr") == 0) {
+    /* whoever writes to stderr now writes into a file of the application */
+    close(2);
+    if (open(rank == 0 ? "data.0" : "data.1", O_CREAT | O_RDWR, 0600) != 2 || write(2, "data\n", 5) != 5) return 1;
+  }
+  if (strcmp(what, "init_twice") == 0) MPI_Init(&argc, &argv);
   MPI_Finalize();
+  if (strcmp(what, "finalize_twice") == 0) MPI_Finalize();
   if (strcmp(what, "limit") == 0) {
     sigset_t pending;
     sigpending(&pending);

@@ -272,6 +272,150 @@ static void matched(void) {
   }
 }
 
+/* Bytes are of the call that made the request, once for each time it was started. */
+static void partitioned(void) {
+#if MPI_VERSION >= 4
+  MPI_Request requests[2];
+  int flag;
+  MPI_Psend_init(data, 8, 2, MPI_INT, other, 0, A, MPI_INFO_NULL, &requests[0]);
+  MPI_Precv_init(into, 4, 4, MPI_INT, other, 0, A, MPI_INFO_NULL, &requests[1]);
+  for (int i = 0; i < 3; ++i) {
+    MPI_Start(&requests[0]);
+    MPI_Start(&requests[1]);
+    MPI_Pready(3, requests[0]);
+    MPI_Pready_range(4, 7, requests[0]);
+    MPI_Parrived(requests[1], 2, &flag);
+    MPI_Pready_list(3, (int[]){2, 0, 1}, requests[0]);
+    MPI_Waitall(2, requests, IGNORE_ALL);
+  }
+  MPI_Request_free(&requests[0]);
+  MPI_Request_free(&requests[1]);
+#endif
+}
+
+static void collectives(void) {
+#if MPI_VERSION >= 4
+  MPI_Request requests[4];
+  MPI_Allreduce_init(data, into, 3, MPI_INT, MPI_SUM, A, MPI_INFO_NULL, &requests[0]);
+  MPI_Bcast_init(into + 8, 5, MPI_INT, 1, B, MPI_INFO_NULL, &requests[1]);
+  MPI_Barrier_init(WORLD, MPI_INFO_NULL, &requests[2]);
+  MPI_Alltoallv_init(data, (int[]){1, 2}, (int[]){0, 4}, MPI_INT, into + 16, (int[]){rank + 1, rank + 1}, (int[]){0, 4},
+                     MPI_INT, A, MPI_INFO_NULL, &requests[3]);
+  for (int i = 0; i < 4; ++i) {
+    MPI_Startall(3, requests);
+    MPI_Waitall(3, requests, IGNORE_ALL);
+  }
+  MPI_Start(&requests[0]);
+  MPI_Wait(&requests[0], IGNORE);
+  MPI_Start(&requests[3]);
+  MPI_Wait(&requests[3], IGNORE);
+  for (int i = 0; i < 4; ++i) MPI_Request_free(&requests[i]);
+#endif
+}
+
+static void replaced(void) {
+  MPI_Sendrecv_replace(into, 6, MPI_INT, other, 0, other, 0, A, IGNORE);
+  MPI_Sendrecv_replace(into, 5, MPI_INT, rank == 0 ? 1 : MPI_PROC_NULL, 0, rank == 0 ? MPI_PROC_NULL : 0, 0, A, IGNORE);
+#if MPI_VERSION >= 4
+  MPI_Request requests[2];
+  MPI_Isendrecv(data, 3, MPI_INT, other, 0, into, 8, MPI_INT, other, 0, A, &requests[0]);
+  MPI_Isendrecv_replace(into + 8, 4, MPI_INT, other, 0, other, 0, B, &requests[1]);
+  MPI_Waitall(2, requests, IGNORE_ALL);
+#endif
+}
+
+static void buffered(void) {
+  static char room[2048];
+  void* back;
+  int bytes, flag;
+  MPI_Request request;
+  MPI_Status status;
+  MPI_Buffer_attach(room, sizeof room);
+  MPI_Bsend(data, 4, MPI_INT, other, 0, A);
+  MPI_Ibsend(data, 5, MPI_INT, other, 1, B, &request);
+  MPI_Wait(&request, IGNORE);
+  MPI_Recv(into, 8, MPI_INT, other, 0, A, IGNORE);
+  MPI_Recv(into, 8, MPI_INT, other, 1, B, IGNORE);
+  MPI_Buffer_detach(&back, &bytes);
+  if (back != room || bytes != (int)sizeof room) abort();
+  /* looked at without completing: the bytes are there once, when it completes */
+  MPI_Irecv(into, 8, MPI_INT, other, 2, A, &request);
+  MPI_Request_get_status(request, &flag, &status);
+  MPI_Send(data, 7, MPI_INT, other, 2, A);
+  gate();
+  MPI_Request_get_status(request, &flag, IGNORE);
+  MPI_Request_get_status(request, &flag, &status);
+  MPI_Wait(&request, IGNORE);
+  MPI_Request_get_status(request, &flag, IGNORE); /* null by now */
+}
+
+static int query(void* made, MPI_Status* status) {
+  int flag;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, WORLD, &flag, IGNORE); /* a call inside a call */
+  MPI_Status_set_elements(status, MPI_BYTE, 1);
+  MPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = status->MPI_TAG = MPI_UNDEFINED;
+  *(int*)made += 1;
+  return MPI_SUCCESS;
+}
+static int forget(void* made) { return *(int*)made += 10, MPI_SUCCESS; }
+static int no_cancel(void* made, int complete) { return (void)made, (void)complete, MPI_SUCCESS; }
+
+/* Every kind of request there is, of many communicators, completed by one call. */
+static void all_kinds(void) {
+  MPI_Request requests[12];
+  MPI_Comm quiet, self;
+  MPI_Win window;
+  MPI_File file;
+  char name[32];
+  snprintf(name, sizeof name, "kinds.%d", rank);
+  MPI_Comm_dup(WORLD, &quiet);
+  MPI_Comm_dup(MPI_COMM_SELF, &self);
+  MPI_Win_create(into, sizeof into, 1, MPI_INFO_NULL, B, &window);
+  MPI_File_open(self, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+  MPI_Win_lock_all(0, window);
+  int n = 0, made = 0;
+  MPI_Irecv(into, 8, MPI_INT, other, 0, A, &requests[n++]);
+  MPI_Isend(data, 2, MPI_INT, other, 0, A, &requests[n++]);
+  MPI_Irecv(into + 16, 8, MPI_INT, other, 1, B, &requests[n++]);
+  MPI_Issend(data, 1, MPI_INT, other, 1, B, &requests[n++]);
+  requests[n++] = MPI_REQUEST_NULL;
+  MPI_Recv_init(into, 1, MPI_INT, other, 9, quiet, &requests[n++]); /* inactive */
+  MPI_Iallreduce(data + 8, into + 8, 3, MPI_INT, MPI_SUM, WORLD, &requests[n++]);
+  MPI_Rput(data, 4, MPI_INT, other, 128, 4, MPI_INT, window, &requests[n++]);
+  MPI_File_iwrite_at(file, 0, data, 5, MPI_INT, &requests[n++]);
+  MPI_Grequest_start(query, forget, no_cancel, &made, &requests[n++]);
+  MPI_Grequest_complete(requests[n - 1]);
+  MPI_Ibarrier(WORLD, &requests[n++]);
+  MPI_Waitall(n, requests, IGNORE_ALL);
+  MPI_Win_unlock_all(window);
+  MPI_Request_free(&requests[5]);
+  MPI_File_close(&file);
+  MPI_Win_free(&window);
+  MPI_Comm_free(&quiet);
+  MPI_Comm_free(&self);
+  if (made != 11) abort();
+}
+
+/* Requests that outlive their communicator; MPI may give its handle to another one meanwhile. */
+static void outlived(void) {
+  MPI_Request requests[4];
+  MPI_Comm first, second;
+  for (int i = 0; i < 3; ++i) {
+    MPI_Comm_dup(A, &first);
+    MPI_Irecv(into, 8, MPI_INT, other, 0, first, &requests[0]);
+    MPI_Issend(data, 1, MPI_INT, other, 0, first, &requests[1]);
+    MPI_Comm_free(&first);
+    MPI_Comm_dup(B, &second);
+    MPI_Irecv(into + 8, 8, MPI_INT, other, 0, second, &requests[2]);
+    MPI_Issend(data, 2, MPI_INT, other, 0, second, &requests[3]);
+    MPI_Waitall(2, requests, IGNORE_ALL); /* of the first */
+    MPI_Comm_free(&second);
+    MPI_Request copies[2] = {requests[3], requests[2]}; /* handles are values */
+    MPI_Waitall(2, copies, IGNORE_ALL);
+  }
+}
+
 int main(int argc, char** argv) {
   char const* const what = argc > 1 ? argv[1] : "";
   int provided;
@@ -284,9 +428,22 @@ int main(int argc, char** argv) {
   struct {
     char const* name;
     void (*run)(void);
-  } const cases[] = {
-      {"set", set},       {"some", some}, {"nothing", nothing}, {"persistent", persistent}, {"abandoned", abandoned},
-      {"shared", shared}, {"many", many}, {"threads", threads}, {"matched", matched},       {"sets", sets}};
+  } const cases[] = {{"set", set},
+                     {"some", some},
+                     {"nothing", nothing},
+                     {"persistent", persistent},
+                     {"abandoned", abandoned},
+                     {"shared", shared},
+                     {"many", many},
+                     {"threads", threads},
+                     {"matched", matched},
+                     {"sets", sets},
+                     {"partitioned", partitioned},
+                     {"collectives", collectives},
+                     {"replaced", replaced},
+                     {"buffered", buffered},
+                     {"all_kinds", all_kinds},
+                     {"outlived", outlived}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
     if (strcmp(what, cases[i].name) == 0) cases[i].run();
   MPI_Comm_free(&A);

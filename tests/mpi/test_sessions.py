@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPI-4 sessions: without MPI_Init, several at once, and beside the world model.  Open MPI 4 has none."""
+
+from __future__ import annotations
+
+from harness import Mpi
+from profile_rows import Profile
+
+ALL = (0, 1)
+
+
+def run(mpi: Mpi, case: str) -> Profile | None:
+    """Run one case of programs/sessions.c without and with us, and open the profile; None where there are no sessions."""
+    plain, under = mpi.pair(2, [mpi.compile("sessions.c"), case])
+    assert (under.rc, under.lines) == (plain.rc, plain.lines)
+    if mpi.name == "openmpi":
+        assert (plain.rc, plain.stdout) == (77, "")
+        return None
+    assert plain.rc == 0, plain
+    assert len(under.said) == 1, under.said
+    assert [path.name for path in under.profile.parent.glob("*.db")] == ["profile.db"]
+    profile = under.open()
+    profile.check()
+    assert profile.meta()["ranks"] == profile.meta()["ranks_collected"] == "2"
+    assert profile.rows("SELECT rank FROM rank ORDER BY rank") == [{"rank": 0}, {"rank": 1}]
+    return profile
+
+
+def test_a_program_of_sessions_only_has_one_profile(mpi: Mpi) -> None:
+    """The rank of a process is its rank in the process set mpi://WORLD."""
+    profile = run(mpi, "only")
+    if profile is None:
+        return
+    rows = profile.comms()
+    assert set(rows) - {"W0.0"} == {"f0.1", "d0.2"}
+    assert rows["f0.1"]["groups"] == rows["d0.2"]["groups"] == [[0, 1]]
+    assert (rows["f0.1"]["creator_name"], rows["f0.1"]["parent_name"]) == ("MPI_Comm_create_from_group", None)
+    assert rows["d0.2"]["parent_name"] == "f0.1"
+    assert all(rows[name]["freed_ns"] >= rows[name]["created_ns"] > 0 for name in ("f0.1", "d0.2"))
+    assert profile.calls("MPI_Allreduce") == {"f0.1": dict.fromkeys(ALL, 3), "d0.2": dict.fromkeys(ALL, 5)}
+    assert profile.total("MPI_Allreduce") == (16, 64, 64)
+
+
+def test_several_sessions_at_once(mpi: Mpi) -> None:
+    profile = run(mpi, "several")
+    if profile is None:
+        return
+    assert profile.calls("MPI_Allreduce") == {
+        "f0.1": dict.fromkeys(ALL, 4),
+        "f0.2": dict.fromkeys(ALL, 2),
+        "f0.3": dict.fromkeys(ALL, 7),  # the same tag as the first, another communicator
+        "f0.4": {0: 9},
+        "f1.4": {1: 9},
+    }
+    assert {name: row["groups"] for name, row in profile.comms().items() if name[0] == "f"} == {
+        "f0.1": [[0, 1]],
+        "f0.2": [[0, 1]],
+        "f0.3": [[0, 1]],
+        "f0.4": [[0]],
+        "f1.4": [[1]],
+    }
+
+
+def test_groups_of_the_programs_making(mpi: Mpi) -> None:
+    profile = run(mpi, "groups")
+    if profile is None:
+        return
+    rows = profile.comms()
+    assert rows["f1.1"]["groups"] == [[1, 0]]
+    assert (rows["F0.2"]["kind"], rows["F0.2"]["groups"]) == ("inter", [[0], [1]])
+    assert profile.calls("MPI_Allreduce") == {"f1.1": dict.fromkeys(ALL, 4)}
+    assert profile.calls("MPI_Barrier") == {"F0.2": dict.fromkeys(ALL, 1)}
+
+
+def test_a_session_beside_the_world_model(mpi: Mpi) -> None:
+    profile = run(mpi, "beside")
+    if profile is None:
+        return
+    assert profile.calls("MPI_Allreduce") == {"W0.0": dict.fromkeys(ALL, 6), "f0.1": dict.fromkeys(ALL, 3)}
+
+
+def test_a_session_that_begins_before_the_world_model_and_ends_after_it(mpi: Mpi) -> None:
+    profile = run(mpi, "outlives")
+    if profile is None:
+        return
+    assert profile.calls("MPI_Allreduce") == {
+        "W0.0": dict.fromkeys(ALL, 6),
+        "f0.1": dict.fromkeys(ALL, 3),
+        "f0.2": dict.fromkeys(ALL, 6),  # after MPI_Finalize
+    }
+
+
+def test_a_session_that_is_never_finalised(mpi: Mpi) -> None:
+    plain, under = mpi.pair(2, [mpi.compile("sessions.c"), "unfinished"])
+    assert (under.rc, under.lines) == (plain.rc, plain.lines)
+    assert len(under.said) == len(set(under.said)) <= 2, under.said

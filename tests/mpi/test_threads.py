@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPI_THREAD_MULTIPLE: what one thread begins another one completes and a third one frees; exact counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from harness import Mpi
+
+BOTH = (0, 1)
+
+
+def test_requests_and_communicators_go_from_thread_to_thread(mpi: Mpi) -> None:
+    result = mpi.run(2, [mpi.compile("threads.c")], timeout=120)
+    assert (result.rc, result.stdout) == (0, "threads done\n"), result
+    profile = result.open()
+    profile.check()
+
+    def both(comm: str, calls: int) -> dict[str, dict[int, int]]:
+        return {comm: dict.fromkeys(BOTH, calls)}
+
+    # 200 rounds of 3 integers
+    assert profile.calls("MPI_Startall") == profile.calls("MPI_Waitall") == both("d0.1", 200)
+    assert profile.total("MPI_Send_init") == (2, 2 * 200 * 12, 0)
+    assert profile.total("MPI_Recv_init") == (2, 0, 2 * 200 * 12)
+    # 20 communicators, used once, twice, three times, once, ...
+    assert profile.calls("MPI_Comm_idup") == profile.calls("MPI_Wait") == both("d0.2", 20)
+    made = {name: row for name, row in profile.comms().items() if name[0] == "i"}
+    in_order = sorted(made, key=lambda name: made[name]["created_ns"])
+    assert in_order == [f"i0.{5 + i}" for i in range(20)]
+    assert all(row["parent_name"] == "d0.2" and row["freed_ns"] is not None for row in made.values())
+    for i, name in enumerate(in_order):
+        assert profile.calls("MPI_Barrier", name) == both(name, 1 + i % 3)
+    # 4 threads at once
+    assert profile.calls("MPI_Put") == both("d0.3", 4 * 500)
+    assert profile.total("MPI_Put") == (4000, 16000, 0)
+    assert profile.calls("MPI_Sendrecv") == both("d0.4", 4 * 500)
+    assert profile.total("MPI_Sendrecv") == (4000, 16000, 16000)
+    # 4 threads make 20 groups each of the same parent; the n-th thread uses each of its own n times
+    made = {name: row for name, row in profile.comms().items() if name[0] == "g"}
+    assert len(made) == 80
+    assert all(row["groups"] == [[0, 1]] and row["parent_name"] == "d0.4" for row in made.values())
+    barriers = Counter[int]()
+    for counts in profile.calls("MPI_Barrier", "g%").values():
+        assert counts[0] == counts[1], "both ranks take it for the same"
+        barriers[counts[0]] += 1
+    assert barriers == dict.fromkeys((1, 2, 3, 4), 20)
+    assert profile.rows("SELECT threads FROM rank") == [{"threads": 1 + 3 + 4 + 4}] * 2
+
+
+def test_other_stacks_than_the_usual_one(mpi: Mpi) -> None:
+    """All of MPI in a second thread, fibers, and threads with 64 KiB of stack."""
+    plain, under = mpi.pair(2, [mpi.compile("stacks.c")])
+    assert (under.rc, under.stdout) == (plain.rc, plain.stdout) == (0, "stacks done\n"), under
+    profile = under.open()
+    profile.check()
+    # fibers of the first, of the second, and their home
+    assert profile.calls("MPI_Allreduce") == {f"d0.{n}": dict.fromkeys(BOTH, 50) for n in (1, 2, 3)}
+    assert profile.calls("MPI_Sendrecv") == {f"S{rank}.0": {rank: 3 * 50} for rank in BOTH}
+    assert profile.rows("SELECT threads FROM rank") == [{"threads": 4}] * 2
+
+
+def test_a_progress_thread_is_not_the_applications(mpi: Mpi) -> None:
+    """MPICH's own thread makes progress; its calls are not counted.  Open MPI 4 has none and ignores the variable."""
+    result = mpi.run(2, [mpi.compile("requests.c"), "set"], env={"MPICH_ASYNC_PROGRESS": "1"}, timeout=120)
+    assert (result.rc, result.stdout) == (0, "set done\n"), result
+    profile = result.open()
+    profile.check()
+    assert profile.rows("SELECT threads FROM rank") == [{"threads": 1}] * 2
+    assert profile.calls("MPI_Waitall", "{W0.0,d0.1,d0.2}") == {"{W0.0,d0.1,d0.2}": dict.fromkeys(BOTH, 3)}
+    assert set(profile.comms()) == {"W0.0", "d0.1", "d0.2"}
