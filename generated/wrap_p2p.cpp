@@ -360,7 +360,7 @@ int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.send(comm_view, sendcount, sendtype, dest);
+  if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -377,7 +377,7 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.send(comm_view, sendcount, sendtype, dest);
+  if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -812,7 +812,7 @@ int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.send(comm_view, sendcount, sendtype, dest);
+  if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;
@@ -831,7 +831,7 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.stop();
   const CommView& comm_view = comm_of(comm, rc);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.send(comm_view, sendcount, sendtype, dest);
+  if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
   return rc;

@@ -17,7 +17,7 @@ int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype 
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -34,7 +34,7 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -85,7 +85,7 @@ int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_dataty
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -102,7 +102,7 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -119,7 +119,7 @@ int wrap_MPI_Get_accumulate(const void* origin_addr, int origin_count, MPI_Datat
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op);
+  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record(comm_view, volume);
   return rc;
 }
@@ -136,7 +136,7 @@ int wrap_MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, M
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op);
+  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record(comm_view, volume);
   return rc;
 }
@@ -153,7 +153,7 @@ int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -170,7 +170,7 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
 }
@@ -187,7 +187,7 @@ int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -204,7 +204,7 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -221,7 +221,7 @@ int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datat
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -238,7 +238,7 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -255,7 +255,7 @@ int wrap_MPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Data
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op);
+  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -272,7 +272,7 @@ int wrap_MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, 
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, op);
+  if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -289,7 +289,7 @@ int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
@@ -306,7 +306,7 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
   call.stop();
   const CommView& comm_view = comm_of_win(win);
   Volume volume;
-  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank);
+  if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }

@@ -46,6 +46,13 @@ struct Volume {
     set(bin_of(block), dest == MPI_PROC_NULL ? 0 : block, 0);
   }
 
+  template <class Count>
+  void sendrecv(const CommView& c, Count sendcount, MPI_Datatype sendtype, int dest, Count recvcount,
+                MPI_Datatype recvtype) noexcept {
+    send(c, sendcount, sendtype, dest);
+    look_at(recvcount, recvtype);
+  }
+
   // What arrives is in the status.
   template <class Count>
   void receive(const CommView&, Count count, MPI_Datatype datatype) noexcept {
@@ -242,20 +249,26 @@ struct Volume {
   // ---- one-sided ----
 
   template <class Count>
-  void put(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank) noexcept {
+  void put(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank, Count target_count,
+           MPI_Datatype target_datatype) noexcept {
+    look_at(target_count, target_datatype);
     const Bytes block = data(origin_count, origin_datatype);
     set(bin_of(block), target_rank == MPI_PROC_NULL ? 0 : block, 0);
   }
 
   template <class Count>
-  void get(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank) noexcept {
+  void get(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank, Count target_count,
+           MPI_Datatype target_datatype) noexcept {
+    look_at(target_count, target_datatype);
     const Bytes block = data(origin_count, origin_datatype);
     set(bin_of(block), 0, target_rank == MPI_PROC_NULL ? 0 : block);
   }
 
   template <class Count>
   void get_accumulate(const CommView&, Count origin_count, MPI_Datatype origin_datatype, Count result_count,
-                      MPI_Datatype result_datatype, int target_rank, MPI_Op op) noexcept {
+                      MPI_Datatype result_datatype, int target_rank, Count target_count, MPI_Datatype target_datatype,
+                      MPI_Op op) noexcept {
+    look_at(target_count, target_datatype);
     const Bytes result = data(result_count, result_datatype);
     // With MPI_NO_OP the origin is not significant.
     const Bytes origin = op == api.no_op ? 0 : data(origin_count, origin_datatype);
@@ -297,6 +310,12 @@ struct Volume {
     const Layout layout = layout_of(datatype);
     noncontiguous = noncontiguous || !(layout.gapless() || (count == 1 && layout.gapless_alone()));
     return static_cast<Bytes>(count) * layout.size();
+  }
+
+  // A datatype whose bytes another one tells.
+  template <class Count>
+  void look_at(Count count, MPI_Datatype datatype) noexcept {
+    static_cast<void>(data(count, datatype));
   }
 
   template <class Count>
