@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <unordered_map>
 
 namespace commlens {
 namespace {
@@ -62,7 +66,58 @@ int add_module(dl_phdr_info* info, std::size_t, void* out) {
   return 0;
 }
 
+// Never destroyed: threads may call MPI while the program exits.
+struct Sites {
+  std::mutex mutex;
+  unsigned long long loads = 0, unloads = 0;  // as the dynamic linker counts, when `loaded` was read
+  std::vector<Module> loaded;
+  std::deque<Module> named;  // those that hold a site
+  std::unordered_map<std::uint64_t, const Module*> module_of;
+};
+Sites& sites = *new Sites;
+
+void read_modules_again() {
+  unsigned long long counts[2] = {0, 0};
+  const auto first = [](dl_phdr_info* info, std::size_t, void* out) {
+    static_cast<unsigned long long*>(out)[0] = info->dlpi_adds;
+    static_cast<unsigned long long*>(out)[1] = info->dlpi_subs;
+    return 1;
+  };
+  dl_iterate_phdr(first, counts);
+  if (counts[0] == sites.loads && counts[1] == sites.unloads) return;
+  sites.loaded = loaded_modules();
+  sites.loads = counts[0];
+  sites.unloads = counts[1];
+}
+
+const Module* named_module(const Module& m) {
+  for (const Module& known : sites.named) {
+    if (known.base == m.base && known.path == m.path) return &known;
+  }
+  sites.named.push_back(m);
+  return &sites.named.back();
+}
+
 }  // namespace
+
+void note_site(std::uint64_t site) noexcept try {
+  if (site == 0) return;
+  const std::lock_guard<std::mutex> lock(sites.mutex);
+  const auto [entry, is_new] = sites.module_of.try_emplace(site, nullptr);
+  if (!is_new) return;
+  read_modules_again();
+  const Module* const m = module_at(sites.loaded, site);
+  if (m != nullptr) entry->second = named_module(*m);
+} catch (const std::bad_alloc&) {
+  return;  // the site stays a number
+}
+
+const Module* module_of_site(std::uint64_t site) noexcept {
+  note_site(site);
+  const std::lock_guard<std::mutex> lock(sites.mutex);
+  const auto found = sites.module_of.find(site);
+  return found == sites.module_of.end() ? nullptr : found->second;
+}
 
 std::vector<Module> loaded_modules() {
   std::vector<Module> modules;

@@ -54,10 +54,9 @@ class Sites {
   }
 
   void write(WireWriter& out) const {
-    const std::vector<Module> modules = loaded_modules();
     out.number(addresses_.size());
     for (const Site address : addresses_) {
-      const Module* const m = module_at(modules, address);
+      const Module* const m = module_of_site(address);
       out.text(m == nullptr ? std::string() : m->path);
       out.text(m == nullptr ? std::string() : m->build_id);
       out.number(m == nullptr ? address : address - m->base);

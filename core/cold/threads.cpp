@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/cold/memory.h"
+#include "core/cold/modules.h"
 
 namespace commlens {
 
@@ -111,6 +112,7 @@ Cell* add_cell(Table& table, Key key, Site site) noexcept {
     table.free = segment;
     table.segment_end = segment + segment_cells;
   }
+  note_site(site);
   Cell* const cell = table.free++;
   cell->key = key;
   cell->site = site;

@@ -106,10 +106,10 @@ std::string loaded_family() {
   return std::string(text).substr(0, 40);
 }
 
-std::atomic<bool> asked{false};  // a name of ours was called
+std::atomic<bool> explained{false};  // why there is no profile, or a name of ours was called
 
 void start() noexcept try {
-  asked.store(true);
+  explained.store(true);
   remember_stderr();
   read_options();
   if (!options().on(Option::enable)) return;
@@ -164,7 +164,7 @@ void stop_measuring() noexcept {
 }
 
 void say_when_bypassed() noexcept {
-  if (asked.load() || launcher_rank() > 0) return;
+  if (explained.load() || launcher_rank() > 0) return;
   void* const library = local_mpi_library();
   const auto initialized =
       library == nullptr ? nullptr : reinterpret_cast<int (*)(int*)>(dlsym(library, "PMPI_Initialized"));
@@ -183,7 +183,9 @@ __attribute__((constructor)) static void check_order() {
   const void* const init = dlsym(RTLD_DEFAULT, "PMPI_Init");
   Dl_info theirs, ours;
   if (init == nullptr || dladdr(init, &theirs) == 0 || dladdr(commlens_slots, &ours) == 0) return;
-  if (theirs.dli_fbase != ours.dli_fbase && launcher_rank() <= 0) {
+  if (theirs.dli_fbase == ours.dli_fbase) return;
+  explained.store(true);
+  if (launcher_rank() <= 0) {
     say("libcommlens.so is linked behind the MPI library (%s), so that calls go past it: not profiling. Link it "
         "before the MPI library, or start the program with commlens-run",
         theirs.dli_fname);
