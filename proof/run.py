@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the programs of a suite without and with commlens, in turns, and keep what was seen."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness import ROOT, VENV, Mpi, launch_once
+
+from .compare import Cases, Seen, add_pair, different
+
+BELOW = ROOT / "build" / "proof"
+RESULTS = BELOW / "results"
+CAPTURE = ROOT / "proof" / "capture.sh"
+
+Scrub = tuple[str, str]
+"""A pattern and what takes its place, for what differs from run to run without commlens, too."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """One launch, which has one case or many."""
+
+    name: str
+    argv: tuple[str | Path, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[Path, ...] = ()  # copied into the directory it runs in
+    results: tuple[str, ...] = ()  # files it writes that must come out the same
+    ranks: int = 0  # when it is not the suite's
+    seconds: int = 120  # what takes longer counts as a hang
+    profiles: int = 1  # how many a good run leaves; 0 for what never reaches MPI_Finalize
+    not_run: str = ""  # why it cannot run here
+
+
+@dataclass(frozen=True)
+class Ended:
+    """One finished launch, as the program left it; a hang has no exit code."""
+
+    code: int | None
+    launcher: str
+    ranks: list[str]  # what each rank printed, errors last
+    files: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A declaration: where the programs come from, and what in their output depends on time."""
+
+    name: str
+    version: str
+    source: str  # for the page: where others get it
+    programs: Callable[[Mpi], Iterable[Program]]
+    ranks: tuple[int, ...]  # 0: each program has its own
+    cases: Callable[[Ended], dict[str, Seen]] | None = None  # by default the program is the case
+    scrub: tuple[Scrub, ...] = ()
+    sort: bool = False  # lines of a rank come in any order
+    mpis: tuple[str, ...] = ("openmpi", "mpich")
+
+
+def prove(suite: Suite, name: str, ranks: int, *, only: str = "", again: int = 5, order: int = 0) -> int:
+    """Run a suite; return the number of cases that differ.
+
+    Parameters
+    ----------
+    only : run only programs with this in their name, and keep no results
+    again : how often at most a program is run again while something differs
+    """
+    if name not in suite.mpis:
+        return 0
+    place = BELOW / "run" / f"{suite.name}-{name}-{ranks}"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    mpi = Mpi(name, place)
+    begin = time.monotonic()
+    found: dict[str, Cases] = {}
+    said: Counter[str] = Counter()
+    calls = 0
+    listed = [program for program in suite.programs(mpi) if only in program.name]
+    programs = [program for program in listed if not program.not_run]
+    left_out = {program.name: program.not_run for program in listed if program.not_run}
+    for number, program in enumerate(programs, 1):
+        pairs = Pairs(suite, mpi, program, program.ranks or ranks, place / re.sub(r"\W+", "-", program.name))
+        cases = pairs.compare(again)
+        found[program.name] = cases
+        said += pairs.said
+        calls += pairs.calls
+        bad = different(cases)
+        line = f"proof   {suite.name} {name} {ranks or ''} {number}/{len(programs)} {program.name}: {summary(cases)}"
+        print(f"{line} ({time.monotonic() - begin:.0f} s)", flush=True)
+        for case in bad:
+            print(f"        DIFFERENT {case}: {show(cases, case)}", flush=True)
+        if not bad:
+            shutil.rmtree(pairs.place, ignore_errors=True)
+    if not only:
+        keep(suite, mpi, ranks, order, {"calls": calls, "said": said, "left_out": left_out}, found)
+    return sum(len(different(cases)) for cases in found.values())
+
+
+def summary(cases: Cases) -> str:
+    """Return how many cases ended how."""
+    count = Counter(case.under[0].outcome for name, case in cases.items() if name != "(profile)")
+    verdicts = Counter(case.verdict for case in cases.values())
+    text = ", ".join(f"{number} {outcome}" for outcome, number in sorted(count.items()))
+    return text + "".join(f", {verdicts[what]} {what}" for what in ("flaky", "different") if verdicts[what])
+
+
+def show(cases: Cases, name: str) -> str:
+    """Return one line about a case that differs."""
+    case = cases[name]
+    outcomes = [sorted({seen.outcome for seen in runs}) for runs in (case.without, case.under)]
+    if outcomes[0] != outcomes[1]:
+        return f"without {outcomes[0]}, with {outcomes[1]}"
+    old = set("\n".join(seen.text for seen in case.without).splitlines())
+    lines = [line for seen in sorted(case.new) for line in seen.text.splitlines() if line not in old]
+    return f"{outcomes[0]}, output: {lines[:3]}"
+
+
+class Pairs:
+    """Runs of one program without and with commlens."""
+
+    def __init__(self, suite: Suite, mpi: Mpi, program: Program, ranks: int, place: Path) -> None:
+        self.suite = suite
+        self.mpi = mpi
+        self.program = program
+        self.ranks = ranks
+        self.place = place
+        self.said: Counter[str] = Counter()
+        self.calls = 0
+
+    def compare(self, again: int) -> Cases:
+        """Run one pair, and more while something is there that never came without commlens."""
+        cases: Cases = {}
+        for number in range(1 + again):
+            without = self.once(number, "off")
+            under = self.once(number, "run")
+            add_pair(cases, without, under)
+            if not different(cases):
+                break
+        return cases
+
+    def once(self, number: int, mode: str) -> dict[str, Seen]:
+        """Run the program once; return its cases."""
+        program = self.program
+        # The same path for all, as it gets into the output.
+        where = self.place / "at"
+        shutil.rmtree(where, ignore_errors=True)
+        where.mkdir(parents=True)
+        for path in program.inputs:
+            shutil.copy(path, where)
+        kept = self.place / f"{number}-{mode}"
+        kept.mkdir()
+        profile = kept / "profile.db"
+        command, env = self.mpi.prepare(
+            self.ranks, program.argv, program.env, profile, mode, capture=[CAPTURE]
+        )
+        result = launch_once(command, env, program.seconds, where, profile)
+        ranks = []
+        for rank in range(self.ranks):
+            out, err = (read(where / f"rank.{rank}.{end}") for end in ("out", "err"))
+            mine = [line for line in err.splitlines() if line.startswith("commlens")]
+            self.said.update(re.sub(r"\S*/\S+|\d+", "#", line) for line in mine)
+            others = [line for line in err.splitlines() if not line.startswith("commlens")]
+            ranks.append(self.clean("\n".join([*out.splitlines(), *others])))
+        launcher = read(where / ".stdout") + read(where / ".stderr")
+        files = {name: self.clean(read(where / name)) for name in program.results}
+        ended = Ended(result and result.rc, self.clean(launcher), ranks, files)
+        for path in where.glob("rank.*"):
+            shutil.move(path, kept)
+        for name in (".stdout", ".stderr"):
+            shutil.move(where / name, kept / name[1:])
+        shutil.rmtree(where, ignore_errors=True)
+
+        cases = (self.suite.cases or whole)(ended)
+        good = ended.code == 0
+        if mode == "run":
+            expected = program.profiles if good else None
+            problem = self.look(sorted(kept.glob("*.db*")), expected)
+            cases["(profile)"] = Seen(problem or "fine")
+        else:
+            cases["(profile)"] = Seen("fine")
+        return cases
+
+    def look(self, profiles: list[Path], expected: int | None) -> str:
+        """Return what is wrong with the profiles of a run, or nothing."""
+        if expected is not None and len(profiles) != expected:
+            return f"{len(profiles)} profiles"
+        for path in profiles:
+            done = subprocess.run(
+                [VENV / "commlens", "report", path], capture_output=True, text=True, timeout=120
+            )
+            if done.returncode:
+                return f"report: {done.stderr.strip()}"
+            with sqlite3.connect(path) as profile:
+                self.calls += profile.execute("SELECT COALESCE(SUM(calls), 0) FROM cell").fetchone()[0]
+        return ""
+
+    def clean(self, text: str) -> str:
+        """Return the text without what differs from run to run."""
+        for pattern, instead in self.suite.scrub:
+            text = re.sub(pattern, instead, text, flags=re.MULTILINE)
+        lines = text.splitlines()
+        return "\n".join(sorted(lines) if self.suite.sort else lines)
+
+
+def read(path: Path) -> str:
+    """Return the text of a file, nothing when it is not there."""
+    return path.read_text(errors="replace") if path.is_file() else ""
+
+
+def ending(ended: Ended) -> str:
+    """Return in a word how a launch ended."""
+    return "hang" if ended.code is None else "ok" if ended.code == 0 else f"exit {ended.code}"
+
+
+def whole(ended: Ended) -> dict[str, Seen]:
+    """Return the launch as one case: everything it printed and wrote."""
+    # What a launcher says about a failure is neither the program's nor the same twice.
+    texts = [*(f"rank {rank}:\n{text}" for rank, text in enumerate(ended.ranks))]
+    texts += [f"{name}:\n{text}" for name, text in ended.files.items()]
+    return {"(run)": Seen(ending(ended), "\n".join(texts))}
+
+
+def commlens() -> str:
+    """Return which commlens this is: the version, and which core/ it was built from."""
+    git = ["git", "-C", str(ROOT)]
+    tree = subprocess.run(
+        [*git, "rev-parse", "--short", "HEAD:core"], capture_output=True, text=True, check=True
+    )
+    edited = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "core", "generated"]).returncode
+    return f"{read(ROOT / 'VERSION').strip()} (core/ is {tree.stdout.strip()}{', edited' if edited else ''})"
+
+
+def version(mpi: Mpi) -> str:
+    """Return the name and number of an MPI."""
+    done = subprocess.run([mpi.launcher, "--version"], capture_output=True, text=True, check=True)
+    found = re.search(r"(?:Open MPI\) |Version: +)(\S+)", done.stdout)
+    return f"{ {'openmpi': 'Open MPI', 'mpich': 'MPICH'}[mpi.name] } {found[1] if found else '?'}"
+
+
+def keep(
+    suite: Suite, mpi: Mpi, ranks: int, order: int, about: Mapping[str, object], found: Mapping[str, Cases]
+) -> None:
+    """Write the results as JSON."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    record = {
+        "suite": suite.name,
+        "version": suite.version,
+        "order": order,
+        "commlens": commlens(),
+        "mpi": mpi.name,
+        "mpi_version": version(mpi),
+        "ranks": ranks,
+        **about,
+        "cases": {
+            program: {
+                name: {"without": [list(s) for s in case.without], "with": [list(s) for s in case.under]}
+                for name, case in cases.items()
+            }
+            for program, cases in found.items()
+        },
+    }
+    path = RESULTS / f"{suite.name}-{mpi.name}-{ranks}.json"
+    path.write_text(json.dumps(record, indent=1))

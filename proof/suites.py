@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suites: one declaration each, SUITES at the end names them all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness import Mpi
+
+from . import fetch
+from .compare import Seen
+from .run import Ended, Program, Suite, whole
+
+MPI4PY = "4.1.2"
+NUMPY = "2.3.5"
+
+
+def mpi4py_programs(mpi: Mpi) -> Iterable[Program]:
+    """Each file of mpi4py's tests is a program of its own, so that a crash costs one file."""
+    python = fetch.venv(mpi.name, [f"numpy=={NUMPY}"], [f"mpi4py=={MPI4PY}"])
+    tests = fetch.sdist("mpi4py", MPI4PY) / "test"
+    for file in sorted(tests.glob("test_*.py")):
+        yield Program(file.stem, (python, tests / "main.py", "--no-builddir", "-v", file.stem))
+
+
+def unittest_cases(ended: Ended) -> dict[str, Seen]:
+    """Return the test cases of Python's unittest, verbose: the outcome on all ranks; and what else was printed."""
+    outcomes: dict[str, list[str]] = {}
+    rest = []
+    for rank, text in enumerate(ended.ranks):
+        mine, other = unittest_outcomes(text)
+        for name, outcome in mine.items():
+            outcomes.setdefault(name, ["missing"] * rank).append(outcome)
+        for seen in outcomes.values():
+            seen += ["missing"] * (rank + 1 - len(seen))
+        rest.append(other)
+    cases = {
+        name: Seen("+".join(dict.fromkeys(seen)), " ".join(seen) if len(set(seen)) > 1 else "")
+        for name, seen in outcomes.items()
+    }
+    return {**cases, **whole(Ended(ended.code, ended.launcher, rest, ended.files))}
+
+
+STARTED = re.compile(r"^(\w+) \(([\w.]+)\)")
+FINISHED = re.compile(
+    r"(?:^|\.\.\. |\b)(ok|FAIL|ERROR|skipped ['\"].*['\"]|expected failure|unexpected success)$"
+)
+WORDS = {"FAIL": "fail", "ERROR": "error", "expected failure": "ok", "unexpected success": "fail"}
+
+
+def unittest_outcomes(text: str) -> tuple[dict[str, str], str]:
+    """Split a verbose unittest output into outcomes and the rest."""
+    outcomes: dict[str, str] = {}
+    rest = []
+    current = None
+    listing = True
+    for line in text.splitlines():
+        started = STARTED.match(line) if listing else None
+        if started:
+            name = started[2] if started[2].endswith(started[1]) else f"{started[2]}.{started[1]}"
+            current = name
+            outcomes[current] = "not ended"
+            line = line[started.end() :].removeprefix(" ... ")
+        finished = FINISHED.search(line) if listing else None
+        if current and finished:
+            word = finished[1]
+            outcomes[current] = "skip" if word.startswith("skipped") else WORDS.get(word, word)
+            line = line[: finished.start()]
+            current = None
+        if re.match(r"={70}|-{70}", line):
+            listing = False
+        if line.strip():
+            rest.append(line)
+    return outcomes, "\n".join(rest)
+
+
+MPICH_FOLDERS = (
+    *(
+        "attr",
+        "comm",
+        "group",
+        "info",
+        "init",
+        "errhan",
+        "topo",
+        "pt2pt",
+        "part",
+        "threads",
+        "spawn",
+        "errors",
+    ),
+    *("datatype", "rma", "coll", "io", "mpi_t", "f77", "f90"),
+)
+MOST_RANKS = 4
+
+
+def mpich_programs(mpi: Mpi) -> Iterable[Program]:
+    """Return the programs of MPICH's own suite, which tests any MPI, as its lists say: name, ranks, arguments."""
+    source = fetch.debian_source("mpich", "bookworm") / "test" / "mpi"
+    built = fetch.mpich_tests(mpi.name, source, MPICH_FOLDERS)
+    for folder in MPICH_FOLDERS:
+        yield from mpich_list(source, built, folder)
+
+
+def mpich_list(source: Path, built: Path, folder: str) -> Iterable[Program]:
+    """Return the programs of a folder of MPICH's suite, and of the folders in it."""
+    lists = [top / folder / "testlist" for top in (built, source)]
+    for line in next((path.read_text() for path in lists if path.is_file()), "").splitlines():
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if (source / folder / words[0]).is_dir():
+            yield from mpich_list(source, built, f"{folder}/{words[0]}")
+            continue
+        program, ranks, *rest = [*words, *["2"][len(words) - 1 :]]
+        options = [(key, value) for key, _, value in (word.partition("=") for word in rest)]
+        arguments = [value for key, value in options if key == "arg"]
+        path = built / folder / program
+        yield Program(
+            " ".join([f"{folder}/{program}", *arguments, f"on {ranks}"]),
+            (path, *arguments),
+            env=dict(value.split("=", 1) for key, value in options if key == "env"),
+            ranks=int(ranks),
+            seconds=60,
+            not_run=mpich_obstacle(path, int(ranks), dict(options)),
+        )
+
+
+def mpich_obstacle(path: Path, ranks: int, options: dict[str, str]) -> str:
+    """Return why a program of MPICH's suite cannot run here, if so."""
+    if "xfail" in options:
+        return "known to fail, says its list"
+    if "mem" in options:
+        return "needs gigabytes of memory"
+    if ranks > MOST_RANKS:
+        return f"for more than {MOST_RANKS} ranks"
+    return "" if path.is_file() else "does not compile with this MPI"
+
+
+SUITES = {
+    suite.name: suite
+    for suite in [
+        Suite(
+            "mpi4py",
+            MPI4PY,
+            "PyPI, source distribution, compiled here",
+            mpi4py_programs,
+            ranks=(1, 2, 3, 4),
+            cases=unittest_cases,
+            scrub=(
+                (r"^Ran (\d+) tests? in [\d.]+s", r"Ran \1"),
+                (r"0x[0-9a-f]+", "0x#"),
+                (r"\[vm:\d+\]", "[vm:#]"),
+            ),
+        ),
+        Suite(
+            "mpich-tests",
+            "4.0.2",
+            "Debian, source of mpich, compiled here",
+            mpich_programs,
+            ranks=(0,),
+            sort=True,
+        ),
+    ]
+}
