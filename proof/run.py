@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import shutil
@@ -14,13 +16,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness import ROOT, VENV, Mpi, launch_once
+from harness import ROOT, Mpi, launch_once
+
+from commlens.cli import commlens
 
 from .compare import Cases, Seen, add_pair, different
 
 BELOW = ROOT / "build" / "proof"
 RESULTS = BELOW / "results"
 CAPTURE = ROOT / "proof" / "capture.sh"
+
+# Spawned processes are reached by TCP, not through shared memory.
+ENVIRONMENT = {"openmpi": {"OMPI_MCA_btl": "self,vader,tcp"}}
 
 Scrub = tuple[str, str]
 """A pattern and what takes its place, for what differs from run to run without commlens, too."""
@@ -36,7 +43,7 @@ class Program:
     inputs: tuple[Path, ...] = ()  # copied into the directory it runs in
     results: tuple[str, ...] = ()  # files it writes that must come out the same
     ranks: int = 0  # when it is not the suite's
-    seconds: int = 120  # what takes longer counts as a hang
+    seconds: int = 300  # what takes longer counts as a hang
     profiles: int = 1  # how many a good run leaves; 0 for what never reaches MPI_Finalize
     not_run: str = ""  # why it cannot run here
 
@@ -159,8 +166,9 @@ class Pairs:
         kept = self.place / f"{number}-{mode}"
         kept.mkdir()
         profile = kept / "profile.db"
+        environment = {**ENVIRONMENT.get(self.mpi.name, {}), **program.env}
         command, env = self.mpi.prepare(
-            self.ranks, program.argv, program.env, profile, mode, capture=[CAPTURE]
+            self.ranks, program.argv, environment, profile, mode, capture=[CAPTURE]
         )
         result = launch_once(command, env, program.seconds, where, profile)
         ranks = []
@@ -194,11 +202,9 @@ class Pairs:
         if expected is not None and len(profiles) != expected:
             return f"{len(profiles)} profiles"
         for path in profiles:
-            done = subprocess.run(
-                [VENV / "commlens", "report", path], capture_output=True, text=True, timeout=120
-            )
-            if done.returncode:
-                return f"report: {done.stderr.strip()}"
+            problem = report(path)
+            if problem:
+                return f"report: {problem}"
             with sqlite3.connect(path) as profile:
                 self.calls += profile.execute("SELECT COALESCE(SUM(calls), 0) FROM cell").fetchone()[0]
         return ""
@@ -209,6 +215,19 @@ class Pairs:
             text = re.sub(pattern, instead, text, flags=re.MULTILINE)
         lines = text.splitlines()
         return "\n".join(sorted(lines) if self.suite.sort else lines)
+
+
+def report(profile: Path) -> str:
+    """Run `commlens report`, in this process, as it is done thousands of times; return what is wrong, or nothing."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    code: object = 1
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            commlens(["report", str(profile)], prog_name="commlens")
+        except SystemExit as end:
+            code = end.code
+    printed, errors = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return "" if code in (None, 0) and printed else errors.strip() or f"exit code {code}"
 
 
 def read(path: Path) -> str:
@@ -229,7 +248,7 @@ def whole(ended: Ended) -> dict[str, Seen]:
     return {"(run)": Seen(ending(ended), "\n".join(texts))}
 
 
-def commlens() -> str:
+def built() -> str:
     """Return which commlens this is: the version, and which core/ it was built from."""
     git = ["git", "-C", str(ROOT)]
     tree = subprocess.run(
@@ -255,7 +274,7 @@ def keep(
         "suite": suite.name,
         "version": suite.version,
         "order": order,
-        "commlens": commlens(),
+        "commlens": built(),
         "mpi": mpi.name,
         "mpi_version": version(mpi),
         "ranks": ranks,
