@@ -76,14 +76,17 @@ def debian_source(package: str, suite: str) -> Path:
     return below
 
 
-def venv(mpi: str, packages: Sequence[str], build: Sequence[str]) -> Path:
-    """Return the python of an environment for one MPI; packages in `build` are compiled here, against it."""
-    target = BELOW / f"python-{mpi}"
+def venv(mpi: str, packages: Sequence[str], build: Sequence[str], *, system: bool = False) -> Path:
+    """Return the python of an environment for one MPI; packages in `build` are compiled here, against it.
+
+    system : with what the distribution has for Python
+    """
+    target = BELOW / f"python-{mpi}{'-system' if system else ''}"
     stamp, wanted = target / "proof-stamp", " ".join([*packages, "|", *build])
     if not stamp.is_file() or stamp.read_text() != wanted:
         print(f"proof   Python with {' '.join([*build, *packages])} for {mpi}", flush=True)
         shutil.rmtree(target, ignore_errors=True)
-        do("/usr/bin/python3", "-m", "venv", target)
+        do("/usr/bin/python3", "-m", "venv", *(["--system-site-packages"] if system else []), target)
         pip: list[str | Path] = [target / "bin" / "pip", "install", "-q", "--no-cache-dir"]
         compiler = {"MPI4PY_BUILD_MPICC": f"mpicc.{mpi}", "CC": f"mpicc.{mpi}"}
         if packages:

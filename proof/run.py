@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -41,6 +42,7 @@ class Program:
     argv: tuple[str | Path, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[Path, ...] = ()  # copied into the directory it runs in
+    prepare: tuple[str, ...] = ()  # a command that runs there first, without MPI
     results: tuple[str, ...] = ()  # files it writes that must come out the same
     ranks: int = 0  # when it is not the suite's
     seconds: int = 300  # what takes longer counts as a hang
@@ -63,7 +65,7 @@ class Suite:
     """A declaration: where the programs come from, and what in their output depends on time."""
 
     name: str
-    version: str
+    version: str  # or the Debian package that says it
     source: str  # for the page: where others get it
     programs: Callable[[Mpi], Iterable[Program]]
     ranks: tuple[int, ...]  # 0: each program has its own
@@ -83,8 +85,8 @@ def prove(suite: Suite, name: str, ranks: int, *, only: str = "", again: int = 5
     """
     if name not in suite.mpis:
         return 0
-    place = BELOW / "run" / f"{suite.name}-{name}-{ranks}"
-    shutil.rmtree(place, ignore_errors=True)
+    # Several of these may run at a time.
+    place = BELOW / "run" / f"{suite.name}-{name}-{ranks}-{os.getpid()}"
     place.mkdir(parents=True)
     mpi = Mpi(name, place)
     begin = time.monotonic()
@@ -100,16 +102,19 @@ def prove(suite: Suite, name: str, ranks: int, *, only: str = "", again: int = 5
         found[program.name] = cases
         said += pairs.said
         calls += pairs.calls
-        bad = different(cases)
+        differ = different(cases)
         line = f"proof   {suite.name} {name} {ranks or ''} {number}/{len(programs)} {program.name}: {summary(cases)}"
         print(f"{line} ({time.monotonic() - begin:.0f} s)", flush=True)
-        for case in bad:
+        for case in differ:
             print(f"        DIFFERENT {case}: {show(cases, case)}", flush=True)
-        if not bad:
+        if not differ:
             shutil.rmtree(pairs.place, ignore_errors=True)
+    bad = sum(len(different(cases)) for cases in found.values())
+    if not bad:
+        shutil.rmtree(place)
     if not only:
         keep(suite, mpi, ranks, order, {"calls": calls, "said": said, "left_out": left_out}, found)
-    return sum(len(different(cases)) for cases in found.values())
+    return bad
 
 
 def summary(cases: Cases) -> str:
@@ -163,6 +168,10 @@ class Pairs:
         where.mkdir(parents=True)
         for path in program.inputs:
             shutil.copy(path, where)
+        if program.prepare:
+            subprocess.run(
+                program.prepare, cwd=where, check=True, capture_output=True, stdin=subprocess.DEVNULL
+            )
         kept = self.place / f"{number}-{mode}"
         kept.mkdir()
         profile = kept / "profile.db"
@@ -258,6 +267,12 @@ def built() -> str:
     return f"{read(ROOT / 'VERSION').strip()} (core/ is {tree.stdout.strip()}{', edited' if edited else ''})"
 
 
+def debian_version(package: str) -> str:
+    """Return the version of an installed package."""
+    query = ["dpkg-query", "--show", "--showformat=${Version}", package]
+    return subprocess.run(query, capture_output=True, text=True, check=True).stdout
+
+
 def version(mpi: Mpi) -> str:
     """Return the name and number of an MPI."""
     done = subprocess.run([mpi.launcher, "--version"], capture_output=True, text=True, check=True)
@@ -272,7 +287,8 @@ def keep(
     RESULTS.mkdir(parents=True, exist_ok=True)
     record = {
         "suite": suite.name,
-        "version": suite.version,
+        "version": debian_version(suite.version) if suite.source == "Debian" else suite.version,
+        "source": suite.source,
         "order": order,
         "commlens": built(),
         "mpi": mpi.name,

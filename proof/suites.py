@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
+import test_apps
 from harness import Mpi
 
 from . import fetch
 from .compare import Seen
-from .run import Ended, Program, Suite, whole
+from .run import Ended, Program, Suite, ending, whole
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
 
 MPI4PY = "4.1.2"
-NUMPY = "2.3.5"
+NUMPY = "2.4.6"
 
 
 def mpi4py_programs(mpi: Mpi) -> Iterable[Program]:
@@ -47,6 +51,12 @@ def unittest_cases(ended: Ended) -> dict[str, Seen]:
     return {**cases, **whole(Ended(ended.code, ended.launcher, rest, ended.files))}
 
 
+UNITTEST_SCRUB = (
+    (r"^Ran (\d+) tests? in [\d.]+s", r"Ran \1"),
+    (r"0x[0-9a-f]+", "0x#"),
+    (r"\[\S+:\d+\]", "[#]"),
+    (r"\[\[\d+,\d+\],", "[[#],"),
+)
 STARTED = re.compile(r"^(\w+) \(([\w.]+)\)")
 FINISHED = re.compile(
     r"(?:^|\.\.\. |\b)(ok|FAIL|ERROR|skipped ['\"].*['\"]|expected failure|unexpected success)$"
@@ -145,6 +155,68 @@ def mpich_obstacle(path: Path, ranks: int, options: dict[str, str]) -> str:
     return "" if path.is_file() else "does not compile with this MPI"
 
 
+def application(name: str, app: test_apps.App) -> Suite:
+    """Return a real application with the input that tests/mpi/test_apps.py has for it."""
+
+    def programs(mpi: Mpi) -> Iterable[Program]:
+        del mpi
+        program, *arguments = app.command.split()
+        yield Program(
+            name,
+            (test_apps.installed(program, app.package), *arguments),
+            env={"OMP_NUM_THREADS": "1"},
+            inputs=tuple(test_apps.INPUTS / file for file in app.inputs),
+            prepare=tuple(app.prepare.split()),
+            results=app.results,
+        )
+
+    def cases(ended: Ended) -> dict[str, Seen]:
+        text = "\n".join([*ended.ranks, *ended.files.values()])
+        return {"(run)": Seen(ending(ended), "\n".join(test_apps.steady(app, text)))}
+
+    return Suite(name, app.package, "Debian", programs, ranks=(app.ranks,), cases=cases, mpis=(app.mpi,))
+
+
+SCALAPACK = Path("/usr/lib/x86_64-linux-gnu/scalapack")
+
+
+def scalapack_programs(mpi: Mpi) -> Iterable[Program]:
+    """Return ScaLAPACK's test programs; Debian has them for both MPIs."""
+    tests = SCALAPACK / f"{mpi.name}-tests"
+    for folder in (tests, tests / "PBLAS", tests / "BLACS"):
+        for path in sorted(folder.iterdir()):
+            if path.is_file() and os.access(path, os.X_OK):
+                yield Program(path.name, (path,), inputs=tuple(sorted(folder.glob("*.dat"))))
+
+
+def h5py_programs(mpi: Mpi) -> Iterable[Program]:
+    """Return the files of h5py's tests; in a job Debian's h5py is the one with MPI."""
+    python = fetch.venv(mpi.name, ["pytest==8.4.2"], [], system=True)
+    package = Path("/usr/lib/python3/dist-packages/h5py/_debian_h5py_mpi/tests")
+    for file in sorted(package.glob("test_*.py")):
+        yield Program(file.stem, (python, "-m", "unittest", "-v", f"h5py._debian_h5py_mpi.tests.{file.stem}"))
+
+
+def fftw_programs(mpi: Mpi) -> Iterable[Program]:
+    """Return transforms by FFTW with MPI, one after the other and checked against each other."""
+    yield Program("fftw", (mpi.compile(PROGRAMS / "fftw.c", None, "-lfftw3_mpi", "-lfftw3", "-lm"),))
+
+
+def boost_programs(mpi: Mpi) -> Iterable[Program]:
+    """Return a program with what Boost.MPI makes of MPI: serialised objects, packed messages, its own operators."""
+    yield Program(
+        "boost", (mpi.compile(PROGRAMS / "boost.cpp", None, "-lboost_mpi", "-lboost_serialization"),)
+    )
+
+
+def mumps_programs(mpi: Mpi) -> Iterable[Program]:
+    """Return the test of the MUMPS package in each of its four number types."""
+    del mpi
+    for kind in "sdcz":
+        data = f"/usr/lib/mumps/input_simpletest_{'real' if kind in 'sd' else 'cmplx'}"
+        yield Program(f"{kind}simpletest", ("/bin/sh", "-c", f"exec /usr/lib/mumps/{kind}simpletest <{data}"))
+
+
 SUITES = {
     suite.name: suite
     for suite in [
@@ -169,5 +241,27 @@ SUITES = {
             ranks=(0,),
             sort=True,
         ),
+        *(application(name, app) for name, app in test_apps.APPS.items()),
+        Suite(
+            "scalapack",
+            "scalapack-mpi-test",
+            "Debian",
+            scalapack_programs,
+            ranks=(4,),
+            scrub=(test_apps.NUMBERS, test_apps.SPACES),
+        ),
+        Suite(
+            "h5py",
+            "python3-h5py-mpi",
+            "Debian",
+            h5py_programs,
+            ranks=(1, 2),
+            cases=unittest_cases,
+            scrub=UNITTEST_SCRUB,
+            mpis=("openmpi",),
+        ),
+        Suite("fftw", "libfftw3-mpi3", "Debian", fftw_programs, ranks=(2, 4), mpis=("openmpi",)),
+        Suite("boost.mpi", "libboost-mpi1.74.0", "Debian", boost_programs, ranks=(2, 4), mpis=("openmpi",)),
+        Suite("mumps", "mumps-test", "Debian", mumps_programs, ranks=(2, 4), mpis=("openmpi",)),
     ]
 }

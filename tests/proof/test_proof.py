@@ -44,7 +44,7 @@ def compare(place: Path, script: str, again: int = 2, seconds: int = 20, **optio
     """Run a script as the proof does."""
     how = {key: options.pop(key) for key in ("results", "profiles") if key in options}
     program = Program("script", (script,), seconds=seconds, **{"profiles": 0, **how})
-    suite = Suite("fake", "1", "here", lambda _mpi: [program], ranks=(1,), **options)
+    suite = Suite("fake", "1", "PyPI", lambda _mpi: [program], ranks=(1,), **options)
     return Pairs(suite, FakeMpi(), program, 1, place).compare(again)  # type: ignore[arg-type]
 
 
@@ -114,7 +114,7 @@ def test_what_varies_by_itself_but_never_so_is_different(tmp_path: Path) -> None
 
 def test_what_commlens_says_is_no_output_of_the_program_but_counted(tmp_path: Path) -> None:
     program = Program("script", (f"{UNDER} && echo 'commlens: wrote 3 in /tmp/x' >&2; true",), profiles=0)
-    suite = Suite("fake", "1", "here", lambda _mpi: [program], ranks=(1,))
+    suite = Suite("fake", "1", "PyPI", lambda _mpi: [program], ranks=(1,))
     pairs = Pairs(suite, FakeMpi(), program, 1, tmp_path)  # type: ignore[arg-type]
     assert not different(pairs.compare(0))
     assert dict(pairs.said) == {"commlens: wrote # in #": 1}
@@ -138,7 +138,7 @@ def test_a_run_without_its_one_good_profile_is_reported(tmp_path: Path, script: 
 def test_a_good_profile_is_fine_and_its_calls_are_counted(tmp_path: Path) -> None:
     good = good_profile(tmp_path)
     program = Program("script", (f'{UNDER} && cp {good} "$PROFILE"; true',))
-    suite = Suite("fake", "1", "here", lambda _mpi: [program], ranks=(1,))
+    suite = Suite("fake", "1", "PyPI", lambda _mpi: [program], ranks=(1,))
     pairs = Pairs(suite, FakeMpi(), program, 1, tmp_path / "run")  # type: ignore[arg-type]
     assert not different(pairs.compare(0))
     assert pairs.calls == 7
