@@ -36,8 +36,10 @@ case by case, the outcome, what each rank printed, line by line, and the exit co
 
 def write(results: Path) -> str:
     """Return the page."""
-    records = [json.loads(path.read_text()) for path in sorted(results.glob("*.json"))]
-    records.sort(key=lambda r: (r["order"], r["mpi"] != "openmpi", r["ranks"]))
+    launches: dict[tuple[int, bool, int], Record] = {}
+    for path in sorted(results.glob("*/*.json")):
+        add(launches, json.loads(path.read_text()))
+    records = [launches[key] for key in sorted(launches)]
     parts = [HEAD, built(records), table(records)]
     parts += section("Differences", "None.", named(records, "different"))
     parts += section("Flaky without commlens", "None.", named(records, "flaky"))
@@ -51,12 +53,24 @@ def write(results: Path) -> str:
     return "\n".join(parts)
 
 
+def add(launches: dict[tuple[int, bool, int], Record], one: Record) -> None:
+    """Add what was found out about one program to that of its suite, MPI and number of ranks."""
+    empty = {"builds": set(), "cases": {}, "left_out": {}, "calls": 0, "said": Counter()}
+    record = launches.setdefault((one["order"], one["mpi"] != "openmpi", one["ranks"]), {**one, **empty})
+    record["builds"].add(one["commlens"])
+    if "not_run" in one:
+        record["left_out"][one["program"]] = one["not_run"]
+        return
+    record["cases"][one["program"]] = one["cases"]
+    record["calls"] += one["calls"]
+    record["said"].update(one["said"])
+
+
 def built(records: list[Record]) -> str:
     """Return which commlens and which MPIs this is about."""
-    lines = []
-    for key, what in (("commlens", "commlens"), ("mpi_version", "MPI")):
-        lines.append(f"{what}: {', '.join(sorted({record[key] for record in records}))}.")
-    return " ".join(lines) + "\n"
+    builds = sorted(set[str]().union(*(record["builds"] for record in records)))
+    mpis = sorted({record["mpi_version"] for record in records})
+    return f"commlens {', '.join(builds)}; {', '.join(mpis)}.\n"
 
 
 def cases_of(record: Record) -> Iterable[tuple[str, str, Case]]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -80,7 +81,7 @@ def prove(suite: Suite, name: str, ranks: int, *, only: str = "", again: int = 5
 
     Parameters
     ----------
-    only : run only programs with this in their name, and keep no results
+    only : run only programs whose name matches this expression, and keep the results of the others
     again : how often at most a program is run again while something differs
     """
     if name not in suite.mpis:
@@ -88,32 +89,33 @@ def prove(suite: Suite, name: str, ranks: int, *, only: str = "", again: int = 5
     # Several of these may run at a time.
     place = BELOW / "run" / f"{suite.name}-{name}-{ranks}-{os.getpid()}"
     place.mkdir(parents=True)
+    results = RESULTS / f"{suite.name}-{name}-{ranks}"
+    if not only:
+        shutil.rmtree(results, ignore_errors=True)
     mpi = Mpi(name, place)
     begin = time.monotonic()
-    found: dict[str, Cases] = {}
-    said: Counter[str] = Counter()
-    calls = 0
-    listed = [program for program in suite.programs(mpi) if only in program.name]
-    programs = [program for program in listed if not program.not_run]
-    left_out = {program.name: program.not_run for program in listed if program.not_run}
+    bad = 0
+    programs = [program for program in suite.programs(mpi) if re.search(only, program.name)]
     for number, program in enumerate(programs, 1):
-        pairs = Pairs(suite, mpi, program, program.ranks or ranks, place / re.sub(r"\W+", "-", program.name))
-        cases = pairs.compare(again)
-        found[program.name] = cases
-        said += pairs.said
-        calls += pairs.calls
-        differ = different(cases)
-        line = f"proof   {suite.name} {name} {ranks or ''} {number}/{len(programs)} {program.name}: {summary(cases)}"
-        print(f"{line} ({time.monotonic() - begin:.0f} s)", flush=True)
-        for case in differ:
-            print(f"        DIFFERENT {case}: {show(cases, case)}", flush=True)
-        if not differ:
-            shutil.rmtree(pairs.place, ignore_errors=True)
-    bad = sum(len(different(cases)) for cases in found.values())
+        about: dict[str, object] = {"program": program.name}
+        label = re.sub(r"\W+", "-", program.name)
+        if program.not_run:
+            about["not_run"] = program.not_run
+        else:
+            pairs = Pairs(suite, mpi, program, program.ranks or ranks, place / label)
+            cases = pairs.compare(again)
+            differ = different(cases)
+            bad += len(differ)
+            line = f"proof   {suite.name} {name} {ranks or ''} {number}/{len(programs)} {program.name}: "
+            print(f"{line}{summary(cases)} ({time.monotonic() - begin:.0f} s)", flush=True)
+            for case in differ:
+                print(f"        DIFFERENT {case}: {show(cases, case)}", flush=True)
+            if not differ:
+                shutil.rmtree(pairs.place, ignore_errors=True)
+            about.update(cases=as_record(cases), calls=pairs.calls, said=pairs.said)
+        keep(results / f"{label}.json", suite, mpi, ranks, order, about)
     if not bad:
         shutil.rmtree(place)
-    if not only:
-        keep(suite, mpi, ranks, order, {"calls": calls, "said": said, "left_out": left_out}, found)
     return bad
 
 
@@ -257,6 +259,7 @@ def whole(ended: Ended) -> dict[str, Seen]:
     return {"(run)": Seen(ending(ended), "\n".join(texts))}
 
 
+@functools.cache
 def built() -> str:
     """Return which commlens this is: the version, and which core/ it was built from."""
     git = ["git", "-C", str(ROOT)]
@@ -267,12 +270,14 @@ def built() -> str:
     return f"{read(ROOT / 'VERSION').strip()} (core/ is {tree.stdout.strip()}{', edited' if edited else ''})"
 
 
+@functools.cache
 def debian_version(package: str) -> str:
     """Return the version of an installed package."""
     query = ["dpkg-query", "--show", "--showformat=${Version}", package]
     return subprocess.run(query, capture_output=True, text=True, check=True).stdout
 
 
+@functools.cache
 def version(mpi: Mpi) -> str:
     """Return the name and number of an MPI."""
     done = subprocess.run([mpi.launcher, "--version"], capture_output=True, text=True, check=True)
@@ -280,11 +285,8 @@ def version(mpi: Mpi) -> str:
     return f"{ {'openmpi': 'Open MPI', 'mpich': 'MPICH'}[mpi.name] } {found[1] if found else '?'}"
 
 
-def keep(
-    suite: Suite, mpi: Mpi, ranks: int, order: int, about: Mapping[str, object], found: Mapping[str, Cases]
-) -> None:
-    """Write the results as JSON."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
+def keep(path: Path, suite: Suite, mpi: Mpi, ranks: int, order: int, about: Mapping[str, object]) -> None:
+    """Write what was found out about one program as JSON."""
     record = {
         "suite": suite.name,
         "version": debian_version(suite.version) if suite.source == "Debian" else suite.version,
@@ -295,13 +297,14 @@ def keep(
         "mpi_version": version(mpi),
         "ranks": ranks,
         **about,
-        "cases": {
-            program: {
-                name: {"without": [list(s) for s in case.without], "with": [list(s) for s in case.under]}
-                for name, case in cases.items()
-            }
-            for program, cases in found.items()
-        },
     }
-    path = RESULTS / f"{suite.name}-{mpi.name}-{ranks}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1))
+
+
+def as_record(cases: Cases) -> dict[str, object]:
+    """Return the cases as they are written."""
+    return {
+        name: {"without": [list(s) for s in case.without], "with": [list(s) for s in case.under]}
+        for name, case in cases.items()
+    }

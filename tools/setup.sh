@@ -59,6 +59,7 @@ test    nwchem-openmpi      has nwchem.openmpi
 test    scalapack-mpi-test  packaged scalapack-mpi-test
 proof   python3-h5py-mpi    packaged python3-h5py-mpi
 proof   libfftw3-mpi-dev    packaged libfftw3-mpi-dev
+proof   libfftw3-dev        packaged libfftw3-dev
 proof   libboost-mpi-dev    packaged libboost-mpi-dev
 proof   mumps-test          packaged mumps-test
 TABLE

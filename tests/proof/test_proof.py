@@ -193,10 +193,11 @@ def test_a_unittest_case_that_differs_is_reported_by_name(tmp_path: Path) -> Non
     }
 
 
-def record(**cases: dict[str, list[list[str]]]) -> dict[str, Any]:
-    names = {"suite": "fake", "version": "1", "order": 0, "mpi": "openmpi", "ranks": 2, "calls": 1234}
-    about = {"commlens": "0.1.0", "mpi_version": "Open MPI 4", "said": {}, "left_out": {"x": "too big"}}
-    return {**names, **about, "cases": {"program": cases}}
+def record(place: Path, program: str, **about: Any) -> None:
+    names = {"suite": "fake", "version": "1", "source": "PyPI", "order": 0, "mpi": "openmpi", "ranks": 2}
+    build = {"commlens": "0.1.0", "mpi_version": "Open MPI 4", "program": program}
+    place.mkdir(exist_ok=True)
+    (place / f"{program}.json").write_text(json.dumps({**names, **build, **about}))
 
 
 def test_the_page_names_what_differs_what_is_flaky_and_what_is_missing(tmp_path: Path) -> None:
@@ -204,10 +205,14 @@ def test_the_page_names_what_differs_what_is_flaky_and_what_is_missing(tmp_path:
     flaky = {"without": [["ok", ""], ["fail", ""]], "with": [["fail", ""], ["ok", ""]]}
     bad = {"without": [["ok", ""]] * 2, "with": [["fail", ""]] * 2}
     hang = {"without": [["hang", ""]], "with": [["hang", ""]]}
-    (tmp_path / "a.json").write_text(json.dumps(record(same=same, flaky=flaky, bad=bad, hang=hang)))
+    place = tmp_path / "fake"
+    record(place, "a", cases={"same": same, "flaky": flaky}, calls=1200, said={"commlens: hm": 1})
+    record(place, "b", cases={"bad": bad, "hang": hang}, calls=34, said={"commlens: hm": 2})
+    record(place, "c", not_run="too big")
     text = page.write(tmp_path)
-    assert "| fake 1 | openmpi | 2 | 1 | 4 | 3 ok, 1 hang | 1 ok, 2 fail, 1 hang | 1 | 1 | 1,234 |" in text
-    assert "`program bad`: without: 2 ok; with: 2 fail (openmpi 2)" in text
-    assert "`program flaky`: without: 1 ok, 1 fail; with: 1 ok, 1 fail (openmpi 2)" in text
-    assert "`program hang`: hang (openmpi 2)" in text
-    assert "too big: `x`" in text
+    assert "| fake 1 | openmpi | 2 | 2 | 4 | 3 ok, 1 hang | 1 ok, 2 fail, 1 hang | 1 | 1 | 1,234 |" in text
+    assert "`b bad`: without: 2 ok; with: 2 fail (openmpi 2)" in text
+    assert "`a flaky`: without: 1 ok, 1 fail; with: 1 ok, 1 fail (openmpi 2)" in text
+    assert "`b hang`: hang (openmpi 2)" in text
+    assert "too big: `c`" in text
+    assert "3 × `commlens: hm`" in text
