@@ -216,7 +216,7 @@ class Pairs:
             problem = report(path)
             if problem:
                 return f"report: {problem}"
-            with sqlite3.connect(path) as profile:
+            with contextlib.closing(sqlite3.connect(path)) as profile:
                 self.calls += profile.execute("SELECT COALESCE(SUM(calls), 0) FROM cell").fetchone()[0]
         return ""
 
