@@ -165,4 +165,5 @@ def said(records: list[Record]) -> list[str]:
     count: Counter[str] = Counter()
     for record in records:
         count.update(record["said"])
+    del count["commlens: profile of # ranks in #"], count["commlens: profile of # rank in #"]
     return [f"- {number:,} × `{line}`" for line, number in sorted(count.items())]

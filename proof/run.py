@@ -34,6 +34,8 @@ ENVIRONMENT = {"openmpi": {"OMPI_MCA_btl": "self,vader,tcp"}}
 Scrub = tuple[str, str]
 """A pattern and what takes its place, for what differs from run to run without commlens, too."""
 
+ADDRESS: Scrub = (r"\b0x[0-9a-f]{6,}", "0x#")
+
 
 @dataclass(frozen=True)
 class Program:
@@ -222,7 +224,7 @@ class Pairs:
 
     def clean(self, text: str) -> str:
         """Return the text without what differs from run to run."""
-        for pattern, instead in self.suite.scrub:
+        for pattern, instead in (ADDRESS, *self.suite.scrub):
             text = re.sub(pattern, instead, text, flags=re.MULTILINE)
         lines = text.splitlines()
         return "\n".join(sorted(lines) if self.suite.sort else lines)
@@ -253,6 +255,8 @@ def ending(ended: Ended) -> str:
 
 def whole(ended: Ended) -> dict[str, Seen]:
     """Return the launch as one case: everything it printed and wrote."""
+    if ended.code is None:
+        return {"(run)": Seen("hang")}  # how far it got when it was killed is chance
     # What a launcher says about a failure is neither the program's nor the same twice.
     texts = [*(f"rank {rank}:\n{text}" for rank, text in enumerate(ended.ranks))]
     texts += [f"{name}:\n{text}" for name, text in ended.files.items()]
@@ -281,7 +285,7 @@ def debian_version(package: str) -> str:
 def version(mpi: Mpi) -> str:
     """Return the name and number of an MPI."""
     done = subprocess.run([mpi.launcher, "--version"], capture_output=True, text=True, check=True)
-    found = re.search(r"(?:Open MPI\) |Version: +)(\S+)", done.stdout)
+    found = re.search(r"(?:\) |Version: +)(\S+)", done.stdout)
     return f"{ {'openmpi': 'Open MPI', 'mpich': 'MPICH'}[mpi.name] } {found[1] if found else '?'}"
 
 
