@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -46,8 +45,8 @@ def unpack(archive: Path, target: Path) -> None:
     """Unpack an archive with one folder in it, as `target`."""
     scratch = target.with_name(target.name + ".new")
     shutil.rmtree(scratch, ignore_errors=True)
-    with tarfile.open(archive) as tar:
-        tar.extractall(scratch, filter="data")
+    scratch.mkdir(parents=True)
+    do("tar", "-xf", archive, "-C", scratch)
     (inner,) = scratch.iterdir()
     inner.rename(target)
     scratch.rmdir()

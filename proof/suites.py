@@ -200,6 +200,7 @@ def scalapack_programs(mpi: Mpi) -> Iterable[Program]:
             name,
             (path,),
             inputs=tuple(sorted(path.parent.glob("*.dat"))),
+            seconds=100,
             not_run="the same in single precision" if single else "",
         )
 
@@ -258,6 +259,8 @@ SUITES = {
             "Debian, source of mpich, compiled here",
             mpich_programs,
             ranks=(0,),
+            # MPICH numbers its errors as they come.
+            scrub=((r"Abort\(\d+\)", "Abort(#)"), (r"(MPI_Comm_join|code|error) \d{6,}", r"\1 #")),
             sort=True,
         ),
         # What ScaLAPACK and mpi4py have of their own is above and below.
