@@ -34,8 +34,8 @@ case by case, the outcome, what each rank printed, line by line, and the exit co
 """
 
 
-def write(results: Path) -> str:
-    """Return the page."""
+def write(results: Path, declared: Iterable[str]) -> str:
+    """Return the page; `declared` are the folders in `results` that should be there."""
     launches: dict[tuple[int, bool, int], Record] = {}
     for path in sorted(results.glob("*/*.json")):
         add(launches, json.loads(path.read_text()))
@@ -48,7 +48,8 @@ def write(results: Path) -> str:
         "None.",
         named(records, "same", lambda seen: seen.outcome not in ("ok", "skip", "fine")),
     )
-    parts += section("Not run here", "Nothing was left out.", left_out(records))
+    parts += section("Cannot run here", "Nothing.", left_out(records))
+    parts += section("Not run yet", "Nothing: this is all there is.", not_yet(results, declared))
     parts += section("What commlens said, other than where the profile is", "Nothing.", said(records))
     return "\n".join(parts)
 
@@ -158,6 +159,21 @@ def left_out(records: list[Record]) -> list[str]:
         for name, why in record["left_out"].items():
             names.setdefault(f"- {record['suite']}, {record['mpi']}: {why}: ", {})[name] = None
     return [line + ", ".join(f"`{name}`" for name in found) for line, found in names.items()]
+
+
+def not_yet(results: Path, declared: Iterable[str]) -> list[str]:
+    """Return which launches, or how many of their programs, have no results."""
+    lines = []
+    for name in declared:
+        listed = results / name / "programs"
+        if not listed.is_file():
+            lines.append(f"- {name}")
+            continue
+        programs = len(listed.read_text().splitlines())
+        done = len(list((results / name).glob("*.json")))
+        if done < programs:
+            lines.append(f"- {name}: {programs - done} of {programs} programs")
+    return lines
 
 
 def said(records: list[Record]) -> list[str]:

@@ -78,6 +78,11 @@ class Suite:
     mpis: tuple[str, ...] = ("openmpi", "mpich")
 
 
+def launch_name(suite: Suite, mpi: str, ranks: int) -> str:
+    """Return the name of the folder for the results of a suite with one MPI and number of ranks."""
+    return f"{suite.name}-{mpi}-{ranks}"
+
+
 def prove(suite: Suite, name: str, ranks: int, *, only: str = "", again: int = 5, order: int = 0) -> int:
     """Run a suite; return the number of cases that differ.
 
@@ -91,13 +96,16 @@ def prove(suite: Suite, name: str, ranks: int, *, only: str = "", again: int = 5
     # Several of these may run at a time.
     place = BELOW / "run" / f"{suite.name}-{name}-{ranks}-{os.getpid()}"
     place.mkdir(parents=True)
-    results = RESULTS / f"{suite.name}-{name}-{ranks}"
+    results = RESULTS / launch_name(suite, name, ranks)
     if not only:
         shutil.rmtree(results, ignore_errors=True)
     mpi = Mpi(name, place)
     begin = time.monotonic()
     bad = 0
-    programs = [program for program in suite.programs(mpi) if re.search(only, program.name)]
+    listed = list(suite.programs(mpi))
+    results.mkdir(parents=True, exist_ok=True)
+    (results / "programs").write_text("".join(f"{program.name}\n" for program in listed))
+    programs = [program for program in listed if program.not_run or re.search(only, program.name)]
     for number, program in enumerate(programs, 1):
         about: dict[str, object] = {"program": program.name}
         label = re.sub(r"\W+", "-", program.name)
@@ -302,7 +310,6 @@ def keep(path: Path, suite: Suite, mpi: Mpi, ranks: int, order: int, about: Mapp
         "ranks": ranks,
         **about,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(record, indent=1))
 
 

@@ -209,7 +209,9 @@ def test_the_page_names_what_differs_what_is_flaky_and_what_is_missing(tmp_path:
     record(place, "a", cases={"same": same, "flaky": flaky}, calls=1200, said={"commlens: hm": 1})
     record(place, "b", cases={"bad": bad, "hang": hang}, calls=34, said={"commlens: hm": 2})
     record(place, "c", not_run="too big")
-    text = page.write(tmp_path)
+    (place / "programs").write_text("a\nb\nc\nd\n")
+    text = page.write(tmp_path, ["fake", "other"])
+    assert "- fake: 1 of 4 programs\n- other\n" in text
     assert "| fake 1 | openmpi | 2 | 2 | 4 | 3 ok, 1 hang | 1 ok, 2 fail, 1 hang | 1 | 1 | 1,234 |" in text
     assert "`b bad`: without: 2 ok; with: 2 fail (openmpi 2)" in text
     assert "`a flaky`: without: 1 ok, 1 fail; with: 1 ok, 1 fail (openmpi 2)" in text
