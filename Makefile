@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick bench fmt lint gen install clean
+.PHONY: help setup build demo test test-quick proof bench fmt lint gen install clean
 # Targets share build/ and .venv; each uses all processors by itself.
 .NOTPARALLEL:
 
@@ -27,6 +27,9 @@ setup:       ## install what is missing for all of these
 
 build:       ## the library for each MPI found, and commlens-run
 	@tools/build.sh release
+
+proof:       ## public test programs without and with commlens: hours; writes docs/transparency.md
+	@tools/proof.sh
 
 bench:       ## added nanoseconds per call, against no tool
 	@tools/bench.sh

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Brings in what the named groups need and this machine lacks; does nothing when nothing is missing.
 #
-#     tools/setup.sh build|reader|dev|demo|mpi|test ...
+#     tools/setup.sh build|reader|dev|demo|mpi|test|proof ...
 #
 # A thing counts as there when it works, wherever it came from: a distribution's package, an
 # environment module, Spack.  What is missing is installed with apt-get, as root or through sudo.
@@ -57,6 +57,11 @@ test    quantum-espresso    has pw.x
 test    cp2k                has cp2k.psmp
 test    nwchem-openmpi      has nwchem.openmpi
 test    scalapack-mpi-test  packaged scalapack-mpi-test
+proof   python3-h5py-mpi    packaged python3-h5py-mpi
+proof   libfftw3-mpi-dev    packaged libfftw3-mpi-dev
+proof   libfftw3-dev        packaged libfftw3-dev
+proof   libboost-mpi-dev    packaged libboost-mpi-dev
+proof   mumps-test          packaged mumps-test
 TABLE
 }
 

@@ -38,6 +38,7 @@ everything() {
   done
   python_tests reader tests/python tests/docs
   python_tests gen tests/gen
+  python_tests proof tests/proof
   python_tests build tests/build
   python_tests mpi tests/mpi
 }
@@ -48,6 +49,7 @@ quick() {
   unit_tests release
   python_tests reader tests/python tests/docs
   python_tests gen tests/gen
+  python_tests proof tests/proof
 }
 
 "${1:-everything}"

@@ -189,6 +189,27 @@ class Mpi:
         """
         where = cwd or self.fresh("run")
         profile = profile or where / "profile.db"
+        command, environment = self.prepare(
+            n, argv, env, profile, mode, preload=preload, launcher_args=launcher_args
+        )
+        return launch(command, environment, timeout, where, profile)
+
+    def prepare(
+        self,
+        n: int,
+        argv: Sequence[str | Path],
+        env: Mapping[str, str] | None,
+        profile: Path,
+        mode: str = "run",
+        *,
+        preload: Sequence[Path] = (),
+        launcher_args: Sequence[str] = (),
+        capture: Sequence[str | Path] = (),
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the command line and the whole environment of a launch; see run().
+
+        `capture` goes between the launcher and commlens-run.
+        """
         command = [self.launcher, "-n", str(n), *launcher_args]
         libraries = list(preload)
         if mode == "preload" and self.library not in libraries:
@@ -200,6 +221,7 @@ class Mpi:
             command += (
                 ["-genv", "LD_PRELOAD", value] if self.name == "mpich" else ["-x", f"LD_PRELOAD={value}"]
             )
+        command += map(str, capture)
         if mode == "run":
             command.append(str(self.runner))
         command += map(str, argv)
@@ -211,7 +233,7 @@ class Mpi:
         if mode != "off":
             environment["COMMLENS_OUTPUT"] = str(profile)
         environment.update(env or {})
-        return launch(command, environment, timeout, where, profile)
+        return command, environment
 
     def pair(self, n: int, argv: Sequence[str | Path], **options: object) -> tuple[Result, Result]:
         """Run the same program without and under commlens; return (without, under)."""

@@ -175,7 +175,13 @@ def installed(program: str, package: str) -> str:
 
 def said(app: App, run: Run) -> list[str]:
     """Return the lines an application wrote, without what differs from run to run."""
-    text = "\n".join([run.result.stdout, *((run.where / name).read_text() for name in app.results)])
+    return steady(
+        app, "\n".join([run.result.stdout, *((run.where / name).read_text() for name in app.results)])
+    )
+
+
+def steady(app: App, text: str) -> list[str]:
+    """Return the lines of an application's output that do not differ from run to run."""
     for pattern, instead in app.scrub:
         text = re.sub(pattern, instead, text, flags=re.MULTILINE)
     lines = [line for line in text.splitlines() if re.search(app.keep, line)]

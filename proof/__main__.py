@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run suites without and with commlens, and write docs/transparency.md; tools/proof.sh is the way in."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from . import page
+from .run import RESULTS, launch_name, prove
+from .suites import SUITES
+
+
+def main() -> int:
+    """Return 1 when anything differs."""
+    parser = argparse.ArgumentParser(prog="tools/proof.sh", description=__doc__)
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"of {', '.join(SUITES)}; by default all")
+    parser.add_argument("--mpi", default="openmpi,mpich", help="which MPIs (default: %(default)s)")
+    parser.add_argument(
+        "--ranks", default="", help="only these numbers of ranks (default: what the suite says)"
+    )
+    parser.add_argument("--only", default="", help="only programs whose name matches this expression")
+    parser.add_argument(
+        "--again", type=int, default=5, help="most repetitions of what differs (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--page", action="store_true", help="only write the page, from results that are there"
+    )
+    options = parser.parse_args()
+    unknown = [name for name in options.suites if name not in SUITES]
+    if unknown:
+        parser.error(f"no suite {unknown[0]}")
+    wanted = {int(text) for text in options.ranks.split(",") if text}
+    bad = 0
+    if not options.page:
+        for name in options.suites or SUITES:
+            for mpi in options.mpi.split(","):
+                for ranks in SUITES[name].ranks:
+                    if not wanted or ranks in wanted:
+                        bad += prove(
+                            SUITES[name],
+                            mpi,
+                            ranks,
+                            only=options.only,
+                            again=options.again,
+                            order=list(SUITES).index(name),
+                        )
+    declared = [
+        launch_name(suite, mpi, ranks)
+        for suite in SUITES.values()
+        for mpi in suite.mpis
+        for ranks in suite.ranks
+    ]
+    Path("docs/transparency.md").write_text(page.write(RESULTS, declared))
+    print("proof   docs/transparency.md", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    os.chdir(Path(__file__).resolve().parents[1])
+    sys.exit(main())

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/transparency.md, from the results that are there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from .compare import Case, Seen
+
+Record = dict[str, Any]
+
+HEAD = """\
+# As if we were not there
+
+<!-- Written by `make proof`; edit proof/page.py. -->
+
+Public test programs, run without and with commlens (`commlens-run` in front of the program), in turns. Compared are,
+case by case, the outcome, what each rank printed, line by line, and the exit code.
+
+    make proof                          # everything: hours
+    tools/proof.sh mpi4py --ranks 2     # a part of it
+
+- **different**: something came with commlens that never came without. What differs is run again, up to five more times
+  each way, so that a case which varies by itself is told from one that commlens changes. There should be none.
+- **flaky**: varies without commlens, and with commlens no further. Named below.
+- Every run with commlens that ended well must leave exactly one profile, every profile left must open with
+  `commlens report`; that counts as a difference, too. *Calls* is how many MPI calls those profiles have: commlens was on.
+- Not compared are times, process numbers, addresses and scratch names; which, is declared per suite in
+  `proof/suites.py`. Nor is what the launcher says when a job fails, only its exit code.
+"""
+
+
+def write(results: Path, declared: Iterable[str]) -> str:
+    """Return the page; `declared` are the folders in `results` that should be there."""
+    launches: dict[tuple[int, bool, int], Record] = {}
+    for path in sorted(results.glob("*/*.json")):
+        add(launches, json.loads(path.read_text()))
+    records = [launches[key] for key in sorted(launches)]
+    parts = [HEAD, built(records), table(records)]
+    parts += section("Differences", "None.", named(records, "different"))
+    parts += section("Flaky without commlens", "None.", named(records, "flaky"))
+    parts += section(
+        "Ends badly, without commlens, too",
+        "None.",
+        named(records, "same", lambda seen: seen.outcome not in ("ok", "skip", "fine")),
+    )
+    parts += section("Cannot run here", "Nothing.", left_out(records))
+    parts += section("Not run yet", "Nothing: this is all there is.", not_yet(results, declared))
+    parts += section("What commlens said, other than where the profile is", "Nothing.", said(records))
+    return "\n".join(parts)
+
+
+def add(launches: dict[tuple[int, bool, int], Record], one: Record) -> None:
+    """Add what was found out about one program to that of its suite, MPI and number of ranks."""
+    empty = {"builds": set(), "cases": {}, "left_out": {}, "calls": 0, "said": Counter()}
+    record = launches.setdefault((one["order"], one["mpi"] != "openmpi", one["ranks"]), {**one, **empty})
+    record["builds"].add(one["commlens"])
+    if "not_run" in one:
+        record["left_out"][one["program"]] = one["not_run"]
+        return
+    record["cases"][one["program"]] = one["cases"]
+    record["calls"] += one["calls"]
+    record["said"].update(one["said"])
+
+
+def built(records: list[Record]) -> str:
+    """Return which commlens and which MPIs this is about."""
+    builds = sorted(set[str]().union(*(record["builds"] for record in records)))
+    mpis = sorted({record["mpi_version"] for record in records})
+    return f"commlens {', '.join(builds)}; {', '.join(mpis)}.\n"
+
+
+def cases_of(record: Record) -> Iterable[tuple[str, str, Case]]:
+    """Yield program, name and runs of all cases of a record."""
+    for program, cases in record["cases"].items():
+        for name, runs in cases.items():
+            yield program, name, Case([Seen(*s) for s in runs["without"]], [Seen(*s) for s in runs["with"]])
+
+
+def counted(outcomes: Iterable[str]) -> str:
+    """Return "3 ok, 1 skip"."""
+    count = Counter(outcomes)
+    first = [outcome for outcome in ("ok", "skip") if count[outcome]]
+    return ", ".join(
+        f"{count[outcome]:,} {outcome}" for outcome in [*first, *sorted(count.keys() - set(first))]
+    )
+
+
+def table(records: list[Record]) -> str:
+    """Return the table, one line per record."""
+    lines = [
+        "| suite | MPI | ranks | programs | cases | without | with | flaky | different | calls |",
+        "|---|---|---|--:|--:|---|---|--:|--:|--:|",
+    ]
+    total: Counter[str] = Counter()
+    for record in records:
+        every = list(cases_of(record))
+        # The profile is ours, not a case of the suite.
+        cases = [case for _, name, case in every if name != "(profile)"]
+        verdicts = Counter(case.verdict for _, _, case in every)
+        cells = [
+            f"{record['suite']} {record['version']}",
+            record["mpi"],
+            record["ranks"] or "each its own",
+            f"{len(record['cases']):,}",
+            f"{len(cases):,}",
+            counted(case.without[0].outcome for case in cases),
+            counted(case.under[0].outcome for case in cases),
+            verdicts["flaky"],
+            verdicts["different"],
+            f"{record['calls']:,}",
+        ]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+        total.update(cases=len(cases), programs=len(record["cases"]), calls=record["calls"], **verdicts)
+    lines.append(
+        f"| **all** | | | {total['programs']:,} | {total['cases']:,} | | | {total['flaky']} "
+        f"| **{total['different']}** | {total['calls']:,} |"
+    )
+    return "\n".join(lines) + "\n"
+
+
+def section(title: str, empty: str, lines: list[str]) -> list[str]:
+    """Return a section with a list."""
+    return [f"## {title}\n", "\n".join(lines) + "\n" if lines else f"{empty}\n"]
+
+
+def named(records: list[Record], verdict: str, wanted: Callable[[Seen], bool] | None = None) -> list[str]:
+    """Return one line for each case with this verdict, equal ones of several launches together."""
+    where: dict[str, list[str]] = {}
+    for record in records:
+        for program, name, case in cases_of(record):
+            if case.verdict != verdict or (wanted and not wanted(case.without[0])):
+                continue
+            label = program if name == "(run)" else f"{program} {name}"
+            if verdict == "same":
+                how = case.without[0].outcome
+            else:
+                how = f"without: {varied(case.without)}; with: {varied(case.under)}"
+            place = f"{record['mpi']} {record['ranks'] or ''}".strip()
+            where.setdefault(f"- {record['suite']}: `{label}`: {how}", []).append(place)
+    return [f"{line} ({', '.join(places)})" for line, places in where.items()]
+
+
+def varied(runs: list[Seen]) -> str:
+    """Return the outcomes of several runs, or that only the text varies."""
+    text = counted(seen.outcome for seen in runs)
+    texts = len({seen.text for seen in runs})
+    return text if texts == 1 else f"{text}, {texts} texts"
+
+
+def left_out(records: list[Record]) -> list[str]:
+    """Return what was not run, and why."""
+    names: dict[str, dict[str, None]] = {}
+    for record in records:
+        for name, why in record["left_out"].items():
+            names.setdefault(f"- {record['suite']}, {record['mpi']}: {why}: ", {})[name] = None
+    return [line + ", ".join(f"`{name}`" for name in found) for line, found in names.items()]
+
+
+def not_yet(results: Path, declared: Iterable[str]) -> list[str]:
+    """Return which launches, or how many of their programs, have no results."""
+    lines = []
+    for name in declared:
+        listed = results / name / "programs"
+        if not listed.is_file():
+            lines.append(f"- {name}")
+            continue
+        programs = len(listed.read_text().splitlines())
+        done = len(list((results / name).glob("*.json")))
+        if done < programs:
+            lines.append(f"- {name}: {programs - done} of {programs} programs")
+    return lines
+
+
+def said(records: list[Record]) -> list[str]:
+    """Return the lines commlens wrote, numbers and paths taken out."""
+    count: Counter[str] = Counter()
+    for record in records:
+        count.update(record["said"])
+    del count["commlens: profile of # ranks in #"], count["commlens: profile of # rank in #"]
+    return [f"- {number:,} × `{line}`" for line, number in sorted(count.items())]
