@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick bench fmt lint gen install clean
+.PHONY: help setup build demo test test-quick fuzz bench fmt lint gen install clean
 # Targets share build/ and .venv; each uses all processors by itself.
 .NOTPARALLEL:
 
@@ -21,6 +21,9 @@ test:        ## everything: lint, unit tests, sanitizers, reader, both MPIs
 
 test-quick:  ## unit tests and the reader only
 	@tools/test.sh quick
+
+fuzz:        ## 10,000 random programs on each MPI against the model; goes on where it was stopped
+	@tools/fuzz.sh
 
 setup:       ## install what is missing for all of these
 	@tools/setup.sh build reader dev demo mpi test

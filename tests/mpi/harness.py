@@ -176,6 +176,7 @@ class Mpi:
         preload: Sequence[Path] = (),
         cwd: Path | None = None,
         launcher_args: Sequence[str] = (),
+        once: bool = False,
     ) -> Result:
         """Launch `argv` on `n` ranks and wait for the end.
 
@@ -186,6 +187,7 @@ class Mpi:
         profile : where the profile goes; by default a new file in a directory of its own
         preload : further libraries for LD_PRELOAD of the ranks, in this order; in mode "preload" ours is put
             in front of them, unless it is in the list
+        once : a program that does not end in time is not run again; its exit code is -1
         """
         where = cwd or self.fresh("run")
         profile = profile or where / "profile.db"
@@ -211,6 +213,9 @@ class Mpi:
         if mode != "off":
             environment["COMMLENS_OUTPUT"] = str(profile)
         environment.update(env or {})
+        if once:
+            result = launch_once(command, environment, timeout, where, profile)
+            return result or Result(-1, "", f"killed after {timeout} s", profile, timeout, command)
         return launch(command, environment, timeout, where, profile)
 
     def pair(self, n: int, argv: Sequence[str | Path], **options: object) -> tuple[Result, Result]:
