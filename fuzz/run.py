@@ -12,6 +12,7 @@ are counted and named, and compared with nothing.
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import json
 import shutil
@@ -149,6 +150,7 @@ def batch(name: str, seeds: Sequence[int]) -> list[Outcome]:
 # -- what was done already --------------------------------------------------------------------------------------------
 
 
+@functools.cache  # as they were when we began
 def version(name: str) -> str:
     """Return a word for the programs that would be made now and the library they would meet."""
     digest = hashlib.sha256()
