@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fuzz.messages import Messages
-from fuzz.model import COLLECTIVE, IN_PLACE, PROC_NULL, ROOT, ROOTED, Communicator, Datatype
+from fuzz.model import COLLECTIVE, IN_PLACE, PROC_NULL, ROOT, ROOTED, Communicator, Datatype, Request
 from fuzz.writer import BASES, DIVISOR, PAIRS, offsets
 
 
@@ -60,7 +60,7 @@ class Collectives(Messages):
             for me, mine in args.items():
                 self.call(me, name, **mine, comm=comm)
             return
-        requests = {me: self.request() for me in args}
+        requests = {me: Request(self.slot("r"), comm=comm, collective=True) for me in args}
         for me, mine in args.items():
             alias = f"I{name[0].lower()}{name[1:]}" if form == "request" else name + "_init"
             self.call(me, alias, **mine, comm=comm, request=requests[me])

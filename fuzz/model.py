@@ -82,6 +82,7 @@ class Request:
     received_when_completed: int = 0
     persistent: bool = False
     active: bool = False
+    collective: bool = False
     shared: bool = False  # the handle is that of all requests that were complete when made
 
 

@@ -56,6 +56,8 @@ class Program:
         # The main thread works before and after the others.
         share = self.length // (2 + 2 * self.threads) if self.threads else self.length
         self.main.begin()
+        if self.strands:
+            self.main.prepare()
         for strand in self.strands:
             self.main.lend(strand)
         self.main.steps(sorted(wanted & set(range(share))))
@@ -92,10 +94,12 @@ class Program:
         """Let strands swap requests that are under way."""
         for me in range(self.ranks):
             pools = [strand.pending[me] for strand in self.strands]
-            swapped = [request for pool in pools for request in pool]
+            # `Writer.free_comm` must know the collectives that are under way.
+            stay = [[request for request in pool if request.collective] for pool in pools]
+            swapped = [request for pool in pools for request in pool if not request.collective]
             draw.shuffle(swapped)
-            for pool in pools:
-                pool[:] = [swapped.pop() for _ in pool]
+            for pool, kept in zip(pools, stay):
+                pool[:] = kept + [swapped.pop() for _ in range(len(pool) - len(kept))]
 
     @property
     def scripts(self) -> list[Script]:

@@ -33,7 +33,7 @@ HERE = Path(__file__).resolve().parent
 STATE = ROOT / "build" / "fuzz"
 BATCH = 20
 """Programs compiled into one executable."""
-SECONDS = 120
+SECONDS = 60
 MPIS = {"openmpi": "Open MPI", "mpich": "MPICH"}
 
 

@@ -79,6 +79,10 @@ class MainThread(Script):
             self.code(me, "Buffer_attach", f"MPI_Buffer_attach(malloc({ATTACHED}), {ATTACHED});")
         super().begin()
 
+    def prepare(self) -> None:
+        """Emit what threads must not do first: Open MPI 4.1 opens what it needs for topologies without a lock."""
+        self.cart()
+
     def lend(self, strand: Writer) -> None:
         """Emit the duplicates of MPI_COMM_WORLD and MPI_COMM_SELF that another strand works on."""
         for mine, its in zip(self.comms, strand.comms):

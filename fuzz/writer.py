@@ -215,6 +215,10 @@ class Writer:
         idle = [
             comm for comm in self.made_comms[1 + len(self.world) :] if comm in self.comms and not comm.kept
         ]
+        if not self.mpi4:
+            # Open MPI 4.1 looks into the communicator when a non-blocking collective on it has ended.
+            busy = [request.comm for pending in self.pending for request in pending if request.collective]
+            idle = [comm for comm in idle if comm not in busy]
         if idle:
             self.free(self.random.choice(idle))
 
@@ -451,7 +455,8 @@ class Writer:
             text = f"MPI_Comm_split({self.everyone.c}, {int(me >= cut)}, 0, &{local});"
             self.code(me, "Comm_split", text, comm=self.everyone)
         locals_ = [self.register("s", local, (half,)) for half in halves]
-        tag = self.new_tag()
+        # Threads that do this at the same time for equal groups must not use equal tags: docs/fuzzing.md.
+        tag = 1000 * self.strand + self.new_tag()
         for side, half in enumerate(halves):
             for me in half:
                 text = f"MPI_Intercomm_create({local}, 0, {self.everyone.c}, {halves[1 - side][0]}, {tag}, &{c});"
