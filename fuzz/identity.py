@@ -10,6 +10,7 @@ were made: each with all its members, in order, and with the calls of each.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -170,6 +171,7 @@ def main() -> None:
     )
     parser.add_argument("--mpi", default="openmpi,mpich", help="default: %(default)s")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what was launched, too
     (ROOT / "build").mkdir(exist_ok=True)
     bad = 0
     for name in options.mpi.split(","):

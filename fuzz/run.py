@@ -16,6 +16,7 @@ import functools
 import hashlib
 import json
 import shutil
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -287,6 +288,7 @@ def main() -> None:
     parser.add_argument("--steps", help="of --only, leave out all other steps")
     parser.add_argument("--shrink", type=int, metavar="SEED", help="look for fewer steps that go wrong")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what was launched, too
     names = options.mpi.split(",")
     if options.only is not None:
         steps = None if options.steps is None else [int(step) for step in options.steps.split(",")]

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -37,6 +39,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=20_000, help="default: %(default)s")
     parser.add_argument("--mpi", default="openmpi,mpich", help="default: %(default)s")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what was launched, too
     with tempfile.TemporaryDirectory(dir=ROOT / "build") as scratch:
         for name in options.mpi.split(","):
             folder = Path(scratch, name)
@@ -44,13 +47,12 @@ def main() -> None:
             mpi = Mpi(name, folder)
             for what in ("calls", "comms", "windows", "files"):
                 without, under = (curve(mpi, what, getattr(options, what), mode) for mode in ("off", "run"))
-                print(
-                    f"\n{TITLES[name]}, KiB resident:\n\n| {what} | without | under commlens | more |\n|---:|---:|---:|---:|"
-                )
+                print(f"\n{TITLES[name]}, KiB resident:\n")
+                print(f"| {what} | without | under commlens | more |\n|---:|---:|---:|---:|")
                 for done in [*list(without)[:-1:4], -1]:
-                    print(
-                        f"| {done:,} | {without[done]:,} | {under[done]:,} | {under[done] - without[done]:,} |"
-                    )
+                    when = "most" if done < 0 else f"{done:,}"
+                    more = under[done] - without[done]
+                    print(f"| {when} | {without[done]:,} | {under[done]:,} | {more:,} |")
                 print(end="", flush=True)
 
 

@@ -25,6 +25,17 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 BUILD = Path(os.environ.get("COMMLENS_TEST_BUILD", ROOT / "build" / "release"))
 VENV = ROOT / ".venv" / "bin"
 
+# A build with a sanitizer: then the programs have it, too.
+SANITIZER = {"asan": "address", "ubsan": "undefined", "tsan": "thread"}.get(BUILD.name)
+_SUPPRESSIONS = Path(__file__).resolve().parent / "sanitizer"
+_SANITIZER_ENV = {
+    # The preloaded library comes before the sanitizer's; it defines nothing but MPI.
+    "ASAN_OPTIONS": "verify_asan_link_order=0:exitcode=99",
+    "LSAN_OPTIONS": f"suppressions={_SUPPRESSIONS / 'leaks.txt'}:print_suppressions=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "TSAN_OPTIONS": f"suppressions={_SUPPRESSIONS / 'threads.txt'}:exitcode=99",
+}
+
 # What every launch gets: root may run, more ranks than cores is fine, nobody binds, and whoever waits
 # gives its core away.
 _LAUNCH_ENV = {
@@ -146,6 +157,8 @@ class Mpi:
         lang = lang or _LANGUAGES[path.suffix]
         compiler = {"c": self.cc, "c++": self.cxx, "fortran": self.fc}[lang]
         command = [compiler, "-O1", "-g", "-Wall", *flags]
+        if SANITIZER is not None:
+            command += [f"-fsanitize={SANITIZER}"]
         if shared:
             command += ["-shared", "-fPIC"]
         command += [str(path), *map(str, libs)]
@@ -210,6 +223,8 @@ class Mpi:
             k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COMMLENS_")
         }
         environment.update(_LAUNCH_ENV[self.name])
+        if SANITIZER is not None:
+            environment.update(_SANITIZER_ENV)
         if mode != "off":
             environment["COMMLENS_OUTPUT"] = str(profile)
         environment.update(env or {})
