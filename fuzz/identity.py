@@ -156,7 +156,7 @@ def nth_run(mpi: str, n: int, at_once: int) -> Run:
     if n % 2:
         return Run(n, at_once, 1, (2, 3, 4, 5)[n // 2 % 4], ALL_KINDS)
     if mpi == "openmpi":
-        return Run(n, at_once // 30, 3, 2, ("fd", "fs", "fc")[n // 2 % 3])
+        return Run(n, at_once // 30, 3, 2, ("fd", "fs")[n // 2 % 2])
     return Run(n, at_once // 3, 3, (2, 3, 4)[n // 2 % 3], "fddssgc")
 
 

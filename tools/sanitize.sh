@@ -13,7 +13,8 @@ code=0
 for preset in "$@"; do
   tools/build.sh "$preset"
   case $preset in
-  tsan) tests=(tests/mpi/test_storm.py tests/mpi/test_requests.py tests/mpi/test_corners.py tests/mpi/test_communicators.py) ;;
+  tsan) tests=(tests/mpi/test_storm.py tests/mpi/test_requests.py tests/mpi/test_corners.py tests/mpi/test_communicators.py
+    tests/mpi/sanitizer/planted_race.py) ;;
   *) tests=(tests/mpi/test_{bytes,comm_random,communicators,corners,faults,requests,storm,ways_in}.py) ;;
   esac
   say test "$preset: ${tests[*]}"
