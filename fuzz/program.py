@@ -35,12 +35,14 @@ class Program:
     Parameters
     ----------
     seed : int
-        Decides everything, together with `mpi4` (see `Writer`).
+        Decides everything, together with `mpi4` and `get_status` (see `Writer`).
     steps : numbers of steps, or None
         Leave out all other steps than these, to find a short program that still fails.
     """
 
-    def __init__(self, seed: int, mpi4: bool, steps: Iterable[int] | None = None) -> None:
+    def __init__(
+        self, seed: int, mpi4: bool, steps: Iterable[int] | None = None, get_status: bool = True
+    ) -> None:
         self.seed = seed
         draw = random.Random(seed)
         self.ranks = draw.choice([1, 2, 2, 2, 3, 3, MOST_RANKS])
@@ -48,9 +50,10 @@ class Program:
         self.length = draw.randrange(10, MOST_STEPS)
         self.threads = draw.choice([0, 0, 0, 2, 3, 4])
         wanted = set(range(self.length) if steps is None else steps)
-        self.main = MainThread(f"{seed}", self.ranks, mpi4)
+        self.main = MainThread(f"{seed}", self.ranks, mpi4, get_status)
         self.strands = [
-            Script(f"{seed}.{strand}", self.ranks, mpi4, strand) for strand in range(1, self.threads + 1)
+            Script(f"{seed}.{strand}", self.ranks, mpi4, get_status, strand)
+            for strand in range(1, self.threads + 1)
         ]
         self.parts: list[list[Part]] = []  # meeting by meeting
         # The main thread works before and after the others.

@@ -20,7 +20,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -61,7 +61,10 @@ class Runner:
 
     def __init__(self, mpi: Mpi) -> None:
         self.mpi = mpi
-        self.mpi4 = mpi.name == "mpich"
+
+    def program(self, seed: int, steps: Iterable[int] | None = None) -> Program:
+        mpich = self.mpi.name == "mpich"
+        return Program(seed, mpich, steps, get_status=not (mpich and self.mpi.release.startswith("4.2.")))
 
     def compile(self, programs: Sequence[Program]) -> Path:
         folder = self.mpi.fresh("source")
@@ -141,7 +144,7 @@ def batch(name: str, seeds: Sequence[int]) -> list[Outcome]:
     """Compile and run the programs of `seeds`."""
     with tempfile.TemporaryDirectory(prefix=f"fuzz-{name}-", dir=STATE) as scratch:
         runner = Runner(Mpi(name, Path(scratch)))
-        programs = [Program(seed, runner.mpi4) for seed in seeds]
+        programs = [runner.program(seed) for seed in seeds]
         executable = runner.compile(programs)
         return [runner.outcome(executable, number, program) for number, program in enumerate(programs)]
 
@@ -244,7 +247,7 @@ def repeat(name: str, seed: int, steps: Sequence[int] | None) -> bool:
     STATE.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f"only-{seed}-", dir=STATE))
     runner = Runner(Mpi(name, scratch))
-    program = Program(seed, runner.mpi4, steps)
+    program = runner.program(seed, steps)
     outcome = runner.outcome(runner.compile([program]), 0, program)
     print(f"{scratch}: seed {seed}, {program.ranks} ranks, {program.threads} threads: {outcome.kind}")
     print("\n".join(outcome.detail))
@@ -257,10 +260,10 @@ def shrink(name: str, seed: int) -> None:
         runner = Runner(Mpi(name, Path(scratch)))
 
         def kind(steps: Sequence[int]) -> str:
-            program = Program(seed, runner.mpi4, steps)
+            program = runner.program(seed, steps)
             return runner.outcome(runner.compile([program]), 0, program).kind
 
-        steps = list(range(Program(seed, runner.mpi4).length))
+        steps = list(range(runner.program(seed).length))
         first = kind(steps)
         size = len(steps) // 2
         while size and first != "equal":

@@ -51,9 +51,7 @@ class Writer:
         is then a matter of luck, so their communicators are given names.
     """
 
-    def __init__(
-        self, seed: str, ranks: int, mpi4: bool, get_status: bool = True, strand: int = 0
-    ) -> None:
+    def __init__(self, seed: str, ranks: int, mpi4: bool, get_status: bool = True, strand: int = 0) -> None:
         self.seed = seed
         self.random = random.Random(seed)
         self.mpi4 = mpi4

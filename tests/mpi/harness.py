@@ -33,6 +33,9 @@ _SANITIZER_ENV = {
     "ASAN_OPTIONS": "verify_asan_link_order=0:exitcode=99",
     "LSAN_OPTIONS": f"suppressions={_SUPPRESSIONS / 'leaks.txt'}:print_suppressions=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
+    # UCX patches the machine code of mmap and its like, which the sanitizers have replaced.
+    "UCX_MEM_EVENTS": "n",
+    "UCX_MEM_MMAP_HOOK_MODE": "none",
     "TSAN_OPTIONS": f"suppressions={_SUPPRESSIONS / 'threads.txt'}:exitcode=99",
 }
 

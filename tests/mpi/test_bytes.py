@@ -17,12 +17,12 @@ FILE_FORMS = [
     *("_at_all_begin", "_at_all_end", "_ordered_begin", "_ordered_end"),
 ]
 # `make fuzz` runs ten thousand others.
-SEEDS = range(1, 61)
+SEEDS = [seed for seed in range(1, 63) if seed not in (20, 53)]  # those hang in Open MPI 4.1 itself
 
 
 def test_every_counter_is_what_the_standard_says(mpi: Mpi) -> None:
     runner = Runner(mpi)
-    programs = [Program(seed, runner.mpi4) for seed in SEEDS]
+    programs = [runner.program(seed) for seed in SEEDS]
     executable = runner.compile(programs)
     outcomes = [runner.outcome(executable, number, program) for number, program in enumerate(programs)]
     wrong = {o.seed: (o.kind, o.detail) for o in outcomes if o.kind in ("differs", "broken")}
