@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick proof bench fmt lint gen install clean
+.PHONY: help setup build demo test test-quick proof fuzz sanitize soak bench fmt lint gen install clean
 # Targets share build/ and .venv; each uses all processors by itself.
 .NOTPARALLEL:
 
@@ -21,6 +21,15 @@ test:        ## everything: lint, unit tests, sanitizers, reader, both MPIs
 
 test-quick:  ## unit tests and the reader only
 	@tools/test.sh quick
+
+fuzz:        ## 10,000 random programs on each MPI against the model; goes on where it was stopped
+	@tools/fuzz.sh
+
+sanitize:    ## the MPI library under the address, undefined and thread sanitizers
+	@tools/sanitize.sh
+
+soak:        ## resident memory over 10^8 calls and 10^5 communicators, with and without commlens
+	@tools/soak.sh
 
 setup:       ## install what is missing for all of these
 	@tools/setup.sh build reader dev demo mpi test

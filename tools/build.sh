@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the presets named (CMakePresets.json): tools/build.sh release asan
+# Only what the unit tests need of them: tools/build.sh --unit asan
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
 tools/setup.sh build
 
+target=all
+if [ "${1:-}" = --unit ]; then
+  target=unit_tests
+  shift
+fi
 for preset in "$@"; do
   step build "configure $preset" cmake --preset "$preset"
-  step build "compile $preset" cmake --build "build/$preset" --parallel "$(nproc)"
+  step build "compile $preset" cmake --build "build/$preset" --parallel "$(nproc)" --target "$target"
 done

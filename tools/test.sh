@@ -12,7 +12,7 @@ mkdir -p "$results"
 failed=()
 
 build() {
-  tools/build.sh "$1" || { failed+=("build, $1"); return 1; }
+  tools/build.sh "$@" || { failed+=("build, ${*: -1}"); return 1; }
 }
 
 unit_tests() {
@@ -34,7 +34,7 @@ everything() {
   tools/lint.sh || failed+=(lint)
   unit_tests release
   for preset in asan ubsan tsan; do
-    build "$preset" && unit_tests "$preset"
+    build --unit "$preset" && unit_tests "$preset"
   done
   python_tests reader tests/python tests/docs
   python_tests gen tests/gen

@@ -25,6 +25,20 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 BUILD = Path(os.environ.get("COMMLENS_TEST_BUILD", ROOT / "build" / "release"))
 VENV = ROOT / ".venv" / "bin"
 
+# A build with a sanitizer: then the programs have it, too.
+SANITIZER = {"asan": "address", "ubsan": "undefined", "tsan": "thread"}.get(BUILD.name)
+_SUPPRESSIONS = Path(__file__).resolve().parent / "sanitizer"
+_SANITIZER_ENV = {
+    # The preloaded library comes before the sanitizer's; it defines nothing but MPI.
+    "ASAN_OPTIONS": "verify_asan_link_order=0:exitcode=99",
+    "LSAN_OPTIONS": f"suppressions={_SUPPRESSIONS / 'leaks.txt'}:print_suppressions=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    # UCX patches the machine code of mmap and its like, which the sanitizers have replaced.
+    "UCX_MEM_EVENTS": "n",
+    "UCX_MEM_MMAP_HOOK_MODE": "none",
+    "TSAN_OPTIONS": f"suppressions={_SUPPRESSIONS / 'threads.txt'}:exitcode=99",
+}
+
 # What every launch gets: root may run, more ranks than cores is fine, nobody binds, and whoever waits
 # gives its core away.
 _LAUNCH_ENV = {
@@ -146,6 +160,8 @@ class Mpi:
         lang = lang or _LANGUAGES[path.suffix]
         compiler = {"c": self.cc, "c++": self.cxx, "fortran": self.fc}[lang]
         command = [compiler, "-O1", "-g", "-Wall", *flags]
+        if SANITIZER is not None:
+            command += [f"-fsanitize={SANITIZER}"]
         if shared:
             command += ["-shared", "-fPIC"]
         command += [str(path), *map(str, libs)]
@@ -176,6 +192,7 @@ class Mpi:
         preload: Sequence[Path] = (),
         cwd: Path | None = None,
         launcher_args: Sequence[str] = (),
+        once: bool = False,
     ) -> Result:
         """Launch `argv` on `n` ranks and wait for the end.
 
@@ -186,12 +203,16 @@ class Mpi:
         profile : where the profile goes; by default a new file in a directory of its own
         preload : further libraries for LD_PRELOAD of the ranks, in this order; in mode "preload" ours is put
             in front of them, unless it is in the list
+        once : a program that does not end in time is not run again; its exit code is -1
         """
         where = cwd or self.fresh("run")
         profile = profile or where / "profile.db"
         command, environment = self.prepare(
             n, argv, env, profile, mode, preload=preload, launcher_args=launcher_args
         )
+        if once:
+            result = launch_once(command, environment, timeout, where, profile)
+            return result or Result(-1, "", f"killed after {timeout} s", profile, timeout, command)
         return launch(command, environment, timeout, where, profile)
 
     def prepare(
@@ -230,6 +251,8 @@ class Mpi:
             k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COMMLENS_")
         }
         environment.update(_LAUNCH_ENV[self.name])
+        if SANITIZER is not None:
+            environment.update(_SANITIZER_ENV)
         if mode != "off":
             environment["COMMLENS_OUTPUT"] = str(profile)
         environment.update(env or {})

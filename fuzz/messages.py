@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bytes_model import PROC_NULL, Communicator, Made, Request, block
-from bytes_writer import BASES, DIVISOR, Writer, ints
+from fuzz.model import PROC_NULL, Communicator, Made, Request, block
+from fuzz.writer import BASES, DIVISOR, Writer, ints
 
 
 class Messages(Writer):
@@ -41,7 +41,7 @@ class Messages(Writer):
         """One message, or one to or from nobody."""
         comm = self.random.choice(self.comms)
         base, n, tag = self.base(), self.elements(), self.new_tag()
-        source = self.random.choice(sum(comm.groups, ()))
+        source = self.random.choice(comm.everybody)
         if self.chance(0.12):
             self.post_send(source, comm, PROC_NULL, tag, base, n)
             return
@@ -74,7 +74,7 @@ class Messages(Writer):
         if dest == source:
             self.send(source, "Send", comm, to, tag, base, n)
             return
-        for me in sum(comm.groups, ()):
+        for me in comm.everybody:
             self.call(me, "Barrier", comm=comm)
         self.send(source, "Rsend", comm, to, tag, base, n)
 
@@ -109,7 +109,7 @@ class Messages(Writer):
             self.code(me, "Iprobe", f"Iprobe({source}, {tag}, {comm.c});", comm=comm)
             self.call(me, "Recv", arrives, **args, **where)
         else:
-            message = Made(f"m[{self.random.randrange(8)}]", comm)
+            message = Made("message", comm)
             if kind == 5:
                 self.call(me, "Mprobe", **where, message=message)
                 self.call(me, "Mrecv", arrives, **args, message=message)
@@ -158,7 +158,7 @@ class Messages(Writer):
 
     def cancelled(self) -> None:
         comm = self.random.choice(self.comms)
-        me = self.random.choice(sum(comm.groups, ()))
+        me = self.random.choice(comm.everybody)
         request = self.request()
         args = self.receive_args(self.base(), self.elements())
         self.call(
@@ -167,12 +167,27 @@ class Messages(Writer):
         self.code(me, "Cancel", f"MPI_Cancel(&{request.c});", request=request)
         self.call(me, "Wait", request=request)
 
+    def forgotten(self) -> None:
+        """Free the request of a message to oneself that is under way."""
+        comm = self.random.choice([c for c in self.comms if len(c.groups) == 1])
+        me = self.random.choice(comm.groups[0])
+        base, n, tag, rank = self.base(), self.elements(), self.new_tag(), comm.groups[0].index(me)
+        incoming, outgoing = self.request(), self.request()
+        where: dict[str, Any] = {"tag": tag, "comm": comm}
+        args = self.receive_args(base, n)
+        self.call(me, "Irecv", n * BASES[base], **args, source=rank, **where, request=incoming)
+        self.pending[me].append(incoming)
+        count, datatype = self.layout(base, n)
+        args = {"buf": count * datatype.extent, "count": count, "datatype": datatype}
+        self.call(me, self.random.choice(["Isend", "Issend"]), **args, dest=rank, **where, request=outgoing)
+        self.code(me, "Request_free", f"MPI_Request_free(&{outgoing.c});", request=outgoing)
+
     def persistent_messages(self) -> None:
         """Emit persistent sends and receives, started together more than once, completed together."""
         requests: dict[int, list[Request]] = {me: [] for me in self.world}
         for _ in range(self.random.randrange(1, 4)):
             comm = self.random.choice(self.comms)
-            source = self.random.choice(sum(comm.groups, ()))
+            source = self.random.choice(comm.everybody)
             dest = self.random.choice(comm.partners(source))
             base, n, tag = self.base(), self.elements(), self.new_tag()
             where: dict[str, Any] = {"tag": tag, "comm": comm}
@@ -220,6 +235,8 @@ class Messages(Writer):
                 self.code(me, "Request_free", f"MPI_Request_free(&{request.c});", request=request)
 
     def partitioned(self) -> None:
+        if len(self.world) < 2:
+            return
         comm = self.intra(2)
         source, dest = self.random.sample(comm.groups[0], 2)
         partitions, n = self.random.randrange(1, 4), self.random.randrange(50)

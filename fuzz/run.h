@@ -1,54 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the generated programs of bytes_script.py stand on: handles, buffers, and the calls whose number depends on
- * timing.  Every MPI call made here is in the script too: the profile is compared call by call, so nothing else
+ * What the generated programs of program.py stand on: handles, buffers, threads, and the calls whose number depends
+ * on timing.  Every MPI call made here is in the scripts too: the profile is compared call by call, so nothing else
  * may call MPI.  Those loops write one line per call to the log, saying which requests that call completed; the
  * model reads it. */
 #include <mpi.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-enum { HANDLES = 256, REQUESTS = 20000, MESSAGES = 64, RING = 1 << 26 };
+/* A strand has handles of its own, `Writer` says which, and a log of its own. */
+enum { STRANDS = 5, HANDLES = STRANDS * 256, REQUESTS = STRANDS * 20000, ROW = 256, PROCESSOR_SECONDS = 10 };
 
 static MPI_Comm c[HANDLES];
 static MPI_Datatype t[HANDLES];
 static MPI_Win w[HANDLES];
 static MPI_File f[HANDLES];
 static MPI_Group g[HANDLES];
-static MPI_Message m[MESSAGES];
 static MPI_Request r[REQUESTS];
-static MPI_Status status;
-static MPI_Status statuses[HANDLES];
-static int flag;
-static void* memory;
+static FILE* logs[STRANDS];
+
+static __thread MPI_Message message;
+static __thread MPI_Status status;
+static __thread MPI_Status statuses[ROW];
+static __thread int flag;
+static __thread void* memory;
+static __thread FILE* log_file;
+static __thread int strand;
 static const char* folder;
-static FILE* log_file;
+static int rank;
 
 /* Every line of a generated program starts with AT, so that a program that hangs can say where. */
-#define AT line = __LINE__;
-static volatile sig_atomic_t line;
-static int rank;
-#ifndef SECONDS
-#define SECONDS 30
-#endif
+#define AT line[strand] = __LINE__;
+static volatile sig_atomic_t line[STRANDS];
 
 static void stuck(int number) {
   (void)number;
-  char text[64];
-  int length = snprintf(text, sizeof text, "bytes_run: rank %d is stuck in line %d\n", rank, (int)line);
+  char text[96];
+  int length = snprintf(text, sizeof text, "stuck: rank %d, lines %d %d %d %d %d\n", rank, (int)line[0], (int)line[1],
+                        (int)line[2], (int)line[3], (int)line[4]);
   if (write(STDERR_FILENO, text, (size_t)length)) sleep(1); /* let the others speak before the launcher ends them */
   _exit(3);
 }
 
-/* Room for one buffer.  Buffers of pending operations must not overlap; the ring is so large that it comes round
- * only long after.  SLACK: derived datatypes here start up to that many bytes before their buffer address. */
+/* Room for one buffer.  Buffers of pending operations must not overlap: a ring comes round only long after.
+ * SLACK: derived datatypes here start up to that many bytes before their buffer address. */
 static void* room(size_t bytes) {
-  enum { SLACK = 64 };
-  static char* ring;
-  static size_t used;
+  enum { SLACK = 64, RING = 1 << 26 };
+  static __thread char* ring;
+  static __thread size_t used;
   if (ring == NULL) ring = calloc(1, RING);
   if (used + bytes + 2 * SLACK > RING) used = 0;
   char* start = ring + used + SLACK;
@@ -57,13 +61,13 @@ static void* room(size_t bytes) {
 }
 
 static const char* path(const char* name) {
-  static char full[4096];
+  static __thread char full[4096];
   snprintf(full, sizeof full, "%s/%s", folder, name);
   return full;
 }
 
 /* The requests of one completion call stand in one array; `which` says where they come from. */
-static MPI_Request row[HANDLES];
+static __thread MPI_Request row[ROW];
 static void gather(int n, const int* which) {
   for (int i = 0; i < n; ++i) row[i] = which[i] < 0 ? MPI_REQUEST_NULL : r[which[i]];
 }
@@ -114,7 +118,7 @@ static void Waitany(int n, const int* which, int active) {
 }
 
 static void Waitsome(int n, const int* which, int active) {
-  int done, indices[HANDLES];
+  int done, indices[ROW];
   gather(n, which);
   do {
     MPI_Waitsome(n, row, &done, indices, statuses);
@@ -144,7 +148,7 @@ static void Testany(int n, const int* which, int active) {
 }
 
 static void Testsome(int n, const int* which, int active) {
-  int done, indices[HANDLES];
+  int done, indices[ROW];
   gather(n, which);
   do {
     MPI_Testsome(n, row, &done, indices, statuses);
@@ -170,9 +174,9 @@ static void Iprobe(int source, int tag, MPI_Comm comm) {
   }
 }
 
-static void Improbe(int source, int tag, MPI_Comm comm, MPI_Message* message) {
+static void Improbe(int source, int tag, MPI_Comm comm, MPI_Message* taken) {
   for (flag = 0; !flag;) {
-    MPI_Improbe(source, tag, comm, &flag, message, MPI_STATUS_IGNORE);
+    MPI_Improbe(source, tag, comm, &flag, taken, MPI_STATUS_IGNORE);
     flag ? log_one(0) : log_none();
   }
 }
@@ -184,23 +188,72 @@ static void Win_test(MPI_Win win) {
   }
 }
 
-typedef void rank_program(void);
+/* What one thread of one rank does from one meeting of the threads to the next. */
+struct part {
+  void (*work)(void);
+  int strand;
+};
+/* `parts`: for each rank that of the main thread, for each meeting those of all threads, again one of the main thread;
+ * without threads that of the main thread. */
+struct program {
+  int threads, meetings;
+  struct part const* parts;
+};
 
-static int run(int argc, char** argv, rank_program* const* programs) {
-  MPI_Init(&argc, &argv);
+static struct program const* program;
+static struct part const* mine; /* of this rank */
+static pthread_barrier_t meeting_point;
+
+static void work(struct part const* part) {
+  strand = part->strand;
+  log_file = logs[strand];
+  part->work();
+}
+
+static void* thread(void* argument) {
+  struct part const* part = argument;
+  for (int meeting = 0; meeting < program->meetings; ++meeting) {
+    work(part + meeting * program->threads);
+    pthread_barrier_wait(&meeting_point);
+  }
+  return NULL;
+}
+
+static int run(int argc, char** argv, struct program const* const* programs) {
+  program = programs[atoi(argv[2])];
+  int provided = MPI_THREAD_MULTIPLE;
+  if (program->threads == 0)
+    MPI_Init(&argc, &argv);
+  else
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  if (provided != MPI_THREAD_MULTIPLE) MPI_Abort(MPI_COMM_WORLD, 1);
   folder = argv[1];
   c[0] = MPI_COMM_WORLD;
   c[1] = MPI_COMM_SELF;
   for (int i = 0; i < REQUESTS; ++i) r[i] = MPI_REQUEST_NULL;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank); /* the only call that is in no script; `Script.build` knows */
-  char name[32];
-  snprintf(name, sizeof name, "log.%d", rank);
-  log_file = fopen(path(name), "w");
-  if (log_file == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
-  signal(SIGALRM, stuck);
-  alarm(SECONDS);
-  programs[rank]();
-  fclose(log_file);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank); /* the only call that is in no text; `MainThread.begin` knows */
+  for (int i = 0; i <= program->threads; ++i) {
+    char name[32];
+    snprintf(name, sizeof name, "log.%d.%d", rank, i);
+    logs[i] = fopen(path(name), "w");
+    if (logs[i] == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  /* Who waits for MPI uses the processor, so its time says that a program hangs, however busy the machine is. */
+  struct itimerval const limit = {{0, 0}, {PROCESSOR_SECONDS, 0}};
+  signal(SIGPROF, stuck);
+  setitimer(ITIMER_PROF, &limit, NULL);
+
+  int const between = program->threads * program->meetings;
+  mine = program->parts + rank * (between == 0 ? 1 : between + 2);
+  work(mine);
+  if (between != 0) {
+    pthread_t threads[STRANDS];
+    pthread_barrier_init(&meeting_point, NULL, (unsigned)program->threads);
+    for (int i = 0; i < program->threads; ++i) pthread_create(&threads[i], NULL, thread, (void*)(mine + 1 + i));
+    for (int i = 0; i < program->threads; ++i) pthread_join(threads[i], NULL);
+    work(mine + 1 + between);
+  }
+  for (int i = 0; i <= program->threads; ++i) fclose(logs[i]);
   MPI_Finalize();
   return 0;
 }

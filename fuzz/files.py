@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from bytes_messages import Messages
-from bytes_model import Communicator, Made
-from bytes_writer import BASES
+from fuzz.messages import Messages
+from fuzz.model import Communicator, Made
+from fuzz.writer import BASES
 
 FILE_SIZE = 4096
 
@@ -24,9 +25,12 @@ class FileHandle(Made):
 class Files(Messages):
     """Emits reads and writes of two open files."""
 
+    files: Sequence[FileHandle] = ()
+
     def open_files(self) -> None:
         """Open a file to read, which holds `FILE_SIZE` bytes, and one to write."""
         comm = self.intra()
+        comm.kept = True
         self.files = []
         for name, mode in (
             ("in", "MPI_MODE_RDONLY"),
@@ -46,6 +50,8 @@ class Files(Messages):
 
     def set_view(self) -> None:
         """Let offsets count from a displacement, in units of 1 or 8 bytes."""
+        if not self.files:
+            return
         fh = self.random.choice(self.files)
         fh.start, fh.unit = 8 * self.random.randrange(40), self.random.choice([1, 8])
         etype = {1: "MPI_BYTE", 8: "MPI_DOUBLE"}[fh.unit]
@@ -56,6 +62,8 @@ class Files(Messages):
 
     def transfer(self) -> None:
         """One read or write, of one process or of all."""
+        if not self.files:
+            return
         fh = self.random.choice(self.files)
         kind = "read" if fh is self.files[0] else "write"
         group = fh.comm.groups[0]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from bytes_model import COLLECTIVE_FORMS, RMA, SEND_FORMS
+from fuzz.model import COLLECTIVE_FORMS, RMA, SEND_FORMS
 
 _SEND = "buf count datatype dest tag comm"
 _RECV = "buf count datatype source tag comm"

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bytes_messages import Messages
-from bytes_model import COLLECTIVE, IN_PLACE, PROC_NULL, ROOT, ROOTED, Communicator, Datatype
-from bytes_writer import BASES, DIVISOR, PAIRS, offsets
+from fuzz.messages import Messages
+from fuzz.model import COLLECTIVE, IN_PLACE, PROC_NULL, ROOT, ROOTED, Communicator, Datatype, Request
+from fuzz.writer import BASES, DIVISOR, PAIRS, offsets
 
 
 class Collectives(Messages):
@@ -60,7 +60,7 @@ class Collectives(Messages):
             for me, mine in args.items():
                 self.call(me, name, **mine, comm=comm)
             return
-        requests = {me: self.request() for me in args}
+        requests = {me: Request(self.slot("r"), comm=comm, collective=True) for me in args}
         for me, mine in args.items():
             alias = f"I{name[0].lower()}{name[1:]}" if form == "request" else name + "_init"
             self.call(me, alias, **mine, comm=comm, request=requests[me])
@@ -244,7 +244,7 @@ class Collectives(Messages):
         root = self.random.randrange(len(comm.groups[root_side]))
         base, n = self.base(), self.elements()
         reduced, length, op = self.reduction(n)
-        lengths = {me: self.elements() for me in sum(comm.groups, ())}
+        lengths = {me: self.elements() for me in comm.everybody}
         pair = {(a, b): DIVISOR * self.random.choice([0, 1, 3]) for a in lengths for b in lengths}
         # MPICH 4.0 hangs in Allgather when one direction alone is empty.
         side_length = [DIVISOR + self.elements(), DIVISOR + self.elements()] if n else [0, 0]

@@ -2,8 +2,8 @@
 """What a profile must say about a known sequence of MPI calls.
 
 Written from the text of the MPI standard and ``docs/bytes.md`` only; it shares nothing with the library, its
-generator or ``spec/calls.toml``.  A test builds the calls of every rank (``bytes_script.py``), runs them, and
-compares the profile with `expected_cells`, cell by cell.
+generator or ``spec/calls.toml``.  `program.py` builds the calls of every rank, runs them, and compares the profile
+with what a `RankModel` counted, cell by cell.
 """
 
 from __future__ import annotations
@@ -44,6 +44,15 @@ class Communicator:
     groups: tuple[tuple[int, ...], ...]
     sources: Mapping[int, Sequence[int | None]] = field(default_factory=dict)
     destinations: Mapping[int, Sequence[int | None]] = field(default_factory=dict)
+    dims: Sequence[int] = ()  # of a grid, with `periods`
+    periods: Sequence[int] = ()
+    user_name: str | None = None
+    freed: bool = False
+    kept: bool = False  # a window or file needs it
+
+    @property
+    def everybody(self) -> tuple[int, ...]:
+        return sum(self.groups, ())
 
     def local(self, world_rank: int) -> tuple[int, ...]:
         """Return the group that `world_rank` is in."""
@@ -73,6 +82,7 @@ class Request:
     received_when_completed: int = 0
     persistent: bool = False
     active: bool = False
+    collective: bool = False
     shared: bool = False  # the handle is that of all requests that were complete when made
 
 
@@ -235,14 +245,43 @@ COMPLETE_ONE_BY_ONE = {"Waitany", "Waitsome", "Test", "Testany", "Testsome", "Te
 """These depend on timing: the program logs which requests each call completed, and repeats until all are."""
 
 
+@dataclass
+class CompleteRequests:
+    """What one thread knows of requests that were complete when made: how many are out, and of what."""
+
+    out: int = 0
+    comms: set[Communicator] = field(default_factory=set)  # of all made since none was out
+
+    def made(self, comm: Communicator) -> None:
+        self.out += 1
+        self.comms.add(comm)
+
+    def finished(self) -> None:
+        # Another thread may have made it: then there may be nothing to take away.
+        self.out = max(0, self.out - 1)
+        if self.out == 0:
+            self.comms.clear()
+
+
 class RankModel:
     """Follows the calls of one rank; `cells` is what its profile must hold."""
 
-    def __init__(self, world_rank: int, log: Iterator[str]) -> None:
+    def __init__(self, world_rank: int) -> None:
         self.me = world_rank
-        self.log = log
         self.cells: dict[Key, Counts] = {}
-        self.shared: list[Request] = []  # all made since none of them was outstanding
+        self.log: Iterator[str] = iter(())
+        self.complete = CompleteRequests()
+
+    def follow(self, calls: Sequence[Call], log: Iterator[str], complete: CompleteRequests) -> None:
+        """Count `calls`, made by the thread that `complete` belongs to; `log` is what the program wrote meanwhile."""
+        self.log, self.complete = log, complete
+        for call in calls:
+            try:
+                self.run(call)
+            except StopIteration:
+                raise AssertionError(
+                    f"rank {self.me} logged fewer calls than its script has: {call}"
+                ) from None
 
     # -- counting ---------------------------------------------------------------------------------------------
 
@@ -281,7 +320,7 @@ class RankModel:
         if request.active:
             request.shared = next(self.log) == "1"
         if request.shared:
-            self.shared.append(request)
+            self.complete.made(comm)
             self.add_bytes(request.key, 0, received)
             request.received_when_completed = 0
 
@@ -294,16 +333,13 @@ class RankModel:
         assert request.active and request.key is not None
         request.active = False
         self.add_bytes(request.key, 0, request.received_when_completed)
-        if not any(r.active for r in self.shared):
-            self.shared.clear()
+        if request.shared:
+            self.complete.finished()
 
     def comms_of(self, requests: list[Request]) -> set[Communicator]:
         """Return what a completion call of these active requests counts under."""
         own = {r.comm for r in requests if not r.shared and r.comm is not None}
-        shared = (
-            {r.comm for r in self.shared if r.comm is not None} if any(r.shared for r in requests) else set()
-        )
-        return own or shared
+        return own or (set(self.complete.comms) if any(r.shared for r in requests) else set())
 
     # -- one call ---------------------------------------------------------------------------------------------
 
@@ -355,7 +391,11 @@ class RankModel:
                 if next(self.log) == "0":
                     break
         elif name in REQUEST_CALLS:
-            self.count(self.comms_of([a["request"]]), call, 0)
+            request = a["request"]
+            self.count(self.comms_of([request]), call, 0)
+            if name == "Request_free" and request.active:
+                request.received_when_completed = 0
+                self.finish(request)
         elif name in ("Comm_idup", "Comm_idup_with_info"):
             self.take(call, 0, 0, 0, "request")
         else:
@@ -444,13 +484,3 @@ def owners(call: Call) -> set[Communicator]:
 def owner(call: Call) -> Communicator:
     (comm,) = owners(call)
     return comm
-
-
-def expected_cells(world_rank: int, calls: Sequence[Call], log: Iterator[str]) -> dict[Key, Counts]:
-    """Return what the profile of `world_rank` must hold after `calls`; `log` is what the program wrote."""
-    model = RankModel(world_rank, log)
-    for call in calls:
-        model.run(call)
-    left = list(log)
-    assert not left, f"rank {world_rank}: the program logged more calls than the script has: {left[:3]}"
-    return model.cells

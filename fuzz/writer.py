@@ -7,8 +7,8 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from bytes_calls import LARGE, PARAMETERS
-from bytes_model import Call, Communicator, Datatype, Made, Request, makes_request
+from fuzz.calls import LARGE, PARAMETERS
+from fuzz.model import Call, Communicator, Datatype, Made, Request, makes_request
 
 BASES = {"MPI_BYTE": 1, "MPI_SHORT": 2, "MPI_INT": 4, "MPI_DOUBLE": 8}
 PAIRS = {"MPI_DOUBLE_INT": (12, 16), "MPI_SHORT_INT": (6, 8), "MPI_2INT": (8, 8)}
@@ -28,12 +28,16 @@ def offsets(counts: Sequence[int], stride: int = 1) -> list[int]:
     return [stride * sum(counts[:i]) for i in range(len(counts))]
 
 
+ROOM = {"c": 256, "t": 256, "w": 256, "f": 256, "g": 256, "r": 20000}
+"""How many handles of a kind one strand of a program may use; run.h says the same."""
+
+
 class Writer:
     """Collects the calls of all ranks.
 
     Parameters
     ----------
-    seed : int
+    seed : str
         Decides everything.
     ranks : int
         Size of MPI_COMM_WORLD.
@@ -41,21 +45,32 @@ class Writer:
         The MPI library has MPI 4.0: large counts, persistent collectives, partitioned communication.
     get_status : bool
         MPI_Request_get_status leaves the request as it is.  That of MPICH 4.2 ends it.
+    strand : int
+        0 is a program's main thread, which has MPI_COMM_WORLD and MPI_COMM_SELF.  The others run at the same time,
+        each on handles of its own, and get duplicates of the two (`Script.lend`).  Which one the library names first
+        is then a matter of luck, so their communicators are given names.
     """
 
-    def __init__(self, seed: int, ranks: int, mpi4: bool, get_status: bool = True) -> None:
+    def __init__(self, seed: str, ranks: int, mpi4: bool, get_status: bool = True, strand: int = 0) -> None:
+        self.seed = seed
         self.random = random.Random(seed)
         self.mpi4 = mpi4
         self.get_status = get_status
+        self.strand = strand
         self.world = tuple(range(ranks))
         self.calls: list[list[Call]] = [[] for _ in self.world]
         self.lines: list[list[str]] = [[] for _ in self.world]
         self.pending: list[list[Request]] = [[] for _ in self.world]
-        self.comms = [Communicator("c[0]", "W0.0", (self.world,))]
-        self.comms += [Communicator("c[1]", f"S{me}.0", ((me,),)) for me in self.world]
+        self.used = {array: strand * room for array, room in ROOM.items()}
+        whole, alone = self.slot("c"), self.slot("c")
+        names = [f"{strand}:W", *(f"{strand}:S{me}" for me in self.world)] if strand else []
+        names = names or ["W0.0", *(f"S{me}.0" for me in self.world)]
+        self.comms = [Communicator(whole, names[0], (self.world,))]
+        self.comms += [Communicator(alone, names[1 + me], ((me,),)) for me in self.world]
+        self.everyone = self.comms[0]
+        self.made_comms = list(self.comms)  # freed ones, too
         self.received_comms = [0] * ranks
         self.types = {base: [Datatype(base, size, size, base, 1)] for base, size in BASES.items()}
-        self.used = {"c": 2, "t": 0, "w": 0, "f": 0, "g": 0, "r": 0, "m": 0}
         self.tag = 0
 
     def slot(self, array: str) -> str:
@@ -133,9 +148,10 @@ class Writer:
         return self.tag
 
     def intra(self, smallest: int = 1) -> Communicator:
-        return self.random.choice(
-            [c for c in self.comms if len(c.groups) == 1 and len(c.groups[0]) >= smallest]
-        )
+        """Return an intracommunicator, of at least `smallest` processes if there is one."""
+        candidates = [c for c in self.comms if len(c.groups) == 1]
+        large = [c for c in candidates if len(c.groups[0]) >= smallest]
+        return self.random.choice(large or candidates)
 
     def make_type(self) -> None:
         """Add one derived datatype, on every rank."""
@@ -172,32 +188,117 @@ class Writer:
         for me in sum(groups, ()):
             self.received_comms[me] += 1
         leader = min(group[0] for group in groups)
-        comm = Communicator(c, f"{letter}{leader}.{self.received_comms[leader]}", groups, **topology)
+        name = f"{letter}{leader}.{self.received_comms[leader]}"
+        if self.strand:
+            name = f"{self.strand}:{len(self.made_comms)}{name}"
+        comm = Communicator(c, name, groups, **topology)
         self.comms.append(comm)
+        self.made_comms.append(comm)
+        if self.strand:
+            self.set_name(comm, name)
         return comm
+
+    def set_name(self, comm: Communicator, name: str) -> None:
+        comm.user_name = name
+        for me in comm.everybody:
+            self.code(me, "Comm_set_name", f'MPI_Comm_set_name({comm.c}, "{name}");', comm=comm)
+
+    def rename(self) -> None:
+        """Give a communicator a name that others may have had."""
+        if not self.strand:
+            self.set_name(self.random.choice(self.comms), self.random.choice(["grid", "row", "a b", "é"]))
+
+    def free_comm(self) -> None:
+        """Free a communicator that is not needed any more; messages may still be under way on it."""
+        idle = [
+            comm for comm in self.made_comms[1 + len(self.world) :] if comm in self.comms and not comm.kept
+        ]
+        if not self.mpi4:
+            # Open MPI 4.1 looks into the communicator when a non-blocking collective on it has ended.
+            busy = [request.comm for pending in self.pending for request in pending if request.collective]
+            idle = [comm for comm in idle if comm not in busy]
+        if idle:
+            self.free(self.random.choice(idle))
+
+    def free(self, comm: Communicator) -> None:
+        self.comms.remove(comm)
+        comm.freed = True
+        for me in comm.everybody:
+            self.code(me, "Comm_free", f"MPI_Comm_free(&{comm.c});", comm=comm)
 
     def make_comm(self) -> None:
         """Make a communicator by a random procedure."""
-        self.random.choice(
-            [self.dup, self.split, self.cart, self.graph, self.dist_graph, self.adjacent, self.inter]
-        )()
+        makers = [
+            self.dup,
+            self.split,
+            self.split_type,
+            self.create,
+            self.create_group,
+            self.cart,
+            self.cart_sub,
+        ]
+        makers += [self.graph, self.dist_graph, self.adjacent, self.inter, self.merge]
+        self.random.choice(makers)()
 
     def dup(self) -> None:
         parent = self.random.choice(self.comms)
         c = self.slot("c")
-        if self.chance(0.5):
-            for me in sum(parent.groups, ()):
+        letter = self.random.choice("dwi" + "j" * self.mpi4)
+        for me in parent.everybody:
+            if letter == "d":
                 self.code(me, "Comm_dup", f"MPI_Comm_dup({parent.c}, &{c});", comm=parent)
-            letter = "d"
-        else:
-            for me in sum(parent.groups, ()):
+            elif letter == "w":
+                text = f"MPI_Comm_dup_with_info({parent.c}, MPI_INFO_NULL, &{c});"
+                self.code(me, "Comm_dup_with_info", text, comm=parent)
+            else:
                 request = self.request()
-                text = f"MPI_Comm_idup({parent.c}, &{c}, &{request.c}); made({request.c});"
-                self.code(me, "Comm_idup", text, comm=parent, request=request)
+                name, info = (
+                    ("Comm_idup", "") if letter == "i" else ("Comm_idup_with_info", "MPI_INFO_NULL, ")
+                )
+                text = f"MPI_{name}({parent.c}, {info}&{c}, &{request.c}); made({request.c});"
+                self.code(me, name, text, comm=parent, request=request)
                 self.call(me, "Wait", request=request)
-            letter = "i"
         # A duplicate keeps the topology.
-        self.register(letter, c, parent.groups, sources=parent.sources, destinations=parent.destinations)
+        self.register(
+            letter,
+            c,
+            parent.groups,
+            sources=parent.sources,
+            destinations=parent.destinations,
+            dims=parent.dims,
+            periods=parent.periods,
+        )
+
+    def split_type(self) -> None:
+        """Split by shared memory: all processes of these programs are on one node."""
+        parent = self.intra()
+        c = self.slot("c")
+        for me in parent.groups[0]:
+            text = f"MPI_Comm_split_type({parent.c}, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &{c});"
+            self.code(me, "Comm_split_type", text, comm=parent)
+        self.register("t", c, parent.groups)
+
+    def create(self) -> None:
+        self.from_group("Comm_create", "c", "")
+
+    def create_group(self) -> None:
+        self.from_group("Comm_create_group", "g", f"{self.random.randrange(3)}, ")
+
+    def from_group(self, name: str, letter: str, tag: str) -> None:
+        """Make a communicator of some members of another, in any order."""
+        parent = self.intra()
+        group = parent.groups[0]
+        ranks = self.random.sample(range(len(group)), self.random.randrange(1, len(group) + 1))
+        c, whole, part = self.slot("c"), self.slot("g"), self.slot("g")
+        members = tuple(group[rank] for rank in ranks)
+        for me in group if letter == "c" else members:
+            self.code(me, "Comm_group", f"MPI_Comm_group({parent.c}, &{whole});", comm=parent)
+            text = f"MPI_Group_incl({whole}, {len(ranks)}, {ints(ranks)}, &{part});"
+            self.code(me, "Group_incl", text)
+            self.code(me, name, f"MPI_{name}({parent.c}, {part}, {tag}&{c});", comm=parent)
+            self.code(me, "Group_free", f"MPI_Group_free(&{whole});")
+            self.code(me, "Group_free", f"MPI_Group_free(&{part});")
+        self.register(letter, c, (members,))
 
     def split(self) -> None:
         parent = self.intra()
@@ -217,7 +318,7 @@ class Writer:
         dims = self.random.choice(
             [
                 d
-                for d in ((2, 2), (3, 1), (2, 1), (4, 1), (5, 1), (2,), (3,), (1, 2, 2))
+                for d in ((2, 2), (3, 1), (2, 1), (4, 1), (5, 1), (2,), (3,), (1, 2, 2), (1,), (1, 1))
                 if self.product(d) <= len(group)
             ]
         )
@@ -226,7 +327,11 @@ class Writer:
         for me in group:
             text = f"MPI_Cart_create({parent.c}, {len(dims)}, {ints(dims)}, {ints(periods)}, 0, &{c});"
             self.code(me, "Cart_create", text, comm=parent)
-        members = group[: self.product(dims)]
+        self.register_grid("a", c, group[: self.product(dims)], dims, periods)
+
+    def register_grid(
+        self, letter: str, c: str, members: tuple[int, ...], dims: Sequence[int], periods: Sequence[int]
+    ) -> None:
         neighbours: dict[int, list[int | None]] = {}
         for rank, me in enumerate(members):
             neighbours[me] = []
@@ -237,7 +342,29 @@ class Writer:
                     inside = periods[d] or 0 <= place + step < extent
                     moved = (place + step) % extent
                     neighbours[me].append(members[rank + (moved - place) * stride] if inside else None)
-        self.register("a", c, (members,), sources=neighbours, destinations=neighbours)
+        self.register(
+            letter, c, (members,), sources=neighbours, destinations=neighbours, dims=dims, periods=periods
+        )
+
+    def cart_sub(self) -> None:
+        """Keep the first or the last dimensions of a grid."""
+        grids = [comm for comm in self.comms if len(comm.dims) > 1]
+        if not grids:
+            self.cart()
+            return
+        parent = self.random.choice(grids)
+        members, dims, periods = parent.groups[0], parent.dims, parent.periods
+        cut = self.random.randrange(1, len(dims))
+        first = self.chance(0.5)
+        keep = [int((d < cut) == first) for d in range(len(dims))]
+        c = self.slot("c")
+        for me in members:
+            self.code(me, "Cart_sub", f"MPI_Cart_sub({parent.c}, {ints(keep)}, &{c});", comm=parent)
+        inner = self.product(dims[cut:])
+        parts = [members[i::inner] if first else members[i * inner :][:inner] for i in range(len(members))]
+        for part in parts[: inner if first else len(members) // inner]:
+            side = slice(0, cut) if first else slice(cut, None)
+            self.register_grid("b", c, part, dims[side], periods[side])
 
     @staticmethod
     def product(values: Sequence[int]) -> int:
@@ -316,17 +443,35 @@ class Writer:
         )
 
     def inter(self) -> None:
-        """Split WORLD in two, not in the middle, and join the halves."""
+        """Split everyone in two, not in the middle, and join the halves."""
+        if len(self.world) < 2:
+            return
         cut = self.random.randrange(1, len(self.world))
         halves = (self.world[:cut], self.world[cut:])
         local, c = self.slot("c"), self.slot("c")
-        world = self.comms[0]
         for me in self.world:
-            self.code(me, "Comm_split", f"MPI_Comm_split(c[0], {int(me >= cut)}, 0, &{local});", comm=world)
+            text = f"MPI_Comm_split({self.everyone.c}, {int(me >= cut)}, 0, &{local});"
+            self.code(me, "Comm_split", text, comm=self.everyone)
         locals_ = [self.register("s", local, (half,)) for half in halves]
-        tag = self.new_tag()
+        # Threads that do this at the same time for equal groups must not use equal tags: docs/fuzzing.md.
+        tag = 1000 * self.strand + self.new_tag()
         for side, half in enumerate(halves):
             for me in half:
-                text = f"MPI_Intercomm_create({local}, 0, c[0], {halves[1 - side][0]}, {tag}, &{c});"
+                text = f"MPI_Intercomm_create({local}, 0, {self.everyone.c}, {halves[1 - side][0]}, {tag}, &{c});"
                 self.code(me, "Intercomm_create", text, comm=locals_[side])
         self.register("I", c, halves)
+
+    def merge(self) -> None:
+        """Make one group of an intercommunicator's two."""
+        inters = [comm for comm in self.comms if len(comm.groups) == 2]
+        if not inters:
+            self.inter()
+            return
+        parent = self.random.choice(inters)
+        high = self.random.randrange(2)
+        c = self.slot("c")
+        for side, group in enumerate(parent.groups):
+            for me in group:
+                text = f"MPI_Intercomm_merge({parent.c}, {int(side == high)}, &{c});"
+                self.code(me, "Intercomm_merge", text, comm=parent)
+        self.register("m", c, (parent.groups[1 - high] + parent.groups[high],))

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Random programs against the model; arguments go to fuzz/run.py.  Without any, the summary goes into docs/fuzzing.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/step.sh
+tools/setup.sh build dev mpi
+tools/build.sh release
+(($#)) || set -- --programs 10000 --jobs "$(nproc)" --table docs/fuzzing.md
+say fuzz "fuzz/run.py $*"
+PYTHONPATH=.:tests/mpi exec .venv/bin/python -m fuzz.run "$@"

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Our MPI library, and the programs of the tests, built with each sanitizer: tools/sanitize.sh [asan|ubsan|tsan ...]
+# tsan runs what has threads; a race planted in a copy of the sources shows that it would see one.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/step.sh
+. tools/openmpi.sh
+tools/setup.sh build dev mpi
+
+(($#)) || set -- asan ubsan tsan
+code=0
+for preset in "$@"; do
+  tools/build.sh "$preset"
+  case $preset in
+  tsan) tests=(tests/mpi/test_storm.py tests/mpi/test_requests.py tests/mpi/test_corners.py tests/mpi/test_communicators.py
+    tests/mpi/sanitizer/planted_race.py) ;;
+  *) tests=(tests/mpi/test_{bytes,comm_random,communicators,corners,faults,requests,storm,ways_in}.py) ;;
+  esac
+  say test "$preset: ${tests[*]}"
+  COMMLENS_TEST_BUILD=$PWD/build/$preset .venv/bin/python -m pytest --quiet --no-header -p no:cacheprovider \
+    "${tests[@]}" </dev/null || code=1
+done
+exit $code
