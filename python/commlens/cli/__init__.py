@@ -7,6 +7,7 @@ import click
 
 from commlens.cli.comms import comms
 from commlens.cli.coverage import coverage
+from commlens.cli.doctor import doctor
 from commlens.cli.report import report
 from commlens.cli.schema import schema
 from commlens.cli.sql import sql
@@ -22,5 +23,5 @@ def commlens() -> None:
     """
 
 
-for command in (report, comms, coverage, sql, schema):
+for command in (report, comms, coverage, sql, schema, doctor):
     commlens.add_command(command)
