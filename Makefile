@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick bench fmt lint gen install clean
+.PHONY: help setup build demo test test-quick coverage bench fmt lint gen install clean
 # Targets share build/ and .venv; each uses all processors by itself.
 .NOTPARALLEL:
 
@@ -27,6 +27,9 @@ setup:       ## install what is missing for all of these
 
 build:       ## the library for each MPI found, and commlens-run
 	@tools/build.sh release
+
+coverage:    ## docs/coverage.md: how every MPI procedure is measured and where it is tested
+	@tools/coverage.sh
 
 bench:       ## added nanoseconds per call, against no tool
 	@tools/bench.sh

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import evidence
 import pytest
 from profile_rows import Profile
 
@@ -85,6 +86,7 @@ class Mpi:
         self.library = BUILD / "lib" / name / "libcommlens.so"
         self.runner = BUILD / "bin" / "commlens-run"
         self._serial = 0
+        self._noted: set[str] = set()  # releases of the library evidence.py knows the procedures of
         for tool in (self.cc, self.cxx, self.fc, self.launcher):
             if shutil.which(tool) is None:
                 raise FileNotFoundError(
@@ -106,6 +108,16 @@ class Mpi:
     def known(self) -> bool:
         """Whether the tests were made on this release."""
         return self.release.startswith(_KNOWN_RELEASES[self.name])
+
+    def note_failing(self, *procedures: str) -> None:
+        """Note for docs/coverage.md that these fail here, and that they do so without commlens too."""
+        for library in self._noted:
+            evidence.note(library, procedures, fails=True)
+
+    @functools.cached_property
+    def procedures(self) -> frozenset[str]:
+        """The procedures the library has, large-count forms included."""
+        return evidence.procedures_of(self.compile("tour.c"))
 
     def fails_by_itself(self, plain: Result) -> bool:
         """Return whether a program fails without commlens, on a release other than those the tests were made on."""
@@ -211,7 +223,15 @@ class Mpi:
         if mode != "off":
             environment["COMMLENS_OUTPUT"] = str(profile)
         environment.update(env or {})
-        return launch(command, environment, timeout, where, profile)
+        result = launch(command, environment, timeout, where, profile)
+        library = evidence.note_profile(result.profile)
+        if library and library not in self._noted:
+            self._noted.add(library)
+            evidence.note(library, self.procedures, "has")
+        if any("called MPI_Abort" in line for line in result.said):
+            for library in self._noted:
+                evidence.note(library, ["MPI_Abort"])
+        return result
 
     def pair(self, n: int, argv: Sequence[str | Path], **options: object) -> tuple[Result, Result]:
         """Run the same program without and under commlens; return (without, under)."""
