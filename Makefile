@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick proof fuzz sanitize soak bench fmt lint gen install clean
+.PHONY: help setup build demo test test-quick coverage proof fuzz sanitize soak bench fmt lint gen install clean
 # Targets share build/ and .venv; each uses all processors by itself.
 .NOTPARALLEL:
 
@@ -36,6 +36,9 @@ setup:       ## install what is missing for all of these
 
 build:       ## the library for each MPI found, and commlens-run
 	@tools/build.sh release
+
+coverage:    ## docs/coverage.md: how every MPI procedure is measured and where it is tested
+	@tools/coverage.sh
 
 proof:       ## public test programs without and with commlens: hours; writes docs/transparency.md
 	@tools/proof.sh

@@ -53,7 +53,7 @@ rows are also in the views `family_total` and `family_operation`, with `--unfold
 machine where the profile is read, with the same build id, and `addr2line` (binutils) is installed; else as
 `module+0xoffset`.
 
-**Exit codes.** 0: done, also when nothing matches. 2: the command line makes no sense, the file is missing, no profile,
+**Exit codes.** 0: done, also when nothing matches. 1, of `doctor` only: a run would not be profiled. 2: the command line makes no sense, the file is missing, no profile,
 truncated, damaged or of another schema version, or a name is not in the profile; one line on standard error says which.
 
 **Output.** On a terminal tables fit its width and use colours (not with `NO_COLOR`). Through a pipe there are no colours
@@ -68,7 +68,7 @@ def usage(name: str, command: click.Command) -> str:
     for param in command.params:
         if isinstance(param, click.Argument):
             metavar = param.metavar or cast(str, param.name).upper()
-            parts.append(metavar if param.required else f"[{metavar}]")
+            parts.append(metavar if param.required or metavar.startswith("[") else f"[{metavar}]")
     return " ".join(parts)
 
 

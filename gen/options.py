@@ -2,6 +2,7 @@
 """Write the COMMLENS_ options from spec/options.toml.
 
 Out: generated/options.h         the declarations the library and commlens-run read
+     python/commlens/_options.py the same for the reader
      docs/reference/options.md   the page for the user
 """
 
@@ -72,7 +73,36 @@ one warning and ignored. number: a whole number, 0 or more. bool: `1`, `on`, `ye
 |---|---|---|---|
 {chr(10).join(lines)}
 """
-    return {"generated/options.h": header, "docs/reference/options.md": page}
+    known = "\n".join(
+        f"    {name!r}: Option({o['type']!r}, {o['default']!r}, {o.get('environment_only', False)}),"
+        for name, o in spec.items()
+    )
+    python = f'''# SPDX-License-Identifier: Apache-2.0
+# DO NOT EDIT: written by gen/options.py from spec/options.toml.
+"""The COMMLENS_ variables a run understands."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Option(NamedTuple):
+    """One of them."""
+
+    type: str  # bool, number or text
+    default: str
+    environment_only: bool
+
+
+OPTIONS: dict[str, Option] = {{
+{known}
+}}
+'''
+    return {
+        "generated/options.h": header,
+        "python/commlens/_options.py": python,
+        "docs/reference/options.md": page,
+    }
 
 
 if __name__ == "__main__":

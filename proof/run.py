@@ -201,7 +201,7 @@ class Pairs:
             ranks.append(self.clean("\n".join([*out.splitlines(), *others])))
         launcher = read(where / ".stdout") + read(where / ".stderr")
         files = {name: self.clean(read(where / name)) for name in program.results}
-        ended = Ended(result and result.rc, self.clean(launcher), ranks, files)
+        ended = Ended(None if result is None else result.rc, self.clean(launcher), ranks, files)
         for path in where.glob("rank.*"):
             shutil.move(path, kept)
         for name in (".stdout", ".stderr"):

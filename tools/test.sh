@@ -40,7 +40,9 @@ everything() {
   python_tests gen tests/gen
   python_tests proof tests/proof
   python_tests build tests/build
-  python_tests mpi tests/mpi
+  COMMLENS_TEST_EVIDENCE=$results/evidence python_tests mpi tests/mpi
+  step test "docs/coverage.md says what was tested" \
+    .venv/bin/python tests/mpi/evidence.py verify "$results/evidence" || failed+=("docs/coverage.md")
 }
 
 quick() {

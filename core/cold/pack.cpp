@@ -104,6 +104,7 @@ std::vector<char> packed(const RankFacts& facts, const Registry& registry, Ticks
   out.number(facts.own_init_ns);
   out.number(facts.own_call_ns);
   out.number(lost);
+  out.text(facts.coverage);
 
   sites.write(out);
 

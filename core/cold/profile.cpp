@@ -31,6 +31,7 @@ bool Profile::read(WireReader& in, Told& told) {
   facts.own_init_ns = in.number();
   facts.own_call_ns = in.number();
   told.rank.lost_calls = in.number();
+  facts.coverage = in.text();
 
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     SiteFacts site;
@@ -111,10 +112,19 @@ std::uint32_t Profile::absorb(Draft told) {
   return index;
 }
 
+bool Profile::take_imports(std::string told) {
+  std::vector<Covered> names;
+  if (imports_.count(told) == 0 && !read_coverage(told, names)) return false;
+  ++imports_[std::move(told)];
+  return true;
+}
+
 bool Profile::add(const char* bytes, std::size_t size) {
   WireReader in(bytes, size);
   Told told;
   if (!read(in, told)) return false;
+  // Most ranks import the same: only what is new is looked at.
+  if (!take_imports(std::move(told.rank.facts.coverage))) return false;
 
   if (sites.empty()) sites.push_back({"", "", 0});
   std::vector<std::uint32_t> site_numbers{0};
@@ -198,6 +208,17 @@ int Profile::family_of(std::size_t comm, std::map<std::tuple<int, std::uint32_t,
 }
 
 void Profile::finish() {
+  for (const auto& [told, importing] : imports_) {
+    std::vector<Covered> names;
+    read_coverage(told, names);
+    for (Covered& name : names) {
+      ImportedName& sum =
+          coverage.try_emplace({std::move(name.symbol), std::move(name.object)}, ImportedName{name.treatment, 0})
+              .first->second;
+      sum.treatment = std::max(sum.treatment, name.treatment);
+      sum.ranks += importing;
+    }
+  }
   std::sort(ranks.begin(), ranks.end(), [](const Rank& a, const Rank& b) { return a.facts.rank < b.facts.rank; });
 
   // The order of communicators: as their leaders got them, MPI_COMM_WORLD first, those of one process and sets last.

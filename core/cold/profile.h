@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cold/coverage.h"
 #include "core/cold/identity.h"
 #include "core/cold/registry.h"
 #include "core/cold/ticks.h"
@@ -29,6 +30,7 @@ struct RankFacts {
   Ns own_init_ns = 0;     // what we added to MPI_Init
   Ns own_collect_ns = 0;  // and to MPI_Finalize, up to sending
   Ns own_call_ns = 0;     // estimated, for one call
+  std::string coverage;   // what it imports, as written() by coverage.h
 };
 
 // Returns what this process counted, for Profile::add(): cells of all its threads merged, times in nanoseconds.
@@ -71,6 +73,12 @@ class Profile {
     std::uint64_t noncontiguous;  // calls
   };
 
+  // A name that objects of this name import on some ranks; where ranks differ, the worst treatment.
+  struct ImportedName {
+    Treatment treatment;
+    int ranks;
+  };
+
   // Adds what one rank sent; false when it cannot be read, and then nothing of it is added.
   bool add(const char* bytes, std::size_t size);
 
@@ -81,7 +89,8 @@ class Profile {
   std::vector<Comm> comms;       // comms[0] is "no communicator"
   std::vector<SiteFacts> sites;  // sites[0] is "no call site"
   std::vector<KeyFacts> keys;
-  std::vector<Row> rows;  // by (key, rank)
+  std::vector<Row> rows;                                                 // by (key, rank)
+  std::map<std::pair<std::string, std::string>, ImportedName> coverage;  // by symbol and object
 
  private:
   struct Member {
@@ -109,12 +118,14 @@ class Profile {
   };
 
   static bool read(WireReader& in, Told& told);
+  bool take_imports(std::string told);
   std::uint32_t absorb(Draft told);
   std::uint32_t draft_index(Identity identity);
   std::string ranges_of(const std::vector<Member>& members, bool second_side) const;
   int family_of(std::size_t comm, std::map<std::tuple<int, std::uint32_t, int, char>, int>& families);
 
   std::vector<Draft> drafts_{1};
+  std::unordered_map<std::string, int> imports_;  // what ranks import, and how many ranks import just that
   std::unordered_map<Identity, std::uint32_t> by_identity_{{0, 0}};
   std::map<std::tuple<std::string, std::string, std::uint64_t>, std::uint32_t> by_site_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "commlens_have.h"
@@ -153,6 +154,17 @@ void* data_definition(const char* name) noexcept {
   if (found != nullptr) return found;
   void* const library = local_mpi_library();
   return library == nullptr ? nullptr : dlsym(library, name);
+}
+
+bool has_entry(const std::string& c_name) {
+  static const std::set<std::string> known = [] {
+    std::set<std::string> all;
+    for (int slot = 0; slot < slot_count; ++slot) {
+      if (wrappers[2 * slot] != nullptr) all.insert(names[slot] + 1);
+    }
+    return all;
+  }();
+  return known.count(c_name) != 0;
 }
 
 void stop_measuring() noexcept {

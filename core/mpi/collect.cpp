@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From many ranks to one profile: every rank packs what it counted, rank 0 receives, merges and writes.
+#include <dlfcn.h>
+#include <link.h>
 #include <sched.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -14,9 +16,11 @@
 #include <exception>
 #include <set>
 
+#include "core/cold/coverage.h"
 #include "core/cold/profile.h"
 #include "core/cold/say.h"
 #include "core/cold/threads.h"
+#include "core/mpi/bind.h"
 #include "core/mpi/job.h"
 #include "core/mpi/state.h"
 #include "core/out/output_name.h"
@@ -142,6 +146,25 @@ std::string thread_level() {
   return level == MPI_THREAD_FUNNELED ? "funneled" : "single";
 }
 
+// What the objects loaded now import of MPI, without ourselves.
+std::string own_coverage() {
+  std::vector<Importer> importers = loaded_importers();
+  const auto self = reinterpret_cast<std::uint64_t>(&has_entry);
+  importers.erase(std::remove_if(importers.begin(), importers.end(),
+                                 [self](const Importer& i) { return self >= i.begin && self < i.end; }),
+                  importers.end());
+  const auto definition = [](const std::string& name) {
+    const void* const found = next_definition(name.c_str());
+    Dl_info info;
+    ElfW(Sym)* symbol = nullptr;
+    const bool is_variable = found != nullptr &&
+                             dladdr1(found, &info, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) != 0 &&
+                             symbol != nullptr && ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
+    return is_variable ? 0 : reinterpret_cast<std::uint64_t>(found);
+  };
+  return written(coverage_of(importers, loaded_modules(), {has_entry, definition}));
+}
+
 RankFacts own_facts(const TickScale& scale) {
   RankFacts facts;
   facts.rank = job.rank;
@@ -154,6 +177,7 @@ RankFacts own_facts(const TickScale& scale) {
   facts.threads = thread_count();
   facts.own_init_ns = scale.ns(job.own_init);
   facts.own_call_ns = scale.ns(job.own_call);
+  facts.coverage = own_coverage();
   return facts;
 }
 

@@ -134,6 +134,14 @@ void fill(Database& db, const Profile& profile, const Meta& meta) {
   }
   Insert(db, "region", 3).number(0).null().text("").row();
   {
+    Insert insert(db, "coverage", 6);
+    for (const auto& [name, imported] : profile.coverage) {
+      const auto [state, reason] = explained(name.first, imported.treatment);
+      insert.text(name.first).text(name.second).text(procedure_of(name.first)).text(state).text_or_null(reason);
+      insert.number(imported.ranks).row();
+    }
+  }
+  {
     Insert insert(db, "callsite", 4);
     for (std::size_t i = 0; i < profile.sites.size(); ++i) {
       const Profile::SiteFacts& s = profile.sites[i];

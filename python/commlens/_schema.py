@@ -93,6 +93,18 @@ RELATIONS: dict[str, Relation] = {
             Column('class', 'TEXT', '', 'p2p, collective, neighbor, rma, io, completion, comm or other.'),
         ),
     ),
+    'coverage': Relation(
+        'table',
+        "The MPI names that the application imports, in its executable and shared objects loaded in MPI_Finalize, and whether commlens measures their calls: what tells 'never called' from 'not seen'.",
+        (
+            Column('symbol', 'TEXT', '', 'The name as it is imported: MPI_Send, PMPI_Send, MPI_Send_c, mpi_send_.'),
+            Column('object', 'TEXT', '', 'File name of the executable or shared object that imports it.'),
+            Column('procedure', 'TEXT', '', 'The procedure it stands for, by its name in C as in op.name; the symbol where it stands for none.'),
+            Column('state', 'TEXT', '', 'measured; skipped: left out on purpose; absent: the MPI library does not have it; unseen: its calls are missing in this profile.'),
+            Column('reason', 'TEXT', '', 'Why its calls are not in cells, else NULL.'),
+            Column('ranks', 'INTEGER', 'processes', 'Processes of this profile that import it.'),
+        ),
+    ),
     'region': Relation(
         'table',
         'Code regions, as a tree; region 0 is the whole program.',
@@ -197,6 +209,18 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers.'),
             Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype.'),
+        ),
+    ),
+    'procedure': Relation(
+        'view',
+        'What the application imports or calls of MPI: one row per procedure, state and reason.',
+        (
+            Column('procedure', 'TEXT', '', 'Name in C.'),
+            Column('class', 'TEXT', '', 'Its class as in op.class, or NULL when it is not in op.'),
+            Column('state', 'TEXT', '', 'measured, skipped, absent or unseen, as in coverage.state.'),
+            Column('reason', 'TEXT', '', 'As in coverage.reason.'),
+            Column('calls', 'INTEGER', '', 'Calls of all ranks; NULL where they are not in cells.'),
+            Column('objects', 'TEXT', '', 'Files that import it, joined by a comma; NULL when none does and the application has looked the name up.'),
         ),
     ),
     'family': Relation(
@@ -351,6 +375,15 @@ CREATE TABLE op ( -- The MPI procedures; the same ids in every profile of one sc
   name TEXT, -- Name in C: MPI_Allreduce.
   class TEXT -- p2p, collective, neighbor, rma, io, completion, comm or other.
 );
+CREATE TABLE coverage ( -- The MPI names that the application imports, in its executable and shared objects loaded in MPI_Finalize, and whether commlens measures their calls: what tells 'never called' from 'not seen'.
+  symbol TEXT, -- The name as it is imported: MPI_Send, PMPI_Send, MPI_Send_c, mpi_send_.
+  object TEXT, -- File name of the executable or shared object that imports it.
+  procedure TEXT, -- The procedure it stands for, by its name in C as in op.name; the symbol where it stands for none.
+  state TEXT, -- measured; skipped: left out on purpose; absent: the MPI library does not have it; unseen: its calls are missing in this profile.
+  reason TEXT, -- Why its calls are not in cells, else NULL.
+  ranks INTEGER, -- [processes] Processes of this profile that import it.
+  PRIMARY KEY (symbol, object)
+) WITHOUT ROWID;
 CREATE TABLE region ( -- Code regions, as a tree; region 0 is the whole program.
   id INTEGER PRIMARY KEY, -- Number within this file.
   parent INTEGER REFERENCES region(id), -- Enclosing region, or NULL.
@@ -424,6 +457,23 @@ SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, o
        key.region, key.callsite, cell.rank, cell.calls, cell.time_ns, cell.time_min_ns, cell.time_max_ns,
        cell.bytes_sent, cell.bytes_received, cell.noncontiguous
   FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op;
+CREATE VIEW procedure AS -- What the application imports or calls of MPI: one row per procedure, state and reason.
+WITH called AS (
+       SELECT op.name AS procedure, SUM(calls) AS calls
+         FROM (SELECT key, SUM(calls) AS calls FROM cell GROUP BY key) AS part
+         JOIN key ON key.id = part.key JOIN op ON op.id = key.op
+        WHERE op.id <> 0 GROUP BY op.name),
+     imported AS (
+       SELECT procedure, state, reason, GROUP_CONCAT(DISTINCT object) AS objects
+         FROM (SELECT * FROM coverage ORDER BY object) GROUP BY procedure, state, reason)
+SELECT imported.procedure, op.class, state, reason,
+       CASE WHEN state = 'measured' AND reason IS NULL THEN COALESCE(called.calls, 0) END AS calls, objects
+  FROM imported LEFT JOIN op ON op.name = imported.procedure
+                LEFT JOIN called ON called.procedure = imported.procedure
+UNION ALL
+SELECT called.procedure, op.class, 'measured', NULL, called.calls, NULL
+  FROM called JOIN op ON op.name = called.procedure
+ WHERE called.procedure NOT IN (SELECT procedure FROM coverage WHERE state = 'measured');
 CREATE VIEW family AS -- Families of communicators, one row each; communicators that are alone are a family of one.
 SELECT comm.family,
        CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What we need to know of an ELF file: its build id, and whether a function is at an address.
+"""What we need to know of an ELF file: build id, whether a function is at an address, what the loader looks for.
 
 Layout: man 5 elf, "Elf32_Ehdr" to "Elf64_Sym" and "Notes (Nhdr)".  A file that is broken, or no ELF file,
 has no build id and no functions.
@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-PT_NOTE = 4
+PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 1, 2, 3, 4
+DT_NEEDED, DT_STRTAB, DT_SONAME, DT_RPATH, DT_RUNPATH = 1, 5, 14, 15, 29
+EM_X86_64 = 62
 NT_GNU_BUILD_ID = 3
 SHT_SYMTAB, SHT_DYNSYM = 2, 11
 STT_FUNC = 2
@@ -128,3 +130,120 @@ def functions(symbols: bytes, layout: Layout) -> list[tuple[int, int]]:
         for info, section, value, size in fields
         if info & 15 == STT_FUNC and section and size
     ]
+
+
+class Dynamic(NamedTuple):
+    """What the loader reads of a program or shared object."""
+
+    machine: int  # EM_X86_64
+    wide: bool
+    static: bool  # nothing can be loaded into it
+    needed: tuple[str, ...]
+    soname: str
+    rpath: tuple[str, ...]
+    runpath: tuple[str, ...]
+
+
+def read_dynamic(path: Path) -> Dynamic | None:
+    """Return what the loader reads of a file; None if it is no ELF file, or broken."""
+    try:
+        with path.open("rb") as file:
+            layout = read_layout(file)
+            (machine,) = struct.unpack_from(layout.order + "H", read_at(file, 18, 2))
+            segments = list(program_headers(file, layout))
+            entries: list[tuple[int, int]] = []
+            for kind, offset, _, size in segments:
+                if kind == PT_DYNAMIC:
+                    form = struct.Struct(layout.order + ("qQ" if layout.wide else "iI"))
+                    data = read_at(file, offset, size)
+                    entries = list(form.iter_unpack(data[: len(data) // form.size * form.size]))
+            table = dict(entries)
+            strings = b""
+            for kind, offset, address, size in segments:
+                if kind == PT_LOAD and address <= table.get(DT_STRTAB, -1) < address + size:
+                    begin = table[DT_STRTAB] - address
+                    strings = read_at(file, offset + begin, size - begin)
+
+            def texts(tag: int) -> list[str]:
+                return [string_at(strings, value) for kind, value in entries if kind == tag]
+
+            def folders(tag: int) -> tuple[str, ...]:
+                return tuple(part for text in texts(tag) for part in text.split(":") if part)
+
+            return Dynamic(
+                machine=machine,
+                wide=layout.wide,
+                static=not any(kind == PT_INTERP for kind, *_ in segments),
+                needed=tuple(texts(DT_NEEDED)),
+                soname="".join(texts(DT_SONAME)),
+                rpath=folders(DT_RPATH),
+                runpath=folders(DT_RUNPATH),
+            )
+    except BROKEN:
+        return None
+
+
+def program_headers(file: BinaryIO, layout: Layout) -> Iterator[tuple[int, int, int, int]]:
+    """Yield kind, offset, address and size in the file of each segment."""
+    start, size, count = layout.program_headers
+    for i in range(count):
+        header = read_at(file, start + i * size, size)
+        if layout.wide:
+            kind, _, offset, address, _, length = struct.unpack_from(layout.order + "IIQQQQ", header)
+        else:
+            kind, offset, address, _, length = struct.unpack_from(layout.order + "IIIII", header)
+        yield kind, offset, address, length
+
+
+def section_headers(file: BinaryIO, layout: Layout) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield name, kind, offset, size and link of each section."""
+    start, size, count = layout.section_headers
+    for i in range(count):
+        header = read_at(file, start + i * size, size)
+        if layout.wide:
+            name, kind, _, _, offset, length, link = struct.unpack_from(layout.order + "IIQQQQI", header)
+        else:
+            name, kind, _, _, offset, length, link = struct.unpack_from(layout.order + "IIIIIII", header)
+        yield name, kind, offset, length, link
+
+
+def string_at(strings: bytes, offset: int) -> str:
+    """Return a text from a string table."""
+    return strings[offset : strings.index(b"\0", offset)].decode(errors="replace")
+
+
+def dynamic_symbols(path: Path) -> tuple[set[str], set[str]]:
+    """Return the names a file defines for others and those it takes from others; empty if it is broken."""
+    defined: set[str] = set()
+    undefined: set[str] = set()
+    try:
+        with path.open("rb") as file:
+            layout = read_layout(file)
+            sections = list(section_headers(file, layout))
+            form = struct.Struct(layout.order + ("IBBHQQ" if layout.wide else "IIIBBH"))
+            for _, kind, offset, size, link in sections:
+                if kind != SHT_DYNSYM:
+                    continue
+                strings = read_at(file, sections[link][2], sections[link][3])
+                data = read_at(file, offset, size)
+                for fields in form.iter_unpack(data[: len(data) // form.size * form.size]):
+                    section = fields[3] if layout.wide else fields[5]
+                    (defined if section else undefined).add(string_at(strings, fields[0]))
+    except BROKEN:
+        return set(), set()
+    return defined - {""}, undefined - {""}
+
+
+def has_line_numbers(path: Path) -> bool:
+    """Return whether a file has the debug information that tells line numbers."""
+    try:
+        with path.open("rb") as file:
+            layout = read_layout(file)
+            sections = list(section_headers(file, layout))
+            (names,) = struct.unpack_from(layout.order + "H", read_at(file, 62 if layout.wide else 50, 2))
+            strings = read_at(file, sections[names][2], sections[names][3])
+            return any(
+                string_at(strings, section[0]) in (".debug_line", ".zdebug_line") for section in sections
+            )
+    except BROKEN:
+        return False

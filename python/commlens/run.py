@@ -35,14 +35,25 @@ SELECT MAX(CASE what WHEN 'init' THEN ns END) AS init_ns,
        SUM(CASE what WHEN 'call' THEN 0 ELSE ns END) AS all_ns
   FROM overhead"""
 
+# What the application can call; a profile from before there was this table has none.
+IMPORTED_SQL = """\
+SELECT SUM(state = 'measured' AND reason IS NULL) AS measured,
+       MIN(CASE WHEN state = 'measured' AND reason IS NULL THEN procedure END) AS example,
+       GROUP_CONCAT(CASE state WHEN 'unseen' THEN procedure END) AS unseen,
+       COUNT(DISTINCT CASE state WHEN 'unseen' THEN reason END) AS reasons,
+       MAX(CASE state WHEN 'unseen' THEN reason END) AS reason
+  FROM procedure"""
+
 STATEMENTS = (
     ("run: facts", META_SQL),
     ("run: ranks", RANKS_SQL),
     ("run: nodes", NODES_SQL),
     ("run: what commlens cost", OVERHEAD_SQL),
+    ("run: what the application imports", IMPORTED_SQL),
 )
 
 NODES_NAMED = 4
+UNSEEN_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,7 @@ class Run:
     ranks: dict[str, Any]
     nodes: list[tuple[str, int]]
     overhead: dict[str, Any]
+    imported: dict[str, Any] | None
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it for JSON."""
@@ -61,6 +73,7 @@ class Run:
             "ranks": self.ranks,
             "nodes": dict(self.nodes),
             "overhead": self.overhead,
+            "imported": self.imported,
         }
 
     def head(self) -> list[tuple[str, str]]:
@@ -127,6 +140,29 @@ class Run:
             found.append(
                 f"{_many(self.ranks['lost_calls'], 'call')} counted without communicator and operation"
             )
+        return found + self.blind_spots()
+
+    def blind_spots(self) -> list[str]:
+        """Return what the numbers leave out because commlens could not see it, or why there are none."""
+        found: list[str] = []
+        imported = self.imported
+        if imported is None:
+            return found
+        if not self.ranks["calls"]:
+            measured = imported["measured"] or 0
+            if measured:
+                others = f" and {_many(measured - 1, 'other procedure')}" if measured > 1 else ""
+                why = f"it can call {imported['example']}{others} and did not"
+            else:
+                why = "nothing that is loaded imports an MPI procedure that is measured"
+            found.append(f"no MPI call was seen between MPI_Init and MPI_Finalize: {why}")
+        unseen = sorted(imported["unseen"].split(",")) if imported["unseen"] else []
+        if unseen:
+            named = ", ".join(unseen[:UNSEEN_NAMED])
+            if len(unseen) > UNSEEN_NAMED:
+                named += f" and {len(unseen) - UNSEEN_NAMED} more"
+            why = imported["reason"] if imported["reasons"] == 1 else "'commlens coverage' says why"
+            found.append(f"calls of {named} are not in this profile: {why}")
         return found
 
 
@@ -138,9 +174,11 @@ def read_run(connection: sqlite3.Connection) -> Run:
     """Read the facts about the run."""
     ranks = dict(connection.execute(RANKS_SQL).fetchone())
     overhead = dict(connection.execute(OVERHEAD_SQL).fetchone())
+    tells = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'coverage'").fetchone()
     return Run(
         meta=dict(tuple(row) for row in connection.execute(META_SQL)),
         ranks=ranks,
         nodes=[(node, count) for node, count in connection.execute(NODES_SQL)],
         overhead=overhead,
+        imported=dict(connection.execute(IMPORTED_SQL).fetchone()) if tells else None,
     )

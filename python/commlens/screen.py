@@ -11,7 +11,7 @@ from rich.text import Text
 
 # What a terminal or a locale without Unicode gets instead.
 ASCII = str.maketrans({"µ": "u", "×": "x", "–": "-", "…": ".", "·": "-", "█": "#", "▌": "#",
-                       "├": "|", "└": "`", "│": "|", "─": "-", "≥": ">"})  # fmt: skip
+                       "├": "|", "└": "`", "│": "|", "─": "-", "≥": ">", "→": ">"})  # fmt: skip
 
 
 def printable(text: str) -> str:

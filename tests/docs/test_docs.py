@@ -68,7 +68,7 @@ def test_the_reference_names_no_option_that_does_not_exist() -> None:
     known |= {opt for command in commlens.commands.values() for param in command.params for opt in param.opts}
     for name in PAGES:
         for line in name.read_text(encoding="utf-8").splitlines():
-            if re.search(r"\bcommlens (report|comms|sql|schema)\b", line):
+            if re.search(r"\bcommlens (report|comms|coverage|sql|schema|doctor)\b", line):
                 used = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", line))
                 assert used <= known, f"{name.name}: {line}"
 
@@ -108,6 +108,21 @@ def test_library_and_reader_have_the_same_schema() -> None:
     header = (ROOT / "generated" / "schema_sql.h").read_text(encoding="utf-8")
     pieces = re.findall(r'R"sql\((.*?)\)sql"', header, re.DOTALL)
     assert "".join(pieces) == _schema.SQL
+
+
+def test_coverage_says_how_and_where_of_every_procedure() -> None:
+    text = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    rows = [
+        re.split(r" (?<!\\)\| ", line.strip("| ")) for line in text.splitlines() if line.startswith("| `MPI_")
+    ]
+    spec = tomllib.loads((ROOT / "spec" / "calls.toml").read_text(encoding="utf-8"))
+    named = {name for block in spec["measure"] + spec["skip"] for name in block.get("calls", ())}
+    listed = [row[0].strip("`") for row in rows]
+    assert len(listed) == len(set(listed)) > 500
+    assert named <= set(listed)
+    for row in rows:
+        assert len(row) == 3, row
+        assert all(cell.strip() for cell in row), row
 
 
 def test_every_environment_variable_is_in_the_reference() -> None:

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import evidence
 import pytest
 from profile_rows import Profile
 
@@ -99,6 +100,7 @@ class Mpi:
         self.library = BUILD / "lib" / name / "libcommlens.so"
         self.runner = BUILD / "bin" / "commlens-run"
         self._serial = 0
+        self._noted: set[str] = set()  # releases of the library evidence.py knows the procedures of
         for tool in (self.cc, self.cxx, self.fc, self.launcher):
             if shutil.which(tool) is None:
                 raise FileNotFoundError(
@@ -120,6 +122,16 @@ class Mpi:
     def known(self) -> bool:
         """Whether the tests were made on this release."""
         return self.release.startswith(_KNOWN_RELEASES[self.name])
+
+    def note_failing(self, *procedures: str) -> None:
+        """Note for docs/coverage.md that these fail here, and that they do so without commlens too."""
+        for library in self._noted:
+            evidence.note(library, procedures, fails=True)
+
+    @functools.cached_property
+    def procedures(self) -> frozenset[str]:
+        """The procedures the library has, large-count forms included."""
+        return evidence.procedures_of(self.compile("tour.c"))
 
     def fails_by_itself(self, plain: Result) -> bool:
         """Return whether a program fails without commlens, on a release other than those the tests were made on."""
@@ -213,7 +225,19 @@ class Mpi:
         if once:
             result = launch_once(command, environment, timeout, where, profile)
             return result or Result(-1, "", f"killed after {timeout} s", profile, timeout, command)
-        return launch(command, environment, timeout, where, profile)
+        result = launch(command, environment, timeout, where, profile)
+        self._note_evidence(result)
+        return result
+
+    def _note_evidence(self, result: Result) -> None:
+        """Remember which procedures this run called, for docs/coverage.md."""
+        library = evidence.note_profile(result.profile)
+        if library and library not in self._noted:
+            self._noted.add(library)
+            evidence.note(library, self.procedures, "has")
+        if any("called MPI_Abort" in line for line in result.said):
+            for library in self._noted:
+                evidence.note(library, ["MPI_Abort"])
 
     def prepare(
         self,

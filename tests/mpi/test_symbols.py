@@ -5,8 +5,15 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 
-from harness import Mpi
+import evidence
+from harness import ROOT, Mpi
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 def _symbols(mpi: Mpi, which: str) -> list[tuple[str, str]]:
@@ -40,6 +47,19 @@ def test_exports_are_mpi_names_and_ours(mpi: Mpi) -> None:
         plain & {"MPI_Get_version", "MPI_Get_library_version", "MPI_Abi_get_version", "MPI_Abi_get_info"}
         == set()
     )
+
+
+def test_what_is_not_measured_is_not_touched(mpi: Mpi) -> None:
+    """A procedure that spec/calls.toml leaves out has no entry of ours: its calls go straight to the MPI library."""
+    blocks = tomllib.loads((ROOT / "spec" / "calls.toml").read_text(encoding="utf-8"))["skip"]
+    prefixes = tuple(block["prefix"] for block in blocks if "prefix" in block)
+    skipped = {name for block in blocks for name in block.get("calls", ())}
+    skipped = {name for name in mpi.procedures if name in skipped or name.startswith(prefixes)}
+    assert len(skipped) > 30
+    ours = {name.partition("@")[0] for _, name in _symbols(mpi, "defined")}
+    assert skipped & ours == set()
+    library = mpi.run(1, [mpi.compile("listing1.c")]).open().meta()["mpi_library"]
+    evidence.note(evidence.short_name(library), skipped)
 
 
 def test_only_libc_is_asked_for(mpi: Mpi) -> None:

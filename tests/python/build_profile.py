@@ -86,6 +86,7 @@ class ProfileBuilder:
     comms: dict[int, Comm] = field(default_factory=dict)
     cells: list[Cell] = field(default_factory=list)
     sites: dict[int, tuple[str, str, int]] = field(default_factory=dict)
+    imports: list[tuple[str, str, str, str, str | None]] = field(default_factory=list)
     app_ns: int = 10**9
     nodes: int = 1
 
@@ -175,6 +176,7 @@ class ProfileBuilder:
                 insert("overhead", [(rank, what, ns)])
         insert("op", [(0, "unknown", "other"), *((id, *op) for id, op in OPS.items())])
         insert("region", [(0, None, "")])
+        insert("coverage", [(*row, self.ranks) for row in self.imports])
         insert("callsite", [(id, *site) for id, site in self.sites.items()])
         for comm in self.comms.values():
             real = comm.kind in ("intra", "inter")

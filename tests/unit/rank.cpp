@@ -19,7 +19,7 @@ constexpr Identity world_id = 42;  // of the job
 
 Identity told(Identity identity) { return combine(world_id, identity); }
 
-std::vector<char> packed_by_rank(int rank, const std::function<void(Registry&)>& life) {
+std::vector<char> packed_by_rank(int rank, const std::function<void(Registry&)>& life, const std::string& coverage) {
   int ends[2];
   if (pipe(ends) != 0) return {};
   const pid_t child = fork();
@@ -36,6 +36,7 @@ std::vector<char> packed_by_rank(int rank, const std::function<void(Registry&)>&
     facts.cpus = "0-3";
     facts.app_ns = 1'000'000 + static_cast<Ns>(rank);
     facts.threads = 1;
+    facts.coverage = coverage;
     const std::vector<char> bytes = packed(facts, registry, 0, now());
     for (std::size_t done = 0; done < bytes.size();) {
       const ssize_t n = write(ends[1], bytes.data() + done, bytes.size() - done);

@@ -12,7 +12,9 @@ namespace commlens {
 
 // Lets a process of its own be world rank `rank`, and returns what it packed.  A process, because the tables of all
 // threads are found through it.  Its clock counts nanoseconds.
-std::vector<char> packed_by_rank(int rank, const std::function<void(Registry&)>& life);
+// coverage: what it imports, as written() by core/cold/coverage.h.
+std::vector<char> packed_by_rank(int rank, const std::function<void(Registry&)>& life,
+                                 const std::string& coverage = std::string(1, '\0'));
 
 // The identity of MPI_COMM_WORLD in these tests, and the index it gets when it is added first: 0 and 1 are the
 // registry's own.

@@ -6,6 +6,8 @@ from __future__ import annotations
 import click
 
 from commlens.cli.comms import comms
+from commlens.cli.coverage import coverage
+from commlens.cli.doctor import doctor
 from commlens.cli.report import report
 from commlens.cli.schema import schema
 from commlens.cli.sql import sql
@@ -21,5 +23,5 @@ def commlens() -> None:
     """
 
 
-for command in (report, comms, sql, schema):
+for command in (report, comms, coverage, sql, schema, doctor):
     commlens.add_command(command)

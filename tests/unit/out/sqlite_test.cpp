@@ -104,20 +104,30 @@ std::string asked(const std::string& path, const std::string& sql) {
   return text;
 }
 
+const std::string imports = written({{"MPI_Send_c", "app", Treatment::measured},
+                                     {"mpi_bcast_", "app", Treatment::measured},
+                                     {"mpi_send_", "liba.so", Treatment::measured},
+                                     {"MPI_Wtime", "liba.so", Treatment::skipped},
+                                     {"MPIX_Query", "liba.so", Treatment::unknown}});
+
 // Two ranks, the world and a duplicate of which one rank has the name, a set, bytes, a v collective.
 Profile some_profile() {
   std::vector<std::vector<char>> packages;
   for (int rank = 0; rank < 2; ++rank) {
-    packages.push_back(packed_by_rank(rank, [=](Registry& registry) {
-      add_world(registry, rank, 2);
-      const std::uint32_t dup = add_comm(registry, rank, {~Identity{5}, 'd', {0, 1}, reinterpret_cast<Site>(&asked)});
-      registry.name(dup, "it's \"mine\"");
-      count(world, op::MPI_Allreduce, 30, 10, 8);
-      count(dup, op::MPI_Send, 1, 7, std::uint64_t{1} << 40);
-      const std::uint32_t both[2] = {world, dup};
-      count(registry.set_of(both, 2).index, op::MPI_Waitall, rank + 1);
-      record(this_thread().table, make_key(dup, op::MPI_Alltoallv, v_bin, 0), 0, 5, 1, 2);
-    }));
+    packages.push_back(packed_by_rank(
+        rank,
+        [=](Registry& registry) {
+          add_world(registry, rank, 2);
+          const std::uint32_t dup =
+              add_comm(registry, rank, {~Identity{5}, 'd', {0, 1}, reinterpret_cast<Site>(&asked)});
+          registry.name(dup, "it's \"mine\"");
+          count(world, op::MPI_Allreduce, 30, 10, 8);
+          count(dup, op::MPI_Send, 1, 7, std::uint64_t{1} << 40);
+          const std::uint32_t both[2] = {world, dup};
+          count(registry.set_of(both, 2).index, op::MPI_Waitall, rank + 1);
+          record(this_thread().table, make_key(dup, op::MPI_Alltoallv, v_bin, 0), 0, 5, 1, 2);
+        },
+        imports));
   }
   return merged(packages);
 }
@@ -172,6 +182,27 @@ TEST(what_is_stored_can_be_read_back) {
   CHECK_EQ(ask("SELECT rank, what FROM overhead ORDER BY rank, what"),
            std::string("0|call\n0|calls\n0|collect\n0|init\n0|write\n1|call\n1|calls\n1|collect\n1|init"));
   CHECK_EQ(ask("SELECT COUNT(*) FROM callsite WHERE module <> ''"), std::string("1"));
+}
+
+TEST(what_is_imported_stands_beside_what_was_called) {
+  const Place place;
+  const std::string path = stored(place.name()).path;
+  const auto ask = [&](const char* sql) { return asked(path, sql); };
+  CHECK_EQ(ask("SELECT symbol, object, procedure, state, ranks FROM coverage"),
+           "MPIX_Query|liba.so|MPIX_Query|unseen|2\n"
+           "MPI_Send_c|app|MPI_Send|measured|2\n"
+           "MPI_Wtime|liba.so|MPI_Wtime|skipped|2\n"
+           "mpi_bcast_|app|MPI_Bcast|measured|2\n"
+           "mpi_send_|liba.so|MPI_Send|measured|2");
+  CHECK_EQ(ask("SELECT reason IS NULL, COUNT(*) FROM coverage GROUP BY 1"), std::string("0|2\n1|3"));
+  CHECK_EQ(ask("SELECT procedure, class, state, calls, objects FROM procedure ORDER BY procedure"),
+           "MPIX_Query|-|unseen|-|liba.so\n"
+           "MPI_Allreduce|collective|measured|60|-\n"
+           "MPI_Alltoallv|collective|measured|2|-\n"
+           "MPI_Bcast|collective|measured|0|app\n"
+           "MPI_Send|p2p|measured|2|app,liba.so\n"
+           "MPI_Waitall|completion|measured|3|-\n"
+           "MPI_Wtime|-|skipped|-|liba.so");
 }
 
 TEST(names_that_are_no_utf8_can_be_read_all_the_same) {

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cold/coverage.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <set>
+
+#include "generated/standard.h"
+
+namespace commlens {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string lower(std::string text) {
+  for (char& c : text) c = lower(c);
+  return text;
+}
+
+bool begins(const std::string& text, const char* with) { return text.compare(0, std::strlen(with), with) == 0; }
+
+bool ends(const std::string& text, const char* with) {
+  const std::size_t n = std::strlen(with);
+  return text.size() >= n && text.compare(text.size() - n, n, with) == 0;
+}
+
+// Like strcasecmp, whatever the locale: Turkish has another small I.
+int compare(const char* a, const char* b) {
+  while (*a != '\0' && lower(*a) == lower(*b)) ++a, ++b;
+  return lower(*a) - lower(*b);
+}
+
+// The procedure with this name, whatever the case of its letters, or null.
+const StandardProcedure* find(const std::string& name) {
+  const auto* const at = std::lower_bound(
+      std::begin(standard_procedures), std::end(standard_procedures), name,
+      [](const StandardProcedure& p, const std::string& wanted) { return compare(p.name, wanted.c_str()) < 0; });
+  return at != std::end(standard_procedures) && compare(at->name, name.c_str()) == 0 ? at : nullptr;
+}
+
+// What a symbol calls.
+struct Called {
+  const StandardProcedure* procedure = nullptr;
+  bool fortran = false;
+  std::string c_name;  // as in mpi.h: MPI_Send_c
+};
+
+Called called_by(const std::string& symbol) {
+  Called called;
+  std::string name = begins(symbol, "P") || begins(symbol, "p") ? symbol.substr(1) : symbol;
+  const bool has_lower = std::any_of(name.begin(), name.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  called.fortran = name[0] == 'm' || !has_lower;  // no name in C is all capitals
+  if (!called.fortran) {
+    called.c_name = name;
+    called.procedure = find(name);
+    if (called.procedure == nullptr && ends(name, "_c")) called.procedure = find(name.substr(0, name.size() - 2));
+    return called;
+  }
+  name = lower(name);
+  while (ends(name, "_")) name.pop_back();
+  // MPI_Sizeof is one function for each type and shape.
+  if (begins(name, "mpi_sizeof")) name = "mpi_sizeof";
+  called.procedure = find(name);
+  for (bool again = true; again && called.procedure == nullptr;) {
+    again = false;
+    for (const char* suffix : {"_f08", "_f08ts", "_large", "_cptr", "_c"}) {
+      if (!ends(name, suffix)) continue;
+      name.resize(name.size() - std::strlen(suffix));
+      called.procedure = find(name);
+      again = true;
+      break;
+    }
+  }
+  if (called.procedure != nullptr) called.c_name = called.procedure->name;
+  return called;
+}
+
+// Functions an application names to pass them on, never calls.
+bool is_callback(const std::string& symbol) {
+  const std::string name = lower(symbol);
+  return name.find("_copy_fn") != std::string::npos || name.find("_delete_fn") != std::string::npos ||
+         name.find("_dup_fn") != std::string::npos || name.find("conversion_fn_null") != std::string::npos;
+}
+
+// The module at `address` belongs to the MPI library.
+bool in_mpi_library(const std::vector<Module>& modules, std::uint64_t address) {
+  const Module* const module = module_at(modules, address);
+  return module != nullptr && is_mpi_library(module->path);
+}
+
+}  // namespace
+
+bool is_mpi_library(const std::string& path) {
+  const std::string base = path.substr(path.rfind('/') + 1);
+  for (const char* known : {"libmpi.", "libmpi_", "libmpi-", "libmpich", "libmpifort", "libmpicxx", "libpmpi",
+                            "libmca_", "mca_", "libopen-", "libompi"}) {
+    if (begins(base, known)) return true;
+  }
+  return false;
+}
+
+std::string procedure_of(const std::string& symbol) {
+  const Called called = called_by(symbol);
+  return called.procedure != nullptr ? called.procedure->name : symbol;
+}
+
+std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const std::vector<Module>& modules,
+                                 const Outlook& outlook) {
+  const auto goes_past_us = [&](const Importer& importer, const Import& import) {
+    const bool unbound = import.bound >= importer.begin && import.bound < importer.end;
+    return !unbound && in_mpi_library(modules, import.bound);
+  };
+  // A Fortran binding is made of calls of the C procedures.  Those it does not make, it does without us.
+  std::set<const StandardProcedure*> called_by_bindings;
+  for (const Importer& importer : importers) {
+    if (!is_mpi_library(importer.path)) continue;
+    for (const Import& import : importer.imports) {
+      const Called called = called_by(import.symbol);
+      if (called.procedure == nullptr || called.fortran) continue;
+      if (outlook.has_entry(called.c_name) && !goes_past_us(importer, import)) {
+        called_by_bindings.insert(called.procedure);
+      }
+    }
+  }
+
+  std::vector<Covered> coverage;
+  for (const Importer& importer : importers) {
+    if (is_mpi_library(importer.path)) continue;
+    const std::string object = importer.path.substr(importer.path.rfind('/') + 1);
+    for (const Import& import : importer.imports) {
+      const Called called = called_by(import.symbol);
+      Treatment treatment = Treatment::measured;
+      if (called.procedure == nullptr) {
+        // The application may have names of its own that begin like those of MPI.
+        if (!in_mpi_library(modules, outlook.definition(import.symbol)) || is_callback(import.symbol)) continue;
+        treatment = Treatment::unknown;
+      } else if (called.procedure->reason != reason_none) {
+        treatment = called.procedure->reason == reason_apart ? Treatment::apart : Treatment::skipped;
+      } else if (called.fortran) {
+        if (called_by_bindings.count(called.procedure) == 0) treatment = Treatment::no_c_call;
+      } else if (!outlook.has_entry(called.c_name)) {
+        treatment = outlook.definition(import.symbol) == 0 ? Treatment::absent : Treatment::not_declared;
+      } else if (goes_past_us(importer, import)) {
+        treatment = Treatment::past_us;
+      }
+      coverage.push_back({import.symbol, object, treatment});
+    }
+  }
+  return coverage;
+}
+
+std::pair<const char*, std::string> explained(const std::string& symbol, Treatment treatment) {
+  const StandardProcedure* const procedure = called_by(symbol).procedure;
+  const auto reason = [&] { return procedure == nullptr ? "" : standard_reasons[procedure->reason]; };
+  switch (treatment) {
+    case Treatment::measured: return {"measured", ""};
+    case Treatment::apart: return {"measured", reason()};
+    case Treatment::skipped: return {"skipped", reason()};
+    case Treatment::absent: return {"absent", "the MPI library that is loaded does not have it"};
+    case Treatment::no_c_call:
+      return {"unseen",
+              "the Fortran binding of this MPI library does not call the C procedure, where it would be seen"};
+    case Treatment::not_declared:
+      return {"unseen",
+              "the mpi.h this commlens was built with does not declare it: build commlens with this MPI library"};
+    case Treatment::past_us:
+      return {"unseen",
+              "the loader has bound it to the MPI library, past commlens: dlopen with RTLD_DEEPBIND does that"};
+    case Treatment::unknown: break;
+  }
+  return {"unseen", "an extension of this MPI library, no procedure of the MPI 5.0 standard"};
+}
+
+std::string written(const std::vector<Covered>& coverage) {
+  WireWriter out;
+  out.number(coverage.size());
+  const std::string* last = nullptr;
+  for (const Covered& c : coverage) {
+    // Names of one object stand together; its own is told once.
+    out.text(last != nullptr && *last == c.object ? std::string() : c.object);
+    out.text(c.symbol);
+    out.number(static_cast<std::uint64_t>(c.treatment));
+    last = &c.object;
+  }
+  return {out.bytes().begin(), out.bytes().end()};
+}
+
+bool read_coverage(const std::string& text, std::vector<Covered>& coverage) {
+  WireReader in(text.data(), text.size());
+  std::string object;
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    std::string told = in.text();
+    if (!told.empty()) object = std::move(told);
+    std::string symbol = in.text();
+    const std::uint64_t treatment = in.number();
+    if (!in.ok() || treatment > static_cast<std::uint64_t>(Treatment::unknown)) return false;
+    coverage.push_back({std::move(symbol), object, static_cast<Treatment>(treatment)});
+  }
+  return in.ok();
+}
+
+}  // namespace commlens

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens coverage`."""
+
+from __future__ import annotations
+
+import click
+from rich.text import Text
+
+from commlens.cli.options import format_option, profile_argument, sql_option
+from commlens.coverage import STATES, draw, read_coverage, statement, summary
+from commlens.profile import open_profile
+from commlens.screen import Screen
+from commlens.table import csv_text, fold, json_text
+
+
+@click.command()
+@profile_argument
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(list(STATES)),
+    help="Only procedures in this state. Repeatable.",
+)
+@format_option
+@sql_option
+def coverage(profile: str, states: tuple[str, ...], style: str, show_sql: bool) -> None:
+    """Show which MPI procedures the application of PROFILE can call, and which of them are measured.
+
+    The list is taken from the executable and the shared objects that are loaded in MPI_Finalize: what they import
+    of MPI they can call. A measured procedure without calls was not called; one that is unseen may have been.
+
+    States: measured; skipped, left out on purpose; absent, in no MPI library that is loaded; unseen, calls of it
+    are missing in the profile. Each comes with its reason. A procedure that nobody imports but that has calls was
+    looked up by name while the program ran.
+    """
+    sql = statement(states)
+    with open_profile(profile) as connection:
+        rows = read_coverage(connection, sql)
+    screen = Screen()
+    if show_sql:
+        screen.plain(f"-- procedures\n{sql};\n")
+    elif style == "json":
+        screen.plain(json_text(rows))
+    elif style == "csv":
+        screen.plain(csv_text(list(rows[0]) if rows else [], [list(row.values()) for row in rows]))
+    else:
+        screen.lines([*fold("", summary(rows), screen.width), Text("")])
+        screen.lines(draw(rows).lines(screen.width) if rows else [])

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens doctor`."""
+
+from __future__ import annotations
+
+import os
+
+import click
+from rich.text import Text
+
+from commlens.cli.options import format_option
+from commlens.doctor import examine
+from commlens.screen import Screen
+from commlens.table import csv_text, fold, json_text
+
+COLOURS = {"ok": "green", "warning": "yellow", "problem": "bold red"}
+WIDTH = 16  # of the name of a check
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option(
+    "--runner",
+    metavar="PATH",
+    help="The commlens-run to look at; by default that of the command line, of PATH, or beside this command.",
+)
+@format_option
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
+@click.pass_context
+def doctor(context: click.Context, runner: str | None, style: str, command: tuple[str, ...]) -> None:
+    """Look, before a run, for what would keep commlens from measuring COMMAND.
+
+    COMMAND is the application with its arguments, or the whole line with launcher and commlens-run; put -- before
+    it. Without COMMAND only the installation and the environment are looked at. Nothing of the application is run:
+    executables and libraries are read, a Python interpreter is asked which packages it has.
+
+    Looked at: commlens-run and its libraries; which MPI the program, or mpi4py, h5py and others in its Python, use
+    and whether there is a commlens for it; static linking, set-user-ID and file capabilities; Fortran procedures
+    that are not seen; other tools, linked or preloaded; what launcher and wrappers do to the environment;
+    COMMLENS_ variables and the configuration file; call sites; the place for the profile; the clock.
+
+    Each finding is ok, a warning, or a problem, with what to do. Exit code 0: a run would be profiled; 1: it would
+    not.
+    """
+    found = examine(command, os.environ, runner)
+    screen = Screen()
+    if style == "json":
+        screen.plain(json_text([finding._asdict() for finding in found]))
+    elif style == "csv":
+        screen.plain(csv_text(("check", "state", "text", "advice"), found))
+    else:
+        lines: list[Text] = []
+        for finding in found:
+            first, *further = fold(f"{finding.state:<9}{finding.check:<{WIDTH}}", finding.text, screen.width)
+            first.stylize(COLOURS[finding.state], 0, len(finding.state))
+            lines += [first, *further]
+            if finding.advice:
+                lines += fold(" " * (9 + WIDTH) + "→ ", finding.advice, screen.width)
+        problems = sum(finding.state == "problem" for finding in found)
+        verdict = "would be profiled" if not problems else "would not be profiled"
+        lines += [Text(""), Text(f"a run {verdict}", "bold")]
+        screen.lines(lines)
+    context.exit(1 if any(finding.state == "problem" for finding in found) else 0)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks, before a run, for what would keep commlens from measuring it.  Runs nothing of the application."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from commlens.doctor import environment, installation, program
+from commlens.doctor.command import read_command
+from commlens.doctor.finding import Finding
+from commlens.doctor.loader import Loader
+
+
+def examine(arguments: Sequence[str], env: Mapping[str, str], runner: str | None) -> list[Finding]:
+    """Return what was found.
+
+    Parameters
+    ----------
+    arguments : the command line of the run, with or without launcher; empty: only the installation is looked at
+    env : the environment the run would have
+    runner : path of commlens-run; None: looked for
+    """
+    command = read_command(arguments, env)
+    loader = Loader(command.env)
+    found, install = installation.examine(runner or command.runner, env, loader)
+    if arguments:
+        found += program.examine(command, install, loader)
+        found += environment.launch(command)
+    found += environment.examine(command.env, Path.cwd())
+    return found

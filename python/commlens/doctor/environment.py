@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings, launcher variables, other tools in LD_PRELOAD, the place for the profile, the clock."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from commlens._options import OPTIONS
+from commlens.doctor.command import CONTAINERS, Command
+from commlens.doctor.finding import Finding, ok, problem, warning
+from commlens.names import did_you_mean
+
+YES, NO = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
+FIELDS = "phjn%"  # after a percent sign in COMMLENS_OUTPUT
+LEAST_SPACE = 16 << 20  # bytes; a profile of a large job
+# Tools that measure MPI as well, by the names of their libraries.
+TOOLS = re.compile(
+    r"lib(mpiP|scorep|darshan|VT|vt-|tau|TAU|extrae|mpitrace|ipm|map-sampler|allinea|caliper|mpitracer|hpcrun|hpctoolkit"
+    r"|VampirTrace|dimemas|pilgrim|recorder)[\w.-]*\.so"
+)
+CLOCKS = Path("/sys/devices/system/clocksource/clocksource0/available_clocksource")
+CPUS = Path("/proc/cpuinfo")
+REFERENCE = "docs/reference/options.md has all"
+
+
+def examine(env: Mapping[str, str], folder: Path) -> list[Finding]:
+    """Return what was found in an environment; `folder` is where the program would start."""
+    values, found = read_settings(env)
+    found = found or [ok("settings", settings_text(env))]
+    if values["COMMLENS_ENABLE"] in NO:
+        found.append(problem("settings", "commlens is switched off", "unset COMMLENS_ENABLE, or set it to 1"))
+    return [*found, *preloads(env), *output(values["COMMLENS_OUTPUT"], env, folder), clock()]
+
+
+def settings_text(env: Mapping[str, str]) -> str:
+    """Return the settings that are not the defaults."""
+    given = [f"{name}={env[name]}" for name in OPTIONS if name in env]
+    return ", ".join(given) or "all as by default"
+
+
+def wrong(name: str, value: str) -> str | None:
+    """Return what is wrong with a value."""
+    kind = OPTIONS[name].type
+    if kind == "bool" and value not in YES + NO:
+        return f"'{value}' is neither 1 nor 0"
+    if kind == "number" and not re.fullmatch(r"[0-9]{1,9}", value):
+        return f"'{value}' is not a whole number"
+    return None
+
+
+def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Finding]]:
+    """Return the settings in force, as core/cold/options.cpp reads them, and what it would complain about."""
+    values = {name: option.default for name, option in OPTIONS.items()}
+    found: list[Finding] = []
+
+    def put(name: str, value: str, where: str) -> None:
+        complaint = wrong(name, value)
+        if complaint:
+            found.append(
+                warning("settings", f"{where}: {complaint}; {values[name]} is used instead", f"{REFERENCE}")
+            )
+        else:
+            values[name] = value
+
+    config = env.get("COMMLENS_CONFIG", OPTIONS["COMMLENS_CONFIG"].default)
+    try:
+        lines = Path(config).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        lines = []
+        if "COMMLENS_CONFIG" in env:
+            found.append(warning("settings", f"COMMLENS_CONFIG: cannot read {config}: {error.strerror}"))
+    for number, text in enumerate(lines, 1):
+        line = text.partition("#")[0].strip()
+        key, equals, value = (part.strip() for part in line.partition("="))
+        name = f"COMMLENS_{key.upper()}"
+        if not line:
+            continue
+        if not equals or key != key.lower() or name not in OPTIONS or OPTIONS[name].environment_only:
+            found.append(
+                warning("settings", f"{config}:{number}: '{line}' is no setting and is ignored", REFERENCE)
+            )
+        else:
+            put(name, value, f"{config}:{number}")
+    for name, value in env.items():
+        if not name.startswith("COMMLENS_"):
+            continue
+        if name in OPTIONS:
+            put(name, value, name)
+        else:
+            hint = did_you_mean(name, list(OPTIONS)).lstrip("; ")
+            found.append(warning("settings", f"{name} is no setting and is ignored", hint or REFERENCE))
+    return values, found
+
+
+def preloads(env: Mapping[str, str]) -> list[Finding]:
+    """Return what is in LD_PRELOAD beside us."""
+    found = []
+    for path in env.get("LD_PRELOAD", "").replace(":", " ").split():
+        name = Path(path).name
+        if name == "libcommlens.so":
+            continue
+        if "/" in path and not Path(path).exists():
+            found.append(
+                warning(
+                    "preload", f"LD_PRELOAD names {path}, which is not there", "take it out of LD_PRELOAD"
+                )
+            )
+        elif TOOLS.match(name):
+            found.append(
+                warning(
+                    "preload",
+                    f"{name} measures MPI as well: both see every call, and each is in the other's times",
+                    "for exact times take it out of LD_PRELOAD",
+                )
+            )
+        else:
+            found.append(ok("preload", f"{path} stays in LD_PRELOAD, behind commlens"))
+    return found
+
+
+def writable(folder: Path) -> str | None:
+    """Return why no profile can be written to a folder."""
+    if not folder.is_dir():
+        return "is no directory" if folder.exists() else "does not exist"
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return "is not writable"
+    free = shutil.disk_usage(folder).free
+    return f"has only {free >> 20} MiB left" if free < LEAST_SPACE else None
+
+
+def output(pattern: str, env: Mapping[str, str], folder: Path) -> list[Finding]:
+    """Return what is to say of the place for the profile."""
+    found = []
+    strange = sorted({field for field in re.findall(r"%(.?)", pattern) if field not in FIELDS or not field})
+    if strange:
+        found.append(
+            warning(
+                "output",
+                f"COMMLENS_OUTPUT: {', '.join('%' + field for field in strange)} stays as it is",
+                "%p, %h, %j, %n and %% are understood",
+            )
+        )
+    target = folder / (pattern or OPTIONS["COMMLENS_OUTPUT"].default)
+    where = target if pattern.endswith("/") or target.is_dir() else target.parent
+    why = writable(where)
+    if why is None:
+        return [*found, ok("output", f"{target}")]
+    second = Path(env.get("TMPDIR") or "/tmp")
+    if writable(second) is None:
+        advice = "set COMMLENS_OUTPUT"
+        return [
+            *found,
+            warning("output", f"{where} {why}: the profile would go to {second} of rank 0's node", advice),
+        ]
+    return [
+        *found,
+        problem("output", f"{where} {why}, and neither can {second} take the profile", "set COMMLENS_OUTPUT"),
+    ]
+
+
+def clock() -> Finding:
+    """Return which clock there is."""
+    try:
+        names = CLOCKS.read_text().split()
+    except OSError:
+        names = ["tsc"]
+    try:
+        flags = re.search(r"^flags\s*:(.*)$", CPUS.read_text(), re.MULTILINE)
+    except OSError:
+        flags = None
+    if flags and "constant_tsc" in flags[1].split() and "nonstop_tsc" in flags[1].split() and "tsc" in names:
+        return ok("clock", "the processor's time stamp counter")
+    return warning(
+        "clock", "clock_gettime, because the time stamp counter is not steady here: each call costs more"
+    )
+
+
+def launch(command: Command) -> list[Finding]:
+    """Return what the launcher would keep from the ranks, and what stands between it and the program."""
+    env, options = command.env, command.launcher_options
+    found: list[Finding] = []
+    name = Path(command.launcher or "").name
+    if command.dropped:
+        found.append(
+            problem(
+                "launch",
+                f"{command.dropped} behind commlens-run takes LD_PRELOAD away again",
+                "put commlens-run behind it, right before the program",
+            )
+        )
+    ours = sorted(n for n in env if n.startswith("COMMLENS_"))
+    given = next((o for o in reversed(options) if o.startswith("--export")), "")
+    export = given.partition("=")[2] or (env.get("SLURM_EXPORT_ENV", "") if name in ("", "srun") else "")
+    drops_all = any(option in ("-envnone", "-genvnone") for option in options)
+    if drops_all or (export and "ALL" not in export.split(",")):
+        what = given or (f"SLURM_EXPORT_ENV={export}" if not drops_all else "-genvnone")
+        passed = export.split(",")
+        lost = [n for n in ours if n not in passed]
+        if (
+            command.runner is None
+            and "libcommlens.so" in env.get("LD_PRELOAD", "")
+            and "LD_PRELOAD" not in passed
+        ):
+            found.append(
+                problem("launch", f"{what}: LD_PRELOAD does not reach the ranks", "use commlens-run")
+            )
+        elif lost:
+            advice = "srun --export=ALL" if not drops_all else "leave that option out"
+            found.append(warning("launch", f"{what}: {', '.join(lost)} will not reach the ranks", advice))
+        else:
+            found.append(ok("launch", f"{what}, but commlens-run needs nothing from the environment"))
+    nodes = [env.get(n, "1") for n in ("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "PBS_NUM_NODES")]
+    several = any(n.isdigit() and int(n) > 1 for n in nodes) or any("host" in o for o in options)
+    if several and ours and name.startswith(("mpirun", "mpiexec", "orterun")):
+        lost = [n for n in ours if n not in options]
+        if lost:
+            found.append(
+                warning(
+                    "launch",
+                    f"Open MPI's {name} passes {', '.join(lost)} on this node only",
+                    " ".join(f"-x {n}" for n in lost),
+                )
+            )
+    program = Path(command.program[0]).name if command.program else ""
+    if program in CONTAINERS:
+        found.append(
+            problem(
+                "launch",
+                f"{program} starts the program in a container, with libraries of its own",
+                f"put commlens-run inside, and make it visible there: {program} exec -B … image commlens-run ./app",
+            )
+        )
+    return found

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether commlens itself is here and works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+from commlens.doctor.families import TITLES
+from commlens.doctor.finding import Finding, ok, problem, warning
+from commlens.doctor.loader import Loader
+
+# Where commlens-run looks for the libraries, from its own folder (core/run/commlens_run.c).
+PLACES = ("../lib/{}", "../lib/commlens/{}", "../lib64/commlens/{}", "../lib/x86_64-linux-gnu/commlens/{}")
+LIBRARY = "libcommlens.so"
+ASK_VERSION = "import ctypes; ask = ctypes.CDLL(None).commlens_version; ask.restype = ctypes.c_char_p; print(ask().decode())"
+
+
+@dataclass
+class Install:
+    """What is installed."""
+
+    runner: Path | None
+    libraries: dict[str, Path] = field(default_factory=dict)  # by family
+
+
+def find_runner(given: str | None, env: Mapping[str, str]) -> Path | None:
+    """Return commlens-run: the one that was named, else from PATH, beside this command, or in a build tree."""
+    if given is not None and ("/" in given or Path(given).name != "commlens-run"):
+        return Path(given) if os.access(given, os.X_OK) else None
+    found = shutil.which("commlens-run", path=env.get("PATH"))
+    if found:
+        return Path(found)
+    root = Path(__file__).resolve().parents[3]
+    for folder in (Path(sys.argv[0]).parent, Path(sys.executable).parent, root / "build" / "release" / "bin"):
+        if os.access(folder / "commlens-run", os.X_OK):
+            return (folder / "commlens-run").absolute()
+    return None
+
+
+def find_libraries(runner: Path) -> dict[str, Path]:
+    """Return the libraries commlens-run finds, by family."""
+    folder = runner.resolve().parent
+    found: dict[str, Path] = {}
+    for family in TITLES:
+        for place in PLACES:
+            path = folder / place.format(family) / LIBRARY
+            if path.exists():
+                found.setdefault(family, path.resolve())
+    return found
+
+
+def examine(given: str | None, env: Mapping[str, str], loader: Loader) -> tuple[list[Finding], Install]:
+    """Return what was found, and where things are."""
+    runner = find_runner(given, env)
+    if runner is None:
+        text = f"{given}: not there, or not executable" if given else "commlens-run is not found"
+        advice = "make install, and put its bin into PATH; or name it with --runner"
+        return [problem("commlens-run", text, advice)], Install(None)
+    install = Install(runner, find_libraries(runner))
+    found = [ok("commlens-run", f"{runner}")]
+    if not install.libraries:
+        found.append(
+            problem(
+                "library", f"no {LIBRARY} beside {runner}", "make build, or install all of commlens again"
+            )
+        )
+    for family, path in install.libraries.items():
+        found.append(look_at_library(family, path, loader))
+    return found, install
+
+
+def look_at_library(family: str, path: Path, loader: Loader) -> Finding:
+    """Load a library of ours into a process of our own, and ask it for its version."""
+    check = f"library {family}"
+    if any(c in str(path) for c in " :"):
+        return problem(
+            check, f"{path}: the loader takes no path with a blank or a colon", "install it elsewhere"
+        )
+    missing = [one.name for one in loader.load(path) if one.path is None]
+    if missing:
+        return problem(
+            check, f"{path} needs {', '.join(missing)}, not found here", "build commlens on this system"
+        )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", ASK_VERSION],
+        env={"LD_PRELOAD": str(path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "cannot be preloaded" in done.stderr or "GLIBC" in done.stderr:
+        reason = done.stderr.strip().splitlines()[0].removeprefix("ERROR: ")
+        return problem(check, reason, "build commlens on this system")
+    if done.returncode:
+        return warning(check, f"{path}: this Python could not ask it for its version")
+    theirs, ours = done.stdout.strip(), version("commlens")
+    if theirs != ours:
+        return warning(
+            check, f"{path} has version {theirs}, this command {ours}", "install both from the same release"
+        )
+    return ok(check, f"{TITLES[family]}, version {theirs}: {path}")

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the application is, which MPI it uses, and whether commlens can be loaded into it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+from commlens.doctor.command import CONTAINERS, Command
+from commlens.doctor.environment import TOOLS
+from commlens.doctor.families import TITLES, family_of_launcher, family_of_library
+from commlens.doctor.finding import Finding, ok, problem, warning
+from commlens.doctor.installation import LIBRARY, Install
+from commlens.doctor.loader import Loader, Object
+from commlens.elf import EM_X86_64, has_line_numbers, read_dynamic
+
+FORTRAN = re.compile(r"p?mpi_[a-z0-9_]+_|P?MPI_[A-Z0-9_]+")
+C_NAME = re.compile(r"P?MPI_[A-Z][a-z0-9]\w*")
+BINDING = re.compile(r"lib(mpi_mpifh|mpi_usempi|mpifort|mpichfort|mpichf90)")
+PYTHON = re.compile(r"python[\d.]*")
+SHELLS = ("sh", "bash", "dash", "ksh", "zsh", "csh", "tcsh")
+# Packages of Python that bring MPI; for each the files in which it is.
+PACKAGES = ("mpi4py", "h5py", "petsc4py", "netCDF4", "adios2")
+FIND_PACKAGES = """
+import importlib.util, json
+found = {}
+for name in %r:
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is not None and spec.submodule_search_locations:
+        found[name] = list(spec.submodule_search_locations)[0]
+print(json.dumps(found))
+"""
+MOST_FILES = 200
+# What a script must not do between commlens-run and the program.
+STRIPS = (
+    (r"\benv\s+(-i|-)\s", "env -i takes LD_PRELOAD away"),
+    (r"\bunset\s+[^\n;]*\bLD_PRELOAD\b", "it unsets LD_PRELOAD"),
+    (r"\bLD_PRELOAD=(?![^\n;]*\$\{?LD_PRELOAD)", "it sets LD_PRELOAD anew"),
+    (r"--export=NONE\b", "--export=NONE takes the environment away"),
+    (r"--cleanenv\b", "--cleanenv takes LD_PRELOAD away"),
+    (r"\bsudo\s", "sudo takes LD_PRELOAD away"),
+)
+STARTS_RANKS = re.compile(r"^\s*(?:exec\s+)?(mpirun|mpiexec|srun|aprun|jsrun|prun)\s", re.MULTILINE)
+
+
+def examine(command: Command, install: Install, loader: Loader) -> list[Finding]:
+    """Return what was found about the program of a command line."""
+    if not command.program:
+        return [problem("program", "the command line names no program")]
+    if Path(command.program[0]).name in CONTAINERS:
+        return way_in(command, None)
+    path = command.path
+    if path is None:
+        return [problem("program", f"{command.program[0]}: not found")]
+    if not os.access(path, os.R_OK):
+        return [warning("program", f"{path} may not be read: nothing can be said of it")]
+    with path.open("rb") as file:
+        head = file.read(256)
+    if head.startswith(b"#!"):
+        return script(command, path, head, install, loader)
+    return binary(command, path, install, loader)
+
+
+def script(command: Command, path: Path, head: bytes, install: Install, loader: Loader) -> list[Finding]:
+    """Return what was found about a program that another one reads."""
+    words = shlex.split(head[2:].split(b"\n")[0].decode(errors="replace"))
+    if words and Path(words[0]).name == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    if not words:
+        return [problem("program", f"{path}: its first line names no interpreter")]
+    name = Path(words[0]).name
+    found = shutil.which(words[0], path=command.env.get("PATH"))
+    if found is None:
+        return [problem("program", f"{path}: its interpreter {words[0]} is not found")]
+    if PYTHON.fullmatch(name):
+        return [ok("program", f"{path}, read by {found}"), *python(command, Path(found), install, loader)]
+    if name in SHELLS:
+        return shell(command, path)
+    return [
+        ok("program", f"{path}, read by {found}"),
+        warning(
+            "MPI",
+            f"which MPI {name} loads is known only when it runs",
+            "commlens-run then goes by the launcher",
+        ),
+        *way_in(command, None),
+    ]
+
+
+def shell(command: Command, path: Path) -> list[Finding]:
+    """Return what can be said of a shell script without running it."""
+    text = re.sub(r"^\s*#.*$", "", path.read_text(encoding="utf-8", errors="replace"), flags=re.MULTILINE)
+    found = [
+        warning(
+            "program",
+            f"{path} is a shell script: what it starts, and whether that uses MPI, is not known before it runs",
+            "look at the program itself: commlens doctor -- ./program",
+        )
+    ]
+    for pattern, why in STRIPS:
+        if re.search(pattern, text):
+            found.append(
+                problem(
+                    "program",
+                    f"{path}: {why}",
+                    "put commlens-run inside the script, right before the program",
+                )
+            )
+    starts = STARTS_RANKS.search(text)
+    if starts:
+        found.append(
+            problem(
+                "program",
+                f"{path} calls {starts[1]} itself",
+                f"put commlens-run inside the script: {starts[1]} … commlens-run ./program",
+            )
+        )
+    return [*found, *way_in(command, None)]
+
+
+def binary(command: Command, path: Path, install: Install, loader: Loader) -> list[Finding]:
+    """Return what was found about a program the system runs itself."""
+    dynamic = read_dynamic(path)
+    if dynamic is None:
+        return [problem("program", f"{path} is neither a program of this system nor a script")]
+    if not dynamic.wide or dynamic.machine != EM_X86_64:
+        return [problem("program", f"{path} is not for x86-64, the only processor commlens has entries for")]
+    if dynamic.static:
+        return [
+            problem(
+                "program",
+                f"{path} is statically linked: nothing can be loaded into it",
+                "link it with the shared MPI library",
+            )
+        ]
+    found = [ok("program", str(path)), *privileges(path)]
+    if PYTHON.fullmatch(path.name):
+        return [*found, *python(command, path, install, loader)]
+    objects = loader.load(path)
+    for missing in (one for one in objects if one.path is None):
+        found.append(
+            warning(
+                "program",
+                f"{missing.name}, which {missing.by} needs, is not found: it would not start",
+                "load the module it was built with, or set LD_LIBRARY_PATH",
+            )
+        )
+    found += mpi_of(command, objects, install)
+    found += fortran(objects)
+    found += tools(objects)
+    found.append(call_sites(path))
+    return found
+
+
+def privileges(path: Path) -> list[Finding]:
+    """Return whether the system ignores LD_PRELOAD for a program because it has more rights than who starts it."""
+    mode = path.stat().st_mode
+    try:
+        raised = bool(os.getxattr(path, "security.capability"))
+    except OSError:
+        raised = False
+    what = "has file capabilities" if raised else "is set-user-ID or set-group-ID"
+    if raised or mode & (stat.S_ISUID | stat.S_ISGID):
+        return [
+            problem(
+                "program",
+                f"{path} {what}: the loader ignores LD_PRELOAD",
+                "run a copy of it without these rights",
+            )
+        ]
+    return []
+
+
+def mpi_of(command: Command, objects: list[Object], install: Install) -> list[Finding]:
+    """Return which MPI library a program brings, and whether we fit it."""
+    program = objects[0]
+    if program.defines & {"MPI_Init", "PMPI_Init"}:
+        return [
+            problem("MPI", "the MPI library is linked in statically: its calls do not leave the program",
+                    "link it with the shared MPI library")
+        ]  # fmt: skip
+    families: dict[str, Object] = {}
+    unknown = []
+    for one in objects[1:]:
+        family = family_of_library(one.name)
+        if family is not None:
+            families.setdefault(family, one)
+        elif {"MPI_Init", "PMPI_Init"} <= one.defines and one.name != LIBRARY:
+            unknown.append(one.name)
+    if unknown and not families:
+        return [
+            problem("MPI", f"{unknown[0]} is of no MPI family commlens knows", "Open MPI and MPICH it knows")
+        ]
+    if not families:
+        return [
+            problem(
+                "MPI",
+                "neither the program nor its libraries are linked with an MPI library",
+                "if it loads MPI only while it runs, commlens-run goes by the launcher and this does not matter",
+            )
+        ]
+    if len(families) > 1:
+        named = " and ".join(f"{one.name} (needed by {one.by})" for one in families.values())
+        return [
+            problem("MPI", f"two MPI libraries in one program: {named}", "link all of it with the same one")
+        ]
+    ((family, library),) = families.items()
+    # Rather the library of the C procedures than a Fortran binding.
+    where = next((one.path for one in objects[1:] if "PMPI_Init" in one.defines), library.path)
+    found = [ok("MPI", f"{TITLES[family]}: {where or library.name}")]
+    imported = {name for one in application(objects) for name in one.imports if C_NAME.fullmatch(name)}
+    if imported:
+        found.append(ok("MPI", f"{len(imported)} MPI procedures are imported"))
+    return [*found, *build(command, family, install), *way_in(command, objects)]
+
+
+def application(objects: list[Object]) -> list[Object]:
+    """Return the program and its libraries without MPI, its parts, and commlens."""
+    return [
+        one
+        for one in objects
+        if family_of_library(one.name) is None
+        and one.name != LIBRARY
+        and not re.match(r"lib(open-|mca_|mpi[_.]|mpich|mpifort|pmpi)", one.name)
+    ]
+
+
+def build(command: Command, family: str, install: Install) -> list[Finding]:
+    """Return whether there is a library of ours for a family, and whether commlens-run takes it."""
+    title, found = TITLES[family], []
+    if family not in install.libraries:
+        have = ", ".join(TITLES[f] for f in install.libraries) or "none"
+        found.append(
+            problem(
+                "build",
+                f"no commlens for {title}; there is one for: {have}",
+                f"make build with an mpicc of {title}",
+            )
+        )
+    else:
+        found.append(ok("build", f"{install.libraries[family]}"))
+    wanted = command.env.get("COMMLENS_MPI", "auto")
+    if wanted not in ("auto", "", family):
+        found.append(
+            problem("build", f"COMMLENS_MPI={wanted}, but the program uses {title}", "unset COMMLENS_MPI")
+        )
+    if command.launcher is not None:
+        path = shutil.which(command.launcher, path=command.env.get("PATH"))
+        theirs = family_of_launcher(str(Path(path).resolve())) if path else None
+        if theirs is not None and theirs != family:
+            found.append(
+                warning(
+                    "launch",
+                    f"{command.launcher} is that of {TITLES[theirs]}: it would start jobs of one rank each",
+                    f"start it with the launcher of {title}",
+                )
+            )
+    return found
+
+
+def way_in(command: Command, objects: list[Object] | None) -> list[Finding]:
+    """Return whether commlens gets into the program at all, as the command line is."""
+    program = shlex.join(command.program)
+    needed = objects[0].dynamic.needed if objects and objects[0].dynamic else ()
+    if LIBRARY in needed:
+        first = next((i for i, name in enumerate(needed) if family_of_library(name)), len(needed))
+        if needed.index(LIBRARY) > first and command.runner is None:
+            return [
+                problem("way in", f"{LIBRARY} is linked behind {needed[first]}: calls go past it",
+                        "put -lcommlens before the MPI library, or use commlens-run")
+            ]  # fmt: skip
+        return [ok("way in", f"linked with {LIBRARY}")]
+    if command.launcher is None:
+        return []  # only the program was given
+    if command.runner is None and "libcommlens.so" not in command.env.get("LD_PRELOAD", ""):
+        line = shlex.join([command.launcher, *command.launcher_options, "commlens-run", *command.program])
+        return [problem("way in", "commlens-run is not on the command line", line)]
+    if command.runner_first:
+        line = shlex.join(
+            [command.launcher, *command.launcher_options, command.runner or "", *command.program]
+        )
+        return [problem("way in", f"commlens-run stands before {command.launcher}", line)]
+    return [ok("way in", f"commlens-run {program}" if command.runner else "LD_PRELOAD")]
+
+
+def fortran(objects: list[Object]) -> list[Finding]:
+    """Return which Fortran procedures the program calls that never reach C."""
+    names = {
+        name for one in application(objects) for name in one.imports
+        if FORTRAN.fullmatch(name) and not C_NAME.fullmatch(name)
+    }  # fmt: skip
+    bindings = [one for one in objects if BINDING.match(one.name)]
+    if not names or not bindings:
+        return []
+    reached = {
+        name.lower().removeprefix("p") for one in bindings for name in one.imports if C_NAME.fullmatch(name)
+    }
+    defined = set().union(*(one.defines for one in bindings))
+    lost = sorted(
+        name for name in names & defined
+        if not name.endswith("_fn_") and re.sub(r"(_cptr|_f08(ts)?)?_+$", "", name.lower().removeprefix("p")) not in reached
+    )  # fmt: skip
+    text = f"{len(names & defined)} Fortran procedures are called through {bindings[0].name}"
+    if not lost:
+        return [ok("Fortran", text)]
+    return [
+        warning(
+            "Fortran", f"{text}, which does not use the C procedure for {', '.join(lost)}: those are not seen"
+        )
+    ]
+
+
+def tools(objects: list[Object]) -> list[Finding]:
+    """Return the tools linked into the program that define MPI procedures themselves."""
+    found = []
+    for one in application(objects)[1:]:
+        wraps = any(C_NAME.fullmatch(name) and not name.startswith("PMPI_") for name in one.defines)
+        is_mpi = "PMPI_Init" in one.defines
+        if (wraps and not is_mpi) or TOOLS.match(one.name):
+            found.append(
+                warning(
+                    "tools",
+                    f"{one.name} measures MPI as well: both see every call, and each is in the other's times",
+                    f"for exact times run without it ({one.by} needs it)",
+                )
+            )
+    return found
+
+
+def call_sites(path: Path) -> Finding:
+    """Return how well call sites can be shown."""
+    if shutil.which("addr2line") is None:
+        return warning(
+            "call sites", "addr2line is not here: they stay addresses", "install binutils where you read"
+        )
+    if has_line_numbers(path):
+        return ok("call sites", "function, file and line")
+    return warning(
+        "call sites",
+        f"{path.name} has no line numbers: functions at best",
+        "compile with -g; it costs no run time",
+    )
+
+
+def python(command: Command, interpreter: Path, install: Install, loader: Loader) -> list[Finding]:
+    """Return which MPI the packages of a Python use.  Runs the interpreter, not the application."""
+    # In the environment of the run, for its PYTHONPATH; but without what is preloaded.
+    env = {name: value for name, value in command.env.items() if name != "LD_PRELOAD"}
+    done = subprocess.run(
+        [str(interpreter), "-c", FIND_PACKAGES % (PACKAGES,)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=env,
+    )
+    try:
+        packages: dict[str, str] = json.loads(done.stdout)
+    except ValueError:
+        return [warning("MPI", f"{interpreter} does not say which packages it has"), *way_in(command, None)]
+    found, families = [], set()
+    for name, folder in packages.items():
+        variants = variants_of(Path(folder), loader, env.get("MPI4PY_MPIABI", ""))
+        families |= set(variants)
+        if variants:
+            named = " or ".join(f"{TITLES[family]} ({path})" for family, path in variants.items())
+            found.append(ok("MPI", f"{name} in {folder}: {named}"))
+        elif name == "mpi4py":
+            advice = "load the module of your MPI, or set LD_LIBRARY_PATH"
+            found.append(warning("MPI", f"mpi4py in {folder}: no MPI library is found for it", advice))
+    if not packages.keys() & {"mpi4py", "petsc4py"} and not families:
+        advice = f"{interpreter} -m pip install mpi4py"
+        found.append(problem("MPI", f"{interpreter} has no package that uses MPI", advice))
+    if len(families) > 1:
+        found.append(
+            warning(
+                "MPI", "which of them is known only when it runs", "commlens-run then goes by the launcher"
+            )
+        )
+    for family in sorted(families):
+        found += build(command, family, install) if len(families) == 1 else []
+    return [*found, *way_in(command, None)]
+
+
+def variants_of(folder: Path, loader: Loader, wanted: str) -> dict[str, Path]:
+    """Return the MPI libraries that the modules of a package need, by family."""
+    found: dict[str, Path] = {}
+    for file in sorted(folder.rglob("*.so"))[:MOST_FILES]:
+        variant = re.match(r"MPI\.(openmpi|mpich|impi|mpiabi)\.", file.name)
+        if wanted and variant and variant[1] != wanted:
+            continue
+        for one in loader.load(file)[1:]:
+            family = family_of_library(one.name)
+            if family is not None and one.path is not None:
+                found.setdefault(family, one.path)
+        if found and not variant:
+            break
+    return found

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gen/coverage.py: no blank cell, and nothing is said to be tested that is not."""
+
+from __future__ import annotations
+
+import pytest
+
+import calls
+import coverage
+
+A, B = "Open MPI 4.1.4", "MPICH 4.0.2"
+
+
+@pytest.mark.parametrize(
+    ("tests", "said"),
+    [
+        ({}, f"in no library here: {B}, {A}"),
+        ({A: ["test_x", "test_y"], B: ["test_x"]}, f"`test_x`, `test_y`; with {A}, {B}"),
+        ({A: ["test_x"]}, f"`test_x`; with {A}; not in {B}"),
+        ({A: ["test_x"], B: []}, f"`test_x`; with {A}; **untested** with {B}"),
+        ({B: []}, f"**untested**, is in {B}"),
+        (
+            {A: ["test_x"], B: ["test_x fails without commlens too"]},
+            f"`test_x`; with {A}; with {B} it fails without commlens too (`test_x`)",
+        ),
+    ],
+)
+def test_where_is_what_the_evidence_says(tests: dict[str, list[str]], said: str) -> None:
+    assert coverage.where(tests, [B, A]) == said
+
+
+def test_every_procedure_has_how_and_where(
+    forms: dict[str, list[calls.Form]], policy: dict[str, calls.Policy]
+) -> None:
+    page = coverage.page(
+        forms, policy, {"libraries": {A: []}, "MPI_Send": {A: ["test_x"]}, "MPI_Recv": {A: []}}
+    )
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `MPI_")]
+    assert [row[0] for row in rows] == [f"| `{name}`" for name in sorted(forms)]
+    assert all(len(row) == 3 and all(cell.strip(" |") for cell in row) for row in rows)
+    assert (
+        f"| tested with every library here that has it | 1 |\n| untested with a library here that has it | 1 |\n| in no library here ({A}) | {len(forms) - 2} |"
+        in page
+    )

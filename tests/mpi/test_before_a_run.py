@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens doctor` about real programs, and whether what it says comes true."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import PROGRAMS, VENV, Mpi
+from test_languages import mpi4py_env
+
+TITLES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+
+
+def doctor(
+    mpi: Mpi, *command: str | Path, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Ask about a command line with launcher and commlens-run."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("COMMLENS_", "LD_"))}
+    line = [VENV / "commlens", "doctor", "--", mpi.launcher, "-n", "2", mpi.runner, *command]
+    return subprocess.run(
+        list(map(str, line)), capture_output=True, text=True, timeout=120, env={**environment, **(env or {})}
+    )
+
+
+@pytest.mark.parametrize("source", ["tour.c", "tour.cpp", "tour.F90"])
+def test_a_program_that_will_be_profiled(mpi: Mpi, source: str) -> None:
+    flags = ["-cpp", "-DUSE_MPI_F08", "-fallow-argument-mismatch", "-w"] if source == "tour.F90" else []
+    done = doctor(mpi, mpi.compile(source, "fortran" if flags else None, flags=flags))
+    assert done.returncode == 0, done.stdout
+    assert f"ok       MPI             {TITLES[mpi.name]}: /" in done.stdout
+    assert f"ok       build           {mpi.library}" in done.stdout
+    assert "problem" not in done.stdout
+
+
+def test_mpi4py(mpi: Mpi) -> None:
+    done = doctor(mpi, sys.executable, PROGRAMS / "tour.py", env=mpi4py_env(mpi))
+    assert done.returncode == 0, done.stdout
+    assert f"/mpi4py: {TITLES[mpi.name]} (" in done.stdout
+
+
+def test_what_it_says_of_fortran_is_what_the_profile_says(mpi: Mpi) -> None:
+    program = mpi.compile("attributes.F90", "fortran")
+    assert "does not use the C procedure for mpi_comm_get_attr_:" in doctor(mpi, program).stdout
+    unseen = mpi.run(2, [program]).open().rows("SELECT symbol FROM coverage WHERE state = 'unseen'")
+    assert [row["symbol"] for row in unseen] == ["mpi_comm_get_attr_"]
+
+
+def test_a_wrong_pairing_is_foretold(mpi: Mpi) -> None:
+    other = {"openmpi": "mpich", "mpich": "openmpi"}[mpi.name]
+    program, env = mpi.compile("tour.c"), {"COMMLENS_MPI": other}
+    done = doctor(mpi, program, env=env)
+    assert done.returncode == 1
+    assert f"COMMLENS_MPI={other}, but the program uses {TITLES[mpi.name]}" in done.stdout
+    assert not mpi.run(4, [program], env=env).profile.exists()
+
+
+def test_a_preload_taken_away_is_foretold(mpi: Mpi) -> None:
+    line = ["env", "-u", "LD_PRELOAD", mpi.compile("tour.c")]
+    done = doctor(mpi, *line)
+    assert done.returncode == 1
+    assert "env -u LD_PRELOAD behind commlens-run takes LD_PRELOAD away" in done.stdout
+    assert not mpi.run(4, line).profile.exists()

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens coverage`, and what the report says about calls that are not in it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+from build_profile import ProfileBuilder
+from conftest import Run, small_builder
+
+CLOCK = "a clock"
+EXTENSION = "an extension of this MPI library"
+
+
+def profile(path: Path, *imports: tuple[str, str, str, str, str | None], calls: bool = True) -> Path:
+    build = small_builder() if calls else ProfileBuilder(ranks=2)
+    build.imports += imports
+    return build.write(path / "some.db")
+
+
+def measured(name: str, symbol: str | None = None, object: str = "app") -> tuple[str, str, str, str, None]:
+    return (symbol or name, object, name, "measured", None)
+
+
+def test_a_profile_that_is_whole_says_nothing(run: Run, tmp_path: Path) -> None:
+    path = profile(tmp_path, measured("MPI_Allreduce"), ("MPI_Wtime", "app", "MPI_Wtime", "skipped", CLOCK))
+    assert "warning" not in run("report", path).stdout
+
+
+def test_without_calls_the_report_says_what_could_have_been_called(run: Run, tmp_path: Path) -> None:
+    path = profile(tmp_path, measured("MPI_Bcast"), measured("MPI_Allreduce"), calls=False)
+    assert (
+        "warning   no MPI call was seen between MPI_Init and MPI_Finalize: it can call MPI_Allreduce and 1 other "
+        "procedure and did not\n" in run("report", path).stdout
+    )
+
+
+def test_without_calls_and_imports_the_report_says_so(run: Run, tmp_path: Path) -> None:
+    path = profile(tmp_path, ("MPI_Init", "app", "MPI_Init", "measured", "apart"), calls=False)
+    assert (
+        "warning   no MPI call was seen between MPI_Init and MPI_Finalize: nothing that is loaded imports an MPI "
+        "procedure that is measured\n" in run("report", path).stdout
+    )
+
+
+def test_what_is_not_seen_is_said_with_its_reason(run: Run, tmp_path: Path) -> None:
+    path = profile(tmp_path, measured("MPI_Bcast"), ("MPIX_A", "app", "MPIX_A", "unseen", EXTENSION))
+    assert f"warning   calls of MPIX_A are not in this profile: {EXTENSION}\n" in run("report", path).stdout
+
+
+def test_many_that_are_not_seen_are_counted(run: Run, tmp_path: Path) -> None:
+    names = [f"MPIX_{letter}" for letter in "ABCDEF"]
+    rows = [(name, "app", name, "unseen", f"{EXTENSION} {i % 2}") for i, name in enumerate(names)]
+    out = run("report", profile(tmp_path, *rows)).stdout
+    assert (
+        "warning   calls of MPIX_A, MPIX_B, MPIX_C, MPIX_D and 2 more are not in this profile: 'commlens coverage' "
+        "says why\n" in out
+    )
+
+
+def test_the_list_has_every_procedure_with_calls_importers_and_reason(run: Run, tmp_path: Path) -> None:
+    path = profile(
+        tmp_path,
+        measured("MPI_Allreduce"),
+        measured("MPI_Allreduce", "mpi_allreduce_", "libsolver.so"),
+        measured("MPI_Put"),
+        ("MPI_Wtime", "app", "MPI_Wtime", "skipped", CLOCK),
+        ("MPIX_A", "libsolver.so", "MPIX_A", "unseen", EXTENSION),
+        ("MPI_Send_c", "app", "MPI_Send", "absent", "not there"),
+    )
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "DELETE FROM cell WHERE key NOT IN (SELECT key.id FROM key JOIN op ON op.id = key.op WHERE name IN"
+        " ('MPI_Allreduce', 'MPI_Isend'))"
+    )
+    connection.commit()
+    connection.close()
+    assert (
+        run("coverage", path).stdout
+        == """\
+6 procedures: 1 not measured, 3 measured, 1 skipped on purpose, 1 not in this MPI library
+
+procedure      calls  class       imported by
+not measured: an extension of this MPI library
+MPIX_A                            libsolver.so
+
+measured
+MPI_Allreduce    520  collective  app, libsolver.so
+MPI_Isend         10  p2p         looked up by name
+MPI_Put            0  rma         app
+
+skipped on purpose: a clock
+MPI_Wtime                         app
+
+not in this MPI library: not there
+MPI_Send                          app
+"""
+    )
+
+
+def test_the_list_can_be_had_by_state_and_as_data(run: Run, tmp_path: Path) -> None:
+    path = profile(tmp_path, measured("MPI_Put"), ("MPIX_A", "app", "MPIX_A", "unseen", EXTENSION))
+    rows = json.loads(run("coverage", path, "--state", "unseen", "--format", "json").stdout)
+    assert rows == [
+        {
+            "procedure": "MPIX_A",
+            "class": None,
+            "state": "unseen",
+            "reason": EXTENSION,
+            "calls": None,
+            "objects": "app",
+        }
+    ]
+    csv = run("coverage", path, "--format", "csv").stdout.splitlines()
+    assert csv[0] == "procedure,class,state,reason,calls,objects"
+    assert "MPI_Put,rma,measured,,0,app" in csv
+    statement = run("coverage", path, "--sql").stdout
+    connection = sqlite3.connect(path)
+    assert len(connection.execute(statement).fetchall()) == len(csv) - 1
+    connection.close()
+
+
+def test_a_profile_from_before_the_table_is_read_all_the_same(run: Run, tmp_path: Path) -> None:
+    path = profile(tmp_path)
+    connection = sqlite3.connect(path)
+    connection.executescript("DROP VIEW procedure; DROP TABLE coverage;")
+    connection.close()
+    assert run("report", path).exit_code == 0
+    result = run("coverage", path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "an older commlens wrote it" in result.stderr
