@@ -22,6 +22,7 @@ enum class Option {
   quiet,
   mpi,
   patience,
+  comms,
 };
 
 inline constexpr OptionFacts option_facts[] = {
@@ -32,7 +33,8 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_QUIET", "quiet", "0", OptionType::bool_, false},
     {"COMMLENS_MPI", "mpi", "auto", OptionType::text_, true},
     {"COMMLENS_PATIENCE", "patience", "3600", OptionType::number_, false},
+    {"COMMLENS_COMMS", "comms", "4096", OptionType::number_, false},
 };
-inline constexpr int option_count = 7;
+inline constexpr int option_count = 8;
 
 }  // namespace commlens

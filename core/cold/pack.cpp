@@ -131,6 +131,7 @@ std::vector<char> packed(const RankFacts& facts, const Registry& registry, Ticks
     out.signed_number(c.remote_size);
     out.number(c.second_side ? 1 : 0);
     out.number(c.count);
+    out.number(c.communicators);
     out.number(since_start(c.created));
     out.number(c.freed == 0 ? 0 : since_start(c.freed) + 1);
     out.text(c.user_name);

@@ -57,6 +57,7 @@ bool Profile::read(WireReader& in, Told& told) {
     draft.teller.second_side = in.number() != 0;
     draft.teller.world_rank = facts.rank;
     draft.count = static_cast<std::uint32_t>(in.number());
+    draft.comm.communicators = static_cast<std::uint32_t>(in.number());
     draft.comm.created_ns = static_cast<std::int64_t>(in.number());
     draft.comm.freed_ns = static_cast<std::int64_t>(in.number()) - 1;
     draft.comm.user_name = in.text();
@@ -243,6 +244,7 @@ void Profile::finish() {
       // MPI_COMM_WORLD is W0.0 also where rank 0 is missing.
       const int leader = d.letter == letter_world ? 0 : d.teller.world_rank;
       c.name = std::string(1, d.letter) + std::to_string(leader) + "." + std::to_string(d.count);
+      if (c.communicators > 1) c.name += '+';
       std::sort(d.members.begin(), d.members.end(), [](const Member& a, const Member& b) {
         return std::make_tuple(a.second_side, a.rank_in_comm) < std::make_tuple(b.second_side, b.rank_in_comm);
       });

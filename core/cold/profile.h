@@ -55,6 +55,7 @@ class Profile {
     int size = -1, remote_size = -1, leader = -1;
     std::int64_t created_ns = -1, freed_ns = -1;
     int family = 0;
+    std::uint32_t communicators = 1;
     std::vector<int> set;  // indices into comms
   };
   struct SiteFacts {

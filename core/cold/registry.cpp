@@ -6,6 +6,15 @@
 #include "core/cold/say.h"
 
 namespace commlens {
+namespace {
+
+bool same(const CommView& a, const CommView& b) noexcept {
+  return a.inter == b.inter && a.rank == b.rank && a.size == b.size && a.blocks == b.blocks && a.sources == b.sources &&
+         a.destinations == b.destinations && a.source_slots == b.source_slots &&
+         a.destination_slots == b.destination_slots && a.absent == b.absent;
+}
+
+}  // namespace
 
 Registry::Registry() {
   records_.emplace_back();
@@ -17,12 +26,41 @@ Registry::Registry() {
 
 const CommView& Registry::add(CommRecord record, bool counts) noexcept try {
   const std::lock_guard<std::mutex> lock(mutex_);
+  return insert(std::move(record), counts);
+} catch (const std::bad_alloc&) {
+  return *none_;
+}
+
+const CommView& Registry::insert(CommRecord record, bool counts) {
   if (records_.size() > max_comm) return *none_;
   record.view.index = static_cast<std::uint32_t>(records_.size());
   if (counts) record.count = ++count_;
   record.created = now();
   records_.push_back(std::move(record));
   return records_.back().view;
+}
+
+const CommView& Registry::add_alike(CommRecord record) noexcept try {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::uint32_t& index = alike_[record.identity];
+  if (index == 0) {
+    const CommView& view = insert(std::move(record), true);
+    index = view.index;
+    if (index != 0) records_[index].views.push_back(&view);
+    return view;
+  }
+  CommRecord& known = records_[index];
+  ++count_;
+  ++known.communicators;
+  ++known.not_freed;
+  known.freed = 0;
+  record.view.index = index;
+  for (const CommView* view : known.views) {
+    if (same(*view, record.view)) return *view;
+  }
+  alike_views_.push_back(record.view);
+  known.views.push_back(&alike_views_.back());
+  return alike_views_.back();
 } catch (const std::bad_alloc&) {
   return *none_;
 }
@@ -41,19 +79,22 @@ std::uint32_t Registry::next_under(Identity key) noexcept try {
 
 void Registry::freed(std::uint32_t index) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
-  records_[index].freed = now();
+  CommRecord& record = records_[index];
+  if (record.not_freed > 0) --record.not_freed;
+  if (record.not_freed == 0) record.freed = now();
 }
 
 void Registry::name(std::uint32_t index, const char* user_name) noexcept try {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (index != 0) records_[index].user_name = user_name;
+  if (index != 0 && records_[index].communicators == 1) records_[index].user_name = user_name;
 } catch (const std::bad_alloc&) {
   say("no memory for the name of a communicator");
 }
 
-Identity Registry::identity(std::uint32_t index) noexcept {
+Lineage Registry::lineage(std::uint32_t index) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return records_[index].identity;
+  const CommRecord& record = records_[index];
+  return {record.identity, record.depth, record.root};
 }
 
 int Registry::leader(std::uint32_t index) noexcept {

@@ -38,6 +38,20 @@ struct CommRecord {
   std::string topology;
   std::vector<std::uint32_t> members;  // of a set: indices
   std::uint32_t creations = 0;         // made from this one so far
+  std::uint32_t depth = 0;             // how many were made on the way from the first to this one
+  // A record may stand for many that are alike (Registry::add_alike); then `root` is the identity of the last ancestor
+  // that stands for itself, else 0.
+  Identity root = 0;
+  std::uint32_t communicators = 1;
+  std::uint32_t not_freed = 1;
+  std::vector<const CommView*> views;  // what differs between them on this process
+};
+
+// Where a communicator that is being made comes from.
+struct Lineage {
+  Identity identity;  // of the parent
+  std::uint32_t depth;
+  Identity root;
 };
 
 // The communicators of this process.  Knows nothing of MPI: core/mpi/ tells it what it learned.
@@ -48,6 +62,9 @@ class Registry {
   // Adds a communicator and returns its view, or the "no communicator" view when there is no more room.
   // The record's view.index, count and created are set here.
   const CommView& add(CommRecord record, bool counts) noexcept;
+
+  // The same for one that is not kept apart from others: joins the record with this identity, if there is one.
+  const CommView& add_alike(CommRecord record) noexcept;
 
   // The n of the n-th creation on a parent, and of the n-th one under a key that only part of a parent knows.
   std::uint32_t next_on_parent(std::uint32_t parent) noexcept;
@@ -63,17 +80,21 @@ class Registry {
   const CommView& set_of(const std::uint32_t* sorted, std::size_t n) noexcept;
 
   const CommView& none() const noexcept { return *none_; }
-  Identity identity(std::uint32_t index) noexcept;
+  Lineage lineage(std::uint32_t index) noexcept;
   int leader(std::uint32_t index) noexcept;
 
   // For collection, when no other thread calls MPI any more.
   const std::deque<CommRecord>& records() const noexcept { return records_; }
 
  private:
+  const CommView& insert(CommRecord record, bool counts);  // with the lock held
+
   std::mutex mutex_;
   std::deque<CommRecord> records_;  // never moves
   const CommView* none_;
   std::unordered_map<Identity, std::uint32_t> counters_;
+  std::unordered_map<Identity, std::uint32_t> alike_;  // identity -> index
+  std::deque<CommView> alike_views_;                   // never move
   std::uint32_t count_ = 0;
   HandleMap sets_;  // content hash -> CommView
   std::atomic<int> set_count_{0};

@@ -19,6 +19,7 @@ namespace commlens {
 namespace {
 
 constexpr Identity unknown_processes = 0x756e6b6e6f776eu;
+constexpr Identity alike_mark = 0x616c696b65u;
 
 void say_no_memory() { say("rank %d: no memory for another communicator; its calls are counted under none", job.rank); }
 
@@ -199,26 +200,41 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
     describe_topology(made, record);
   }
 
-  const Identity parent_identity = registry->identity(parent.index);
-  Identity identity = combine(parent_identity, op);
+  // What the new one has in common with those made like it, on all its members; then what sets it apart from them.
+  const Lineage from = registry->lineage(parent.index);
+  Identity alike = combine(from.root != 0 ? from.root : from.identity, op);
+  std::uint32_t n = n_on_parent;
   switch (origin.how) {
-    case Origin::How::on_parent: identity = combine(combine(identity, n_on_parent), leaders); break;
-    case Origin::How::under_group:
-      identity = combine(combine(identity, origin.key), leaders);
-      identity = combine(identity, registry->next_under(identity));
-      break;
-    case Origin::How::by_world: identity = mixed(op); break;
+    case Origin::How::on_parent: break;
+    case Origin::How::under_group: alike = combine(alike, origin.key); break;
+    case Origin::How::by_world: break;
     case Origin::How::by_meeting:
     case Origin::How::by_processes:
       // Both sides must agree, though one may have accepted what the other connected; and neither has a parent in
       // common.  Where the other side is of another world, its profile is another one, too.
-      identity = combine(combine(processes, leaders), origin.key);
-      identity = combine(identity, registry->next_under(identity));
-      if (!all_here) identity = combine(identity, unknown_processes);
+      alike = combine(processes, origin.key);
       break;
   }
-  record.identity = identity;
-  const CommView& known = registry->add(std::move(record), true);
+  alike = combine(alike, leaders);
+  if (origin.how != Origin::How::on_parent && origin.how != Origin::How::by_world) n = registry->next_under(alike);
+
+  // All members count alike, so all come to the same decision.
+  const auto limit = static_cast<std::uint32_t>(options().number(Option::comms));
+  const bool child = origin.how == Origin::How::on_parent || origin.how == Origin::How::under_group;
+  record.depth = child ? from.depth + 1 : 1;
+  if (n >= limit || (child && (from.root != 0 || record.depth > limit))) {
+    const auto first = static_cast<Identity>(record.second_side ? record.remote_size : view.size);
+    const auto second = static_cast<Identity>(record.second_side ? view.size : record.remote_size);
+    record.root = child ? (from.root != 0 ? from.root : from.identity) : alike;
+    record.identity = combine(combine(combine(alike, first), second), alike_mark);
+  } else if (origin.how == Origin::How::by_world) {
+    record.identity = mixed(op);
+  } else {
+    record.identity = combine(alike, n);
+    if (!all_here) record.identity = combine(record.identity, unknown_processes);
+  }
+  const CommView& known =
+      record.root != 0 ? registry->add_alike(std::move(record)) : registry->add(std::move(record), true);
   if (known.index == 0 || !comms.put(bits(made), const_cast<CommView*>(&known))) say_no_memory();
 }
 

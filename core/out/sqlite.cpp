@@ -110,7 +110,7 @@ void fill(Database& db, const Profile& profile, const Meta& meta) {
     }
   }
   {
-    Insert insert(db, "comm", 16);
+    Insert insert(db, "comm", 17);
     Insert set(db, "comm_set", 2);
     for (std::size_t i = 0; i < profile.comms.size(); ++i) {
       const Profile::Comm& c = profile.comms[i];
@@ -123,7 +123,7 @@ void fill(Database& db, const Profile& profile, const Meta& meta) {
       c.kind == CommKind::inter ? insert.number(c.remote_size) : insert.null();
       insert.known(c.leader).text_or_null(c.members).text_or_null(c.topology);
       real ? insert.known(c.created_ns) : insert.null();
-      insert.known(c.freed_ns).number(c.family).row();
+      insert.known(c.freed_ns).number(c.family).number(static_cast<int>(c.communicators)).row();
       for (const int member : c.set) set.count(i).number(member).row();
     }
   }

@@ -23,4 +23,5 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_QUIET': Option('bool', '0', False),
     'COMMLENS_MPI': Option('text', 'auto', True),
     'COMMLENS_PATIENCE': Option('number', '3600', False),
+    'COMMLENS_COMMS': Option('number', '4096', False),
 }

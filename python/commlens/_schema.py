@@ -60,7 +60,7 @@ RELATIONS: dict[str, Relation] = {
         (
             Column('id', 'INTEGER', '', "Number within this file; 0 is 'no communicator'."),
             Column('hash', 'INTEGER', '', '64-bit identity, the same on every member, computed without communication.'),
-            Column('name', 'TEXT', '', "Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1."),
+            Column('name', 'TEXT', '', "Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end: it is the first of many that share the row."),
             Column('user_name', 'TEXT', '', 'The name the application gave with MPI_Comm_set_name, or NULL.'),
             Column('kind', 'TEXT', '', 'intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.'),
             Column('parent', 'INTEGER', '', 'Communicator it was made from, or NULL.'),
@@ -74,6 +74,7 @@ RELATIONS: dict[str, Relation] = {
             Column('created_ns', 'INTEGER', 'ns', 'When the leader had it, since its MPI_Init returned.'),
             Column('freed_ns', 'INTEGER', 'ns', 'When the leader freed it, since its MPI_Init returned, or NULL.'),
             Column('family', 'INTEGER', '', 'Communicators made by the same procedure at the same call site from the same family of parents share this number.'),
+            Column('communicators', 'INTEGER', '', 'How many communicators share this row: 1, or more for those beyond COMMLENS_COMMS of one parent, of one procedure, leader and size.'),
         ),
     ),
     'comm_set': Relation(
@@ -350,7 +351,7 @@ CREATE TABLE rank ( -- One row per process of MPI_COMM_WORLD.
 CREATE TABLE comm ( -- One row per communicator, plus two kinds that are none: 'none' for calls that have no communicator, 'set' for completion calls whose requests belong to several.
   id INTEGER PRIMARY KEY, -- Number within this file; 0 is 'no communicator'.
   hash INTEGER, -- 64-bit identity, the same on every member, computed without communication.
-  name TEXT, -- Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1.
+  name TEXT, -- Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end: it is the first of many that share the row.
   user_name TEXT, -- The name the application gave with MPI_Comm_set_name, or NULL.
   kind TEXT, -- intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.
   parent INTEGER REFERENCES comm(id), -- Communicator it was made from, or NULL.
@@ -363,7 +364,8 @@ CREATE TABLE comm ( -- One row per communicator, plus two kinds that are none: '
   topology TEXT, -- cart 4x2 periodic 10; graph 3 nodes 4 edges; dist_graph or dist_graph weighted; or NULL.
   created_ns INTEGER, -- [ns] When the leader had it, since its MPI_Init returned.
   freed_ns INTEGER, -- [ns] When the leader freed it, since its MPI_Init returned, or NULL.
-  family INTEGER -- Communicators made by the same procedure at the same call site from the same family of parents share this number.
+  family INTEGER, -- Communicators made by the same procedure at the same call site from the same family of parents share this number.
+  communicators INTEGER -- How many communicators share this row: 1, or more for those beyond COMMLENS_COMMS of one parent, of one procedure, leader and size.
 );
 CREATE TABLE comm_set ( -- Which communicators a comm of kind 'set' stands for.
   comm INTEGER REFERENCES comm(id), -- The set.
@@ -485,7 +487,7 @@ SELECT comm.family,
                       THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
        END AS name,
        MIN(comm.kind) AS kind,
-       COUNT(*) AS communicators,
+       SUM(comm.communicators) AS communicators,
        MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
        MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
        MIN(parent.family) AS parent,

@@ -190,7 +190,7 @@ class ProfileBuilder:
                         comm.id, 1000 + comm.id, comm.name, comm.user_name, comm.kind, comm.parent, creator,
                         comm.callsite, size, comm.remote_size, comm.ranks[0] if real else None,
                         members if real else None, comm.topology, comm.created_ns if real else None,
-                        comm.freed_ns, comm.family,
+                        comm.freed_ns, comm.family, 1,
                     )
                 ],
             )  # fmt: skip

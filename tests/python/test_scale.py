@@ -38,12 +38,12 @@ def million(tmp_path_factory: pytest.TempPathFactory) -> Path:
         INSERT INTO meta VALUES ('ranks', '{RANKS}');
         INSERT INTO rank SELECT i, 1, 'n' || (i / 64), i, '', 0, 60000000000, 1, 1, 1, 0, 'finalized'
             FROM n WHERE i < {RANKS};
-        INSERT INTO comm VALUES (0, 0, '-', NULL, 'none', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0);
+        INSERT INTO comm VALUES (0, 0, '-', NULL, 'none', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 1);
         INSERT INTO comm VALUES (1, 1, 'W0.0', NULL, 'intra', NULL, NULL, NULL, {RANKS}, NULL, 0, '0-{RANKS - 1}',
-            NULL, 0, NULL, 1);
+            NULL, 0, NULL, 1, 1);
         INSERT INTO comm SELECT i + 2, i, 's' || (i * {SIZE} % {RANKS}) || '.' || i, NULL, 'intra', 1, 1, 1, {SIZE},
             NULL, i * {SIZE} % {RANKS}, (i * {SIZE} % {RANKS}) || '-' || (i * {SIZE} % {RANKS} + {SIZE - 1}), NULL, i,
-            NULL, 2 + i % 40 FROM n WHERE i < {COMMS};
+            NULL, 2 + i % 40, 1 FROM n WHERE i < {COMMS};
         INSERT INTO key SELECT i, 2 + i / {KEYS_EACH}, 1 + i % 8, i * 7 % 12, 0, i % 50
             FROM n WHERE i < {COMMS * KEYS_EACH};
         INSERT INTO cell SELECT key.id, (key.comm - 2) * {SIZE} % {RANKS} + n.i, 10, 1000 + key.id * 7919 % 100003,

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   MPI_Type_create_resized(MPI_LONG_LONG, 0, -8, &t);
   with(t, 4, 1); /* 32 bytes: one before the other, downwards */
   MPI_Type_contiguous(0, MPI_INT, &t);
-  with(t, 5, 1); /* 0 bytes: nothing has no gaps */
+  with(t, 5, 1);            /* 0 bytes: nothing has no gaps */
   with(MPI_LONG_INT, 1, 0); /* 12 bytes, bin of 8: 8 and 4 side by side */
   MPI_Type_vector(1, 64, 99, MPI_BYTE, &t);
   with(t, 1, 1); /* 64 bytes: a vector of one block */

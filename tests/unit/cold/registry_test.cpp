@@ -44,7 +44,7 @@ TEST(communicators_are_numbered_as_they_come_and_those_that_count_are_counted) {
   CHECK_EQ(registry.records()[own].count, 0u);
   CHECK_EQ(registry.records()[own + 1].count, 1u);
   CHECK_EQ(registry.records()[own + 3].count, 2u);
-  CHECK_EQ(registry.identity(own + 3), 4u);
+  CHECK_EQ(registry.lineage(own + 3).identity, 4u);
 }
 
 TEST(a_view_never_moves) {
@@ -54,7 +54,7 @@ TEST(a_view_never_moves) {
   for (std::uint32_t i = 0; i < 10'000; ++i) {
     CHECK_EQ(&registry.records()[own + i].view, views[i]);
     CHECK_EQ(views[i]->index, own + i);
-    CHECK_EQ(registry.identity(own + i), i + 1);
+    CHECK_EQ(registry.lineage(own + i).identity, i + 1);
   }
 }
 
@@ -137,7 +137,7 @@ TEST(threads_may_make_communicators_and_sets_at_the_same_time) {
     threads.emplace_back([&registry, t] {
       for (Identity n = 0; n < each; ++n) {
         const CommView& view = registry.add(record_of(100 + t * each + n), true);
-        CHECK_EQ(registry.identity(view.index), 100 + t * each + n);
+        CHECK_EQ(registry.lineage(view.index).identity, 100 + t * each + n);
         registry.next_on_parent(own);
         registry.next_under(5);
         const std::uint32_t members[2] = {own + static_cast<std::uint32_t>(n % 7), own + 7};
@@ -155,6 +155,42 @@ TEST(threads_may_make_communicators_and_sets_at_the_same_time) {
     if (r.count != 0) CHECK(counts.insert(r.count).second);
   }
   CHECK_EQ(counts.size(), 8 + 3 * each);
+}
+
+TEST(those_that_are_alike_share_a_record_and_keep_what_differs) {
+  Registry registry;
+  const auto one = [](Identity identity, int rank) {
+    CommRecord record;
+    record.kind = CommKind::intra;
+    record.identity = identity;
+    record.root = 77;
+    record.view.rank = rank;
+    record.view.size = 4;
+    return record;
+  };
+  const CommView& first = registry.add_alike(one(5, 0));
+  const CommView& again = registry.add_alike(one(5, 0));
+  const CommView& elsewhere = registry.add_alike(one(5, 3));
+  const CommView& another = registry.add_alike(one(6, 0));
+  CHECK(&first == &again);
+  CHECK_EQ(elsewhere.index, first.index);
+  CHECK_EQ(elsewhere.rank, 3);
+  CHECK(another.index != first.index);
+  const CommRecord& shared = registry.records()[first.index];
+  CHECK_EQ(shared.communicators, 3u);
+  CHECK_EQ(shared.count, 1u);
+  CHECK_EQ(registry.lineage(first.index).root, 77u);
+  // freed when all of them are
+  registry.freed(first.index);
+  registry.freed(first.index);
+  CHECK_EQ(shared.freed, 0u);
+  registry.freed(first.index);
+  CHECK(shared.freed != 0);
+  registry.add_alike(one(5, 0));
+  CHECK_EQ(shared.freed, 0u);
+  // a name would be one of many
+  registry.name(first.index, "one of many");
+  CHECK_EQ(shared.user_name, std::string());
 }
 
 }  // namespace commlens
