@@ -85,8 +85,12 @@ set_target_properties(commlens_${family} PROPERTIES
   LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/exports.map)
 # The job loads nothing but us and libc: libstdc++ and libgcc are inside, and nothing of them shows.  Never unloaded:
 # a thread may be in one of our functions when the plug-in that brought us goes.
+set(runtime -static-libstdc++ -static-libgcc)
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  set(runtime) # the sanitizers look for the functions that throw in shared libraries
+endif()
 target_link_options(commlens_${family} PRIVATE
-  -static-libstdc++ -static-libgcc -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete -Wl,--exclude-libs,ALL
+  ${runtime} -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete -Wl,--exclude-libs,ALL
   -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/exports.map)
 target_link_libraries(commlens_${family} PRIVATE ${CMAKE_DL_LIBS})
 install(TARGETS commlens_${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/commlens/${family})

@@ -13,23 +13,30 @@ import subprocess
 import pytest
 from harness import BUILD, ROOT, Mpi
 
-VICTIM = ROOT / "core" / "cold" / "registry.cpp"
-FUNCTION = "const CommView& Registry::add(CommRecord record, bool counts) noexcept try {\n"
-LOCK = "  const std::lock_guard<std::mutex> lock(mutex_);\n"
+VICTIM = ROOT / "core" / "cold" / "threads.cpp"
+# Threads count themselves when they come, without a lock and without an atomic addition.
+PLANTED = {
+    "Thread* enter_thread() noexcept {\n  const std::lock_guard<std::mutex> lock(mutex);\n": "Thread* enter_thread() noexcept {\n",
+    "std::atomic<int> count{0};": "int count = 0;",
+    "count.fetch_add(1, std::memory_order_relaxed);": "++count;",
+    "count.load(std::memory_order_relaxed)": "count",
+}
 
 
 @pytest.mark.parametrize("planted", [False, True])
 def test_a_lock_that_is_left_out_is_seen(mpi: Mpi, planted: bool) -> None:
     folder = mpi.fresh("planted")
     text = VICTIM.read_text()
-    assert FUNCTION + LOCK in text
+    for good, bad in PLANTED.items():
+        assert good in text
+        text = text.replace(good, bad if planted else good)
     copy = folder / VICTIM.name
-    copy.write_text(text.replace(FUNCTION + LOCK, FUNCTION) if planted else text)
+    copy.write_text(text)
 
     commands = json.loads((BUILD / "compile_commands.json").read_text())
     (entry,) = (entry for entry in commands if entry["file"] == str(VICTIM))
     command = [str(copy) if word == str(VICTIM) else word for word in shlex.split(entry["command"])]
-    made = folder / "registry.o"
+    made = folder / "changed.o"
     command[command.index("-o") + 1] = str(made)
     subprocess.run(command, check=True, cwd=entry["directory"], timeout=300)
 
