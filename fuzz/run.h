@@ -4,6 +4,8 @@
  * on timing.  Every MPI call made here is in the scripts too: the profile is compared call by call, so nothing else
  * may call MPI.  Those loops write one line per call to the log, saying which requests that call completed; the
  * model reads it. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
@@ -95,15 +97,57 @@ static void log_some(int n, const int* indices) {
  * and the profile's rule for them is another one (docs/bytes.md), so the model must know which they are. */
 #if defined(OPEN_MPI)
 extern char ompi_request_empty[];
-#endif
-static void made(MPI_Request request) {
-#if defined(OPEN_MPI)
-  int shared = (char*)request == ompi_request_empty;
+static void learn_shared(void) {}
+static int is_shared(MPI_Request request) { return (char*)request == ompi_request_empty; }
 #else
-  int shared = (unsigned)request >> 30 == 1; /* a predefined object */
-#endif
-  fprintf(log_file, "%d\n", shared);
+static MPI_Request shared_requests[4];
+static int shared_count;
+
+/* Two requests at a time with one handle: it is that of all their kind. */
+static void learn_pair(MPI_Request first, MPI_Request second, int (*wait)(MPI_Request*, MPI_Status*)) {
+  if (first == second) shared_requests[shared_count++] = first;
+  wait(&first, MPI_STATUS_IGNORE);
+  wait(&second, MPI_STATUS_IGNORE);
 }
+
+/* By the functions of the library itself, which the profile does not see. */
+static void learn_shared(void) {
+  Dl_info info;
+  dladdr(dlsym(RTLD_DEFAULT, "PMPI_Get_library_version"), &info);
+  void* const library = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+#define THEIRS(name) __typeof__(&name) const their_##name = (__typeof__(&name))dlsym(library, #name)
+  THEIRS(MPI_Isend);
+  THEIRS(MPI_Irecv);
+  THEIRS(MPI_Ibarrier);
+  THEIRS(MPI_Rput);
+  THEIRS(MPI_Wait);
+  THEIRS(MPI_Win_create);
+  THEIRS(MPI_Win_lock);
+  THEIRS(MPI_Win_unlock);
+  THEIRS(MPI_Win_free);
+  MPI_Request pair[2];
+  for (int i = 0; i < 2; ++i) their_MPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &pair[i]);
+  learn_pair(pair[0], pair[1], their_MPI_Wait);
+  for (int i = 0; i < 2; ++i) their_MPI_Irecv(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &pair[i]);
+  learn_pair(pair[0], pair[1], their_MPI_Wait);
+  for (int i = 0; i < 2; ++i) their_MPI_Ibarrier(MPI_COMM_SELF, &pair[i]);
+  learn_pair(pair[0], pair[1], their_MPI_Wait);
+  MPI_Win win;
+  their_MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_SELF, &win);
+  their_MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+  for (int i = 0; i < 2; ++i) their_MPI_Rput(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, 0, MPI_BYTE, win, &pair[i]);
+  learn_pair(pair[0], pair[1], their_MPI_Wait);
+  their_MPI_Win_unlock(0, win);
+  their_MPI_Win_free(&win);
+}
+static int is_shared(MPI_Request request) {
+  for (int i = 0; i < shared_count; ++i) {
+    if (request == shared_requests[i]) return 1;
+  }
+  return 0;
+}
+#endif
+static void made(MPI_Request request) { fprintf(log_file, "%d\n", is_shared(request)); }
 
 /* `active` of the n requests are active, the others null or inactive.  Without any active one there is one call,
  * which completes nothing. */
@@ -238,6 +282,7 @@ static int run(int argc, char** argv, struct program const* const* programs) {
     logs[i] = fopen(path(name), "w");
     if (logs[i] == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
   }
+  learn_shared();
   /* Who waits for MPI uses the processor, so its time says that a program hangs, however busy the machine is. */
   struct itimerval const limit = {{0, 0}, {PROCESSOR_SECONDS, 0}};
   signal(SIGPROF, stuck);

@@ -4,6 +4,7 @@
 In:  the MPI 5.0 procedure list (package pympistandard) and our policy (spec/calls.toml).
 Out: generated/procedures.h     ids, names and classes of the procedures
      generated/entries.inc      one line per exported name, for core/mpi/entry.S and core/mpi/bind.cpp
+     generated/recent.inc       the names that are not in MPI 3.1
      generated/fortran.inc      one line per exported Fortran name, for the same
      generated/standard.h       every procedure, and why it is not counted, for core/cold/coverage.cpp
      generated/wrap_<class>.cpp the wrappers
@@ -151,6 +152,9 @@ def read_policy(spec: dict[str, Any], names: set[str]) -> dict[str, Policy]:
     missing = sorted(names - set(policy))
     if missing:
         raise SpecError(f"no rule for {', '.join(missing)}: add them to a [[measure]] or [[skip]] list")
+    unmeasured = sorted(set(spec["recent"]["calls"]) - {n for n, p in policy.items() if p.wrapped})
+    if unmeasured:
+        raise SpecError(f"{', '.join(unmeasured)} are not measured: take them out of [recent]")
     both = sorted(names & set(spec["removed"]["calls"]))
     if both:
         raise SpecError(f"{', '.join(both)} are in the standard: take them out of [removed]")
@@ -285,30 +289,24 @@ def wrap_file(klass: str, forms: list[tuple[Form, Policy, int]]) -> str:
     ]
     table = []
     for form, policy, slot in forms:
-        guard = f"COMMLENS_HAVE_{form.name}"
-        parts.append(f"#if {guard}\n{wrapper(form, policy, slot)}#endif\n")
+        parts.append(wrapper(form, policy, slot))
         table.append(
-            f"#if {guard}\n"
-            f"    {{{slot}, erase(&wrap_{form.name}<Entry::mpi>), erase(&wrap_{form.name}<Entry::pmpi>)}},\n"
-            "#endif\n"
+            f"    {{{slot}, erase(&wrap_{form.name}<Entry::mpi>), erase(&wrap_{form.name}<Entry::pmpi>)}},"
         )
     parts.append(f"}}  // namespace\n\nextern const Wrapper wrappers_{klass}[] = {{\n")
-    parts += table
+    parts.append("\n".join(table))
     parts.append("    {-1, nullptr, nullptr},\n};\n\n}  // namespace commlens\n")
     return "\n".join(parts)
 
 
 def entries(forms: list[tuple[Form, Policy, int]]) -> str:
     lines = [f"/* {MADE_FOR_MPI} */"]
-    for form, _, slot in forms:
-        lines += [
-            f"#if COMMLENS_HAVE_{form.name}",
-            f"ENTRY({form.name}, {slot})",
-            "#else",
-            f"MISSING({form.name}, {slot})",
-            "#endif",
-        ]
+    lines += [f"ENTRY({form.name}, {slot})" for form, _, slot in forms]
     return "\n".join(lines) + "\n"
+
+
+def recent(names: list[str]) -> str:
+    return "\n".join([f"// {MADE_FOR_MPI}", *(f"RECENT({name})" for name in sorted(names)), ""])
 
 
 def fortran_entries(ops: list[str], forms: dict[str, list[Form]]) -> str:
@@ -462,6 +460,7 @@ def texts() -> dict[str, str]:
     result = {
         "generated/procedures.h": procedures(ops, policy, spec["predefined"], len(exported)),
         "generated/entries.inc": entries(exported),
+        "generated/recent.inc": recent(spec["recent"]["calls"]),
         "generated/fortran.inc": fortran_entries(ops, forms),
         "generated/standard.h": standard(reasons(policy, spec)),
         "docs/reference/calls.md": reference(forms, policy, ops, spec),

@@ -6,7 +6,6 @@
 namespace commlens {
 namespace {
 
-#if COMMLENS_HAVE_MPI_Allgather
 template <Entry entry>
 int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allgather<entry>, entry, 6);
@@ -21,9 +20,7 @@ int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Allgather_c
 template <Entry entry>
 int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allgather_c<entry>, entry, 7);
@@ -38,9 +35,7 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Allgather_init
 template <Entry entry>
 int wrap_MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allgather_init<entry>, entry, 8);
@@ -55,9 +50,7 @@ int wrap_MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sen
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Allgather_init_c
 template <Entry entry>
 int wrap_MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allgather_init_c<entry>, entry, 9);
@@ -72,9 +65,7 @@ int wrap_MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Allgatherv
 template <Entry entry>
 int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allgatherv<entry>, entry, 10);
@@ -89,9 +80,7 @@ int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Allgatherv_c
 template <Entry entry>
 int wrap_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allgatherv_c<entry>, entry, 11);
@@ -106,9 +95,7 @@ int wrap_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Allgatherv_init
 template <Entry entry>
 int wrap_MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allgatherv_init<entry>, entry, 12);
@@ -123,9 +110,7 @@ int wrap_MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype se
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Allgatherv_init_c
 template <Entry entry>
 int wrap_MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allgatherv_init_c<entry>, entry, 13);
@@ -140,9 +125,7 @@ int wrap_MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Allreduce
 template <Entry entry>
 int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allreduce<entry>, entry, 15);
@@ -157,9 +140,7 @@ int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Allreduce_c
 template <Entry entry>
 int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Allreduce_c<entry>, entry, 16);
@@ -174,9 +155,7 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Allreduce_init
 template <Entry entry>
 int wrap_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allreduce_init<entry>, entry, 17);
@@ -191,9 +170,7 @@ int wrap_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_D
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Allreduce_init_c
 template <Entry entry>
 int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Allreduce_init_c<entry>, entry, 18);
@@ -208,9 +185,7 @@ int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoall
 template <Entry entry>
 int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoall<entry>, entry, 19);
@@ -225,9 +200,7 @@ int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoall_c
 template <Entry entry>
 int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoall_c<entry>, entry, 20);
@@ -242,9 +215,7 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoall_init
 template <Entry entry>
 int wrap_MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoall_init<entry>, entry, 21);
@@ -259,9 +230,7 @@ int wrap_MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype send
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoall_init_c
 template <Entry entry>
 int wrap_MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoall_init_c<entry>, entry, 22);
@@ -276,9 +245,7 @@ int wrap_MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datat
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoallv
 template <Entry entry>
 int wrap_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoallv<entry>, entry, 23);
@@ -293,9 +260,7 @@ int wrap_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sd
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoallv_c
 template <Entry entry>
 int wrap_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoallv_c<entry>, entry, 24);
@@ -310,9 +275,7 @@ int wrap_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoallv_init
 template <Entry entry>
 int wrap_MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoallv_init<entry>, entry, 25);
@@ -327,9 +290,7 @@ int wrap_MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], const i
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoallv_init_c
 template <Entry entry>
 int wrap_MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoallv_init_c<entry>, entry, 26);
@@ -344,9 +305,7 @@ int wrap_MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoallw
 template <Entry entry>
 int wrap_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoallw<entry>, entry, 27);
@@ -361,9 +320,7 @@ int wrap_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sd
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoallw_c
 template <Entry entry>
 int wrap_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Alltoallw_c<entry>, entry, 28);
@@ -378,9 +335,7 @@ int wrap_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoallw_init
 template <Entry entry>
 int wrap_MPI_Alltoallw_init(const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoallw_init<entry>, entry, 29);
@@ -395,9 +350,7 @@ int wrap_MPI_Alltoallw_init(const void* sendbuf, const int sendcounts[], const i
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alltoallw_init_c
 template <Entry entry>
 int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Alltoallw_init_c<entry>, entry, 30);
@@ -412,9 +365,7 @@ int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Barrier
 template <Entry entry>
 int wrap_MPI_Barrier(MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Barrier<entry>, entry, 34);
@@ -427,9 +378,7 @@ int wrap_MPI_Barrier(MPI_Comm comm) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Barrier_init
 template <Entry entry>
 int wrap_MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Barrier_init<entry>, entry, 35);
@@ -442,9 +391,7 @@ int wrap_MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Bcast
 template <Entry entry>
 int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Bcast<entry>, entry, 36);
@@ -459,9 +406,7 @@ int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Bcast_c
 template <Entry entry>
 int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Bcast_c<entry>, entry, 37);
@@ -476,9 +421,7 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Bcast_init
 template <Entry entry>
 int wrap_MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Bcast_init<entry>, entry, 38);
@@ -493,9 +436,7 @@ int wrap_MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Bcast_init_c
 template <Entry entry>
 int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Bcast_init_c<entry>, entry, 39);
@@ -510,9 +451,7 @@ int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, 
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Exscan
 template <Entry entry>
 int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Exscan<entry>, entry, 112);
@@ -527,9 +466,7 @@ int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Exscan_c
 template <Entry entry>
 int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Exscan_c<entry>, entry, 113);
@@ -544,9 +481,7 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Exscan_init
 template <Entry entry>
 int wrap_MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Exscan_init<entry>, entry, 114);
@@ -561,9 +496,7 @@ int wrap_MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Exscan_init_c
 template <Entry entry>
 int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Exscan_init_c<entry>, entry, 115);
@@ -578,9 +511,7 @@ int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Gather
 template <Entry entry>
 int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Gather<entry>, entry, 207);
@@ -595,9 +526,7 @@ int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Gather_c
 template <Entry entry>
 int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Gather_c<entry>, entry, 208);
@@ -612,9 +541,7 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Gather_init
 template <Entry entry>
 int wrap_MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Gather_init<entry>, entry, 209);
@@ -629,9 +556,7 @@ int wrap_MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendty
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Gather_init_c
 template <Entry entry>
 int wrap_MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Gather_init_c<entry>, entry, 210);
@@ -646,9 +571,7 @@ int wrap_MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Gatherv
 template <Entry entry>
 int wrap_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Gatherv<entry>, entry, 211);
@@ -663,9 +586,7 @@ int wrap_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Gatherv_c
 template <Entry entry>
 int wrap_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Gatherv_c<entry>, entry, 212);
@@ -680,9 +601,7 @@ int wrap_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Gatherv_init
 template <Entry entry>
 int wrap_MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Gatherv_init<entry>, entry, 213);
@@ -697,9 +616,7 @@ int wrap_MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Gatherv_init_c
 template <Entry entry>
 int wrap_MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Gatherv_init_c<entry>, entry, 214);
@@ -714,9 +631,7 @@ int wrap_MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iallgather
 template <Entry entry>
 int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallgather<entry>, entry, 248);
@@ -731,9 +646,7 @@ int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iallgather_c
 template <Entry entry>
 int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallgather_c<entry>, entry, 249);
@@ -748,9 +661,7 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iallgatherv
 template <Entry entry>
 int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallgatherv<entry>, entry, 250);
@@ -765,9 +676,7 @@ int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendty
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iallgatherv_c
 template <Entry entry>
 int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallgatherv_c<entry>, entry, 251);
@@ -782,9 +691,7 @@ int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iallreduce
 template <Entry entry>
 int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallreduce<entry>, entry, 252);
@@ -799,9 +706,7 @@ int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datat
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iallreduce_c
 template <Entry entry>
 int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iallreduce_c<entry>, entry, 253);
@@ -816,9 +721,7 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ialltoall
 template <Entry entry>
 int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoall<entry>, entry, 254);
@@ -833,9 +736,7 @@ int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ialltoall_c
 template <Entry entry>
 int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoall_c<entry>, entry, 255);
@@ -850,9 +751,7 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ialltoallv
 template <Entry entry>
 int wrap_MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoallv<entry>, entry, 256);
@@ -867,9 +766,7 @@ int wrap_MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int s
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ialltoallv_c
 template <Entry entry>
 int wrap_MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoallv_c<entry>, entry, 257);
@@ -884,9 +781,7 @@ int wrap_MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], con
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ialltoallw
 template <Entry entry>
 int wrap_MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoallw<entry>, entry, 258);
@@ -901,9 +796,7 @@ int wrap_MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int s
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ialltoallw_c
 template <Entry entry>
 int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ialltoallw_c<entry>, entry, 259);
@@ -918,9 +811,7 @@ int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], con
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ibarrier
 template <Entry entry>
 int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ibarrier<entry>, entry, 260);
@@ -933,9 +824,7 @@ int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ibcast
 template <Entry entry>
 int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ibcast<entry>, entry, 261);
@@ -950,9 +839,7 @@ int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MP
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ibcast_c
 template <Entry entry>
 int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ibcast_c<entry>, entry, 262);
@@ -967,9 +854,7 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iexscan
 template <Entry entry>
 int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iexscan<entry>, entry, 265);
@@ -984,9 +869,7 @@ int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iexscan_c
 template <Entry entry>
 int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iexscan_c<entry>, entry, 266);
@@ -1001,9 +884,7 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Igather
 template <Entry entry>
 int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Igather<entry>, entry, 267);
@@ -1018,9 +899,7 @@ int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Igather_c
 template <Entry entry>
 int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Igather_c<entry>, entry, 268);
@@ -1035,9 +914,7 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Igatherv
 template <Entry entry>
 int wrap_MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Igatherv<entry>, entry, 269);
@@ -1052,9 +929,7 @@ int wrap_MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Igatherv_c
 template <Entry entry>
 int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Igatherv_c<entry>, entry, 270);
@@ -1069,9 +944,7 @@ int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ireduce
 template <Entry entry>
 int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce<entry>, entry, 303);
@@ -1086,9 +959,7 @@ int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ireduce_c
 template <Entry entry>
 int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce_c<entry>, entry, 304);
@@ -1103,9 +974,7 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ireduce_scatter
 template <Entry entry>
 int wrap_MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce_scatter<entry>, entry, 305);
@@ -1120,9 +989,7 @@ int wrap_MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvc
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ireduce_scatter_c
 template <Entry entry>
 int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_c<entry>, entry, 306);
@@ -1137,9 +1004,7 @@ int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Cou
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ireduce_scatter_block
 template <Entry entry>
 int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_block<entry>, entry, 307);
@@ -1154,9 +1019,7 @@ int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvc
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ireduce_scatter_block_c
 template <Entry entry>
 int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_block_c<entry>, entry, 308);
@@ -1171,9 +1034,7 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iscan
 template <Entry entry>
 int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscan<entry>, entry, 312);
@@ -1188,9 +1049,7 @@ int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iscan_c
 template <Entry entry>
 int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscan_c<entry>, entry, 313);
@@ -1205,9 +1064,7 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iscatter
 template <Entry entry>
 int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscatter<entry>, entry, 314);
@@ -1222,9 +1079,7 @@ int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iscatter_c
 template <Entry entry>
 int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscatter_c<entry>, entry, 315);
@@ -1239,9 +1094,7 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iscatterv
 template <Entry entry>
 int wrap_MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscatterv<entry>, entry, 316);
@@ -1256,9 +1109,7 @@ int wrap_MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int di
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iscatterv_c
 template <Entry entry>
 int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Iscatterv_c<entry>, entry, 317);
@@ -1273,9 +1124,7 @@ int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce
 template <Entry entry>
 int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 382);
@@ -1290,9 +1139,7 @@ int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_c
 template <Entry entry>
 int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce_c<entry>, entry, 383);
@@ -1307,9 +1154,7 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_init
 template <Entry entry>
 int wrap_MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_init<entry>, entry, 384);
@@ -1324,9 +1169,7 @@ int wrap_MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_init_c
 template <Entry entry>
 int wrap_MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_init_c<entry>, entry, 385);
@@ -1341,9 +1184,7 @@ int wrap_MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_scatter
 template <Entry entry>
 int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter<entry>, entry, 388);
@@ -1358,9 +1199,7 @@ int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvco
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_scatter_c
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_c<entry>, entry, 389);
@@ -1375,9 +1214,7 @@ int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Coun
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_scatter_block
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 390);
@@ -1392,9 +1229,7 @@ int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvco
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_scatter_block_c
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block_c<entry>, entry, 391);
@@ -1409,9 +1244,7 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_scatter_block_init
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block_init<entry>, entry, 392);
@@ -1426,9 +1259,7 @@ int wrap_MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int r
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_scatter_block_init_c
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block_init_c<entry>, entry, 393);
@@ -1443,9 +1274,7 @@ int wrap_MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_scatter_init
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_init<entry>, entry, 394);
@@ -1460,9 +1289,7 @@ int wrap_MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int r
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_scatter_init_c
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Reduce_scatter_init_c<entry>, entry, 395);
@@ -1477,9 +1304,7 @@ int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scan
 template <Entry entry>
 int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 416);
@@ -1494,9 +1319,7 @@ int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scan_c
 template <Entry entry>
 int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scan_c<entry>, entry, 417);
@@ -1511,9 +1334,7 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scan_init
 template <Entry entry>
 int wrap_MPI_Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scan_init<entry>, entry, 418);
@@ -1528,9 +1349,7 @@ int wrap_MPI_Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scan_init_c
 template <Entry entry>
 int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scan_init_c<entry>, entry, 419);
@@ -1545,9 +1364,7 @@ int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scatter
 template <Entry entry>
 int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 420);
@@ -1562,9 +1379,7 @@ int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scatter_c
 template <Entry entry>
 int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scatter_c<entry>, entry, 421);
@@ -1579,9 +1394,7 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scatter_init
 template <Entry entry>
 int wrap_MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scatter_init<entry>, entry, 422);
@@ -1596,9 +1409,7 @@ int wrap_MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scatter_init_c
 template <Entry entry>
 int wrap_MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scatter_init_c<entry>, entry, 423);
@@ -1613,9 +1424,7 @@ int wrap_MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scatterv
 template <Entry entry>
 int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scatterv<entry>, entry, 424);
@@ -1630,9 +1439,7 @@ int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int dis
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scatterv_c
 template <Entry entry>
 int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Scatterv_c<entry>, entry, 425);
@@ -1647,9 +1454,7 @@ int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scatterv_init
 template <Entry entry>
 int wrap_MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scatterv_init<entry>, entry, 426);
@@ -1664,9 +1469,7 @@ int wrap_MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const in
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Scatterv_init_c
 template <Entry entry>
 int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Scatterv_init_c<entry>, entry, 427);
@@ -1681,408 +1484,110 @@ int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], 
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
 }  // namespace
 
 extern const Wrapper wrappers_collective[] = {
 
-#if COMMLENS_HAVE_MPI_Allgather
     {6, erase(&wrap_MPI_Allgather<Entry::mpi>), erase(&wrap_MPI_Allgather<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Allgather_c
     {7, erase(&wrap_MPI_Allgather_c<Entry::mpi>), erase(&wrap_MPI_Allgather_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Allgather_init
     {8, erase(&wrap_MPI_Allgather_init<Entry::mpi>), erase(&wrap_MPI_Allgather_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Allgather_init_c
     {9, erase(&wrap_MPI_Allgather_init_c<Entry::mpi>), erase(&wrap_MPI_Allgather_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Allgatherv
     {10, erase(&wrap_MPI_Allgatherv<Entry::mpi>), erase(&wrap_MPI_Allgatherv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Allgatherv_c
     {11, erase(&wrap_MPI_Allgatherv_c<Entry::mpi>), erase(&wrap_MPI_Allgatherv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Allgatherv_init
     {12, erase(&wrap_MPI_Allgatherv_init<Entry::mpi>), erase(&wrap_MPI_Allgatherv_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Allgatherv_init_c
     {13, erase(&wrap_MPI_Allgatherv_init_c<Entry::mpi>), erase(&wrap_MPI_Allgatherv_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Allreduce
     {15, erase(&wrap_MPI_Allreduce<Entry::mpi>), erase(&wrap_MPI_Allreduce<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Allreduce_c
     {16, erase(&wrap_MPI_Allreduce_c<Entry::mpi>), erase(&wrap_MPI_Allreduce_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Allreduce_init
     {17, erase(&wrap_MPI_Allreduce_init<Entry::mpi>), erase(&wrap_MPI_Allreduce_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Allreduce_init_c
     {18, erase(&wrap_MPI_Allreduce_init_c<Entry::mpi>), erase(&wrap_MPI_Allreduce_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoall
     {19, erase(&wrap_MPI_Alltoall<Entry::mpi>), erase(&wrap_MPI_Alltoall<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoall_c
     {20, erase(&wrap_MPI_Alltoall_c<Entry::mpi>), erase(&wrap_MPI_Alltoall_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoall_init
     {21, erase(&wrap_MPI_Alltoall_init<Entry::mpi>), erase(&wrap_MPI_Alltoall_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoall_init_c
     {22, erase(&wrap_MPI_Alltoall_init_c<Entry::mpi>), erase(&wrap_MPI_Alltoall_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoallv
     {23, erase(&wrap_MPI_Alltoallv<Entry::mpi>), erase(&wrap_MPI_Alltoallv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoallv_c
     {24, erase(&wrap_MPI_Alltoallv_c<Entry::mpi>), erase(&wrap_MPI_Alltoallv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoallv_init
     {25, erase(&wrap_MPI_Alltoallv_init<Entry::mpi>), erase(&wrap_MPI_Alltoallv_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoallv_init_c
     {26, erase(&wrap_MPI_Alltoallv_init_c<Entry::mpi>), erase(&wrap_MPI_Alltoallv_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoallw
     {27, erase(&wrap_MPI_Alltoallw<Entry::mpi>), erase(&wrap_MPI_Alltoallw<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoallw_c
     {28, erase(&wrap_MPI_Alltoallw_c<Entry::mpi>), erase(&wrap_MPI_Alltoallw_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoallw_init
     {29, erase(&wrap_MPI_Alltoallw_init<Entry::mpi>), erase(&wrap_MPI_Alltoallw_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alltoallw_init_c
     {30, erase(&wrap_MPI_Alltoallw_init_c<Entry::mpi>), erase(&wrap_MPI_Alltoallw_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Barrier
     {34, erase(&wrap_MPI_Barrier<Entry::mpi>), erase(&wrap_MPI_Barrier<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Barrier_init
     {35, erase(&wrap_MPI_Barrier_init<Entry::mpi>), erase(&wrap_MPI_Barrier_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Bcast
     {36, erase(&wrap_MPI_Bcast<Entry::mpi>), erase(&wrap_MPI_Bcast<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Bcast_c
     {37, erase(&wrap_MPI_Bcast_c<Entry::mpi>), erase(&wrap_MPI_Bcast_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Bcast_init
     {38, erase(&wrap_MPI_Bcast_init<Entry::mpi>), erase(&wrap_MPI_Bcast_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Bcast_init_c
     {39, erase(&wrap_MPI_Bcast_init_c<Entry::mpi>), erase(&wrap_MPI_Bcast_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Exscan
     {112, erase(&wrap_MPI_Exscan<Entry::mpi>), erase(&wrap_MPI_Exscan<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Exscan_c
     {113, erase(&wrap_MPI_Exscan_c<Entry::mpi>), erase(&wrap_MPI_Exscan_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Exscan_init
     {114, erase(&wrap_MPI_Exscan_init<Entry::mpi>), erase(&wrap_MPI_Exscan_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Exscan_init_c
     {115, erase(&wrap_MPI_Exscan_init_c<Entry::mpi>), erase(&wrap_MPI_Exscan_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Gather
     {207, erase(&wrap_MPI_Gather<Entry::mpi>), erase(&wrap_MPI_Gather<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Gather_c
     {208, erase(&wrap_MPI_Gather_c<Entry::mpi>), erase(&wrap_MPI_Gather_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Gather_init
     {209, erase(&wrap_MPI_Gather_init<Entry::mpi>), erase(&wrap_MPI_Gather_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Gather_init_c
     {210, erase(&wrap_MPI_Gather_init_c<Entry::mpi>), erase(&wrap_MPI_Gather_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Gatherv
     {211, erase(&wrap_MPI_Gatherv<Entry::mpi>), erase(&wrap_MPI_Gatherv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Gatherv_c
     {212, erase(&wrap_MPI_Gatherv_c<Entry::mpi>), erase(&wrap_MPI_Gatherv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Gatherv_init
     {213, erase(&wrap_MPI_Gatherv_init<Entry::mpi>), erase(&wrap_MPI_Gatherv_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Gatherv_init_c
     {214, erase(&wrap_MPI_Gatherv_init_c<Entry::mpi>), erase(&wrap_MPI_Gatherv_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iallgather
     {248, erase(&wrap_MPI_Iallgather<Entry::mpi>), erase(&wrap_MPI_Iallgather<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iallgather_c
     {249, erase(&wrap_MPI_Iallgather_c<Entry::mpi>), erase(&wrap_MPI_Iallgather_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iallgatherv
     {250, erase(&wrap_MPI_Iallgatherv<Entry::mpi>), erase(&wrap_MPI_Iallgatherv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iallgatherv_c
     {251, erase(&wrap_MPI_Iallgatherv_c<Entry::mpi>), erase(&wrap_MPI_Iallgatherv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iallreduce
     {252, erase(&wrap_MPI_Iallreduce<Entry::mpi>), erase(&wrap_MPI_Iallreduce<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iallreduce_c
     {253, erase(&wrap_MPI_Iallreduce_c<Entry::mpi>), erase(&wrap_MPI_Iallreduce_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ialltoall
     {254, erase(&wrap_MPI_Ialltoall<Entry::mpi>), erase(&wrap_MPI_Ialltoall<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ialltoall_c
     {255, erase(&wrap_MPI_Ialltoall_c<Entry::mpi>), erase(&wrap_MPI_Ialltoall_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ialltoallv
     {256, erase(&wrap_MPI_Ialltoallv<Entry::mpi>), erase(&wrap_MPI_Ialltoallv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ialltoallv_c
     {257, erase(&wrap_MPI_Ialltoallv_c<Entry::mpi>), erase(&wrap_MPI_Ialltoallv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ialltoallw
     {258, erase(&wrap_MPI_Ialltoallw<Entry::mpi>), erase(&wrap_MPI_Ialltoallw<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ialltoallw_c
     {259, erase(&wrap_MPI_Ialltoallw_c<Entry::mpi>), erase(&wrap_MPI_Ialltoallw_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ibarrier
     {260, erase(&wrap_MPI_Ibarrier<Entry::mpi>), erase(&wrap_MPI_Ibarrier<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ibcast
     {261, erase(&wrap_MPI_Ibcast<Entry::mpi>), erase(&wrap_MPI_Ibcast<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ibcast_c
     {262, erase(&wrap_MPI_Ibcast_c<Entry::mpi>), erase(&wrap_MPI_Ibcast_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iexscan
     {265, erase(&wrap_MPI_Iexscan<Entry::mpi>), erase(&wrap_MPI_Iexscan<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iexscan_c
     {266, erase(&wrap_MPI_Iexscan_c<Entry::mpi>), erase(&wrap_MPI_Iexscan_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Igather
     {267, erase(&wrap_MPI_Igather<Entry::mpi>), erase(&wrap_MPI_Igather<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Igather_c
     {268, erase(&wrap_MPI_Igather_c<Entry::mpi>), erase(&wrap_MPI_Igather_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Igatherv
     {269, erase(&wrap_MPI_Igatherv<Entry::mpi>), erase(&wrap_MPI_Igatherv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Igatherv_c
     {270, erase(&wrap_MPI_Igatherv_c<Entry::mpi>), erase(&wrap_MPI_Igatherv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ireduce
     {303, erase(&wrap_MPI_Ireduce<Entry::mpi>), erase(&wrap_MPI_Ireduce<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ireduce_c
     {304, erase(&wrap_MPI_Ireduce_c<Entry::mpi>), erase(&wrap_MPI_Ireduce_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ireduce_scatter
     {305, erase(&wrap_MPI_Ireduce_scatter<Entry::mpi>), erase(&wrap_MPI_Ireduce_scatter<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ireduce_scatter_c
     {306, erase(&wrap_MPI_Ireduce_scatter_c<Entry::mpi>), erase(&wrap_MPI_Ireduce_scatter_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ireduce_scatter_block
     {307, erase(&wrap_MPI_Ireduce_scatter_block<Entry::mpi>), erase(&wrap_MPI_Ireduce_scatter_block<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ireduce_scatter_block_c
     {308, erase(&wrap_MPI_Ireduce_scatter_block_c<Entry::mpi>), erase(&wrap_MPI_Ireduce_scatter_block_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iscan
     {312, erase(&wrap_MPI_Iscan<Entry::mpi>), erase(&wrap_MPI_Iscan<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iscan_c
     {313, erase(&wrap_MPI_Iscan_c<Entry::mpi>), erase(&wrap_MPI_Iscan_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iscatter
     {314, erase(&wrap_MPI_Iscatter<Entry::mpi>), erase(&wrap_MPI_Iscatter<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iscatter_c
     {315, erase(&wrap_MPI_Iscatter_c<Entry::mpi>), erase(&wrap_MPI_Iscatter_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iscatterv
     {316, erase(&wrap_MPI_Iscatterv<Entry::mpi>), erase(&wrap_MPI_Iscatterv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iscatterv_c
     {317, erase(&wrap_MPI_Iscatterv_c<Entry::mpi>), erase(&wrap_MPI_Iscatterv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce
     {382, erase(&wrap_MPI_Reduce<Entry::mpi>), erase(&wrap_MPI_Reduce<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_c
     {383, erase(&wrap_MPI_Reduce_c<Entry::mpi>), erase(&wrap_MPI_Reduce_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_init
     {384, erase(&wrap_MPI_Reduce_init<Entry::mpi>), erase(&wrap_MPI_Reduce_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_init_c
     {385, erase(&wrap_MPI_Reduce_init_c<Entry::mpi>), erase(&wrap_MPI_Reduce_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_scatter
     {388, erase(&wrap_MPI_Reduce_scatter<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_scatter_c
     {389, erase(&wrap_MPI_Reduce_scatter_c<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_scatter_block
     {390, erase(&wrap_MPI_Reduce_scatter_block<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_block<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_scatter_block_c
     {391, erase(&wrap_MPI_Reduce_scatter_block_c<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_block_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_scatter_block_init
     {392, erase(&wrap_MPI_Reduce_scatter_block_init<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_block_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_scatter_block_init_c
     {393, erase(&wrap_MPI_Reduce_scatter_block_init_c<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_block_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_scatter_init
     {394, erase(&wrap_MPI_Reduce_scatter_init<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_scatter_init_c
     {395, erase(&wrap_MPI_Reduce_scatter_init_c<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scan
     {416, erase(&wrap_MPI_Scan<Entry::mpi>), erase(&wrap_MPI_Scan<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scan_c
     {417, erase(&wrap_MPI_Scan_c<Entry::mpi>), erase(&wrap_MPI_Scan_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scan_init
     {418, erase(&wrap_MPI_Scan_init<Entry::mpi>), erase(&wrap_MPI_Scan_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scan_init_c
     {419, erase(&wrap_MPI_Scan_init_c<Entry::mpi>), erase(&wrap_MPI_Scan_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scatter
     {420, erase(&wrap_MPI_Scatter<Entry::mpi>), erase(&wrap_MPI_Scatter<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scatter_c
     {421, erase(&wrap_MPI_Scatter_c<Entry::mpi>), erase(&wrap_MPI_Scatter_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scatter_init
     {422, erase(&wrap_MPI_Scatter_init<Entry::mpi>), erase(&wrap_MPI_Scatter_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scatter_init_c
     {423, erase(&wrap_MPI_Scatter_init_c<Entry::mpi>), erase(&wrap_MPI_Scatter_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scatterv
     {424, erase(&wrap_MPI_Scatterv<Entry::mpi>), erase(&wrap_MPI_Scatterv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scatterv_c
     {425, erase(&wrap_MPI_Scatterv_c<Entry::mpi>), erase(&wrap_MPI_Scatterv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scatterv_init
     {426, erase(&wrap_MPI_Scatterv_init<Entry::mpi>), erase(&wrap_MPI_Scatterv_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Scatterv_init_c
     {427, erase(&wrap_MPI_Scatterv_init_c<Entry::mpi>), erase(&wrap_MPI_Scatterv_init_c<Entry::pmpi>)},
-#endif
-
     {-1, nullptr, nullptr},
 };
 

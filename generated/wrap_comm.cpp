@@ -6,7 +6,6 @@
 namespace commlens {
 namespace {
 
-#if COMMLENS_HAVE_MPI_Cart_create
 template <Entry entry>
 int wrap_MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm* comm_cart) {
   const auto next = next_of(&wrap_MPI_Cart_create<entry>, entry, 52);
@@ -20,9 +19,7 @@ int wrap_MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const i
   if (rc == MPI_SUCCESS) created(op::MPI_Cart_create, comm_view, *comm_cart, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Cart_sub
 template <Entry entry>
 int wrap_MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Cart_sub<entry>, entry, 57);
@@ -36,9 +33,7 @@ int wrap_MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm)
   if (rc == MPI_SUCCESS) created(op::MPI_Cart_sub, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Close_port
 template <Entry entry>
 int wrap_MPI_Close_port(const char* port_name) {
   const auto next = next_of(&wrap_MPI_Close_port<entry>, entry, 59);
@@ -51,9 +46,7 @@ int wrap_MPI_Close_port(const char* port_name) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_accept
 template <Entry entry>
 int wrap_MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_accept<entry>, entry, 60);
@@ -67,9 +60,7 @@ int wrap_MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Com
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_accept, comm_view, *newcomm, identity::meeting(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_connect
 template <Entry entry>
 int wrap_MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_connect<entry>, entry, 65);
@@ -83,9 +74,7 @@ int wrap_MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Co
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_connect, comm_view, *newcomm, identity::meeting(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_create
 template <Entry entry>
 int wrap_MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_create<entry>, entry, 66);
@@ -99,9 +88,7 @@ int wrap_MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_create, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_create_from_group
 template <Entry entry>
 int wrap_MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_create_from_group<entry>, entry, 68);
@@ -115,9 +102,7 @@ int wrap_MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_create_from_group, comm_view, *newcomm, identity::processes(stringtag), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_create_group
 template <Entry entry>
 int wrap_MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_create_group<entry>, entry, 69);
@@ -131,17 +116,13 @@ int wrap_MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_create_group, comm_view, *newcomm, identity::group(group, tag), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_disconnect
 template <Entry entry>
 int wrap_MPI_Comm_disconnect(MPI_Comm* comm) {
   const auto next = next_of(&wrap_MPI_Comm_disconnect<entry>, entry, 74);
   return hand::comm_free(next, op::MPI_Comm_disconnect, COMMLENS_CALLER, comm);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_dup
 template <Entry entry>
 int wrap_MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_dup<entry>, entry, 75);
@@ -155,9 +136,7 @@ int wrap_MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_dup, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_dup_with_info
 template <Entry entry>
 int wrap_MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_dup_with_info<entry>, entry, 76);
@@ -171,17 +150,13 @@ int wrap_MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm)
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_dup_with_info, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_free
 template <Entry entry>
 int wrap_MPI_Comm_free(MPI_Comm* comm) {
   const auto next = next_of(&wrap_MPI_Comm_free<entry>, entry, 78);
   return hand::comm_free(next, op::MPI_Comm_free, COMMLENS_CALLER, comm);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_get_parent
 template <Entry entry>
 int wrap_MPI_Comm_get_parent(MPI_Comm* parent) {
   const auto next = next_of(&wrap_MPI_Comm_get_parent<entry>, entry, 84);
@@ -195,25 +170,19 @@ int wrap_MPI_Comm_get_parent(MPI_Comm* parent) {
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_get_parent, comm_view, *parent, identity::world(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_idup
 template <Entry entry>
 int wrap_MPI_Comm_idup(MPI_Comm comm, MPI_Comm* newcomm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Comm_idup<entry>, entry, 86);
   return hand::idup(next, op::MPI_Comm_idup, COMMLENS_CALLER, comm, newcomm, request);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_idup_with_info
 template <Entry entry>
 int wrap_MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Comm_idup_with_info<entry>, entry, 87);
   return hand::idup(next, op::MPI_Comm_idup_with_info, COMMLENS_CALLER, comm, info, newcomm, request);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_join
 template <Entry entry>
 int wrap_MPI_Comm_join(int fd, MPI_Comm* intercomm) {
   const auto next = next_of(&wrap_MPI_Comm_join<entry>, entry, 89);
@@ -227,17 +196,13 @@ int wrap_MPI_Comm_join(int fd, MPI_Comm* intercomm) {
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_join, comm_view, *intercomm, identity::meeting(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_set_name
 template <Entry entry>
 int wrap_MPI_Comm_set_name(MPI_Comm comm, const char* comm_name) {
   const auto next = next_of(&wrap_MPI_Comm_set_name<entry>, entry, 96);
   return hand::comm_set_name(next, op::MPI_Comm_set_name, COMMLENS_CALLER, comm, comm_name);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_spawn
 template <Entry entry>
 int wrap_MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]) {
   const auto next = next_of(&wrap_MPI_Comm_spawn<entry>, entry, 98);
@@ -251,9 +216,7 @@ int wrap_MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Inf
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_spawn, comm_view, *intercomm, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_spawn_multiple
 template <Entry entry>
 int wrap_MPI_Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]) {
   const auto next = next_of(&wrap_MPI_Comm_spawn_multiple<entry>, entry, 99);
@@ -267,9 +230,7 @@ int wrap_MPI_Comm_spawn_multiple(int count, char* array_of_commands[], char** ar
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_spawn_multiple, comm_view, *intercomm, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_split
 template <Entry entry>
 int wrap_MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_split<entry>, entry, 100);
@@ -283,9 +244,7 @@ int wrap_MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_split, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_split_type
 template <Entry entry>
 int wrap_MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_split_type<entry>, entry, 101);
@@ -299,9 +258,7 @@ int wrap_MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info in
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_split_type, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Dist_graph_create
 template <Entry entry>
 int wrap_MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   const auto next = next_of(&wrap_MPI_Dist_graph_create<entry>, entry, 105);
@@ -315,9 +272,7 @@ int wrap_MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], co
   if (rc == MPI_SUCCESS) created(op::MPI_Dist_graph_create, comm_view, *comm_dist_graph, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Dist_graph_create_adjacent
 template <Entry entry>
 int wrap_MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   const auto next = next_of(&wrap_MPI_Dist_graph_create_adjacent<entry>, entry, 106);
@@ -331,9 +286,7 @@ int wrap_MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const i
   if (rc == MPI_SUCCESS) created(op::MPI_Dist_graph_create_adjacent, comm_view, *comm_dist_graph, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Graph_create
 template <Entry entry>
 int wrap_MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm* comm_graph) {
   const auto next = next_of(&wrap_MPI_Graph_create<entry>, entry, 227);
@@ -347,9 +300,7 @@ int wrap_MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], cons
   if (rc == MPI_SUCCESS) created(op::MPI_Graph_create, comm_view, *comm_graph, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Intercomm_create
 template <Entry entry>
 int wrap_MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm* newintercomm) {
   const auto next = next_of(&wrap_MPI_Intercomm_create<entry>, entry, 297);
@@ -363,9 +314,7 @@ int wrap_MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm pe
   if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_create, comm_view, *newintercomm, identity::processes(tag), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Intercomm_create_from_groups
 template <Entry entry>
 int wrap_MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
   const auto next = next_of(&wrap_MPI_Intercomm_create_from_groups<entry>, entry, 298);
@@ -379,9 +328,7 @@ int wrap_MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leade
   if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_create_from_groups, comm_view, *newintercomm, identity::processes(stringtag), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Intercomm_merge
 template <Entry entry>
 int wrap_MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   const auto next = next_of(&wrap_MPI_Intercomm_merge<entry>, entry, 299);
@@ -395,9 +342,7 @@ int wrap_MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracom
   if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_merge, comm_view, *newintracomm, identity::parent(), call.site());
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Lookup_name
 template <Entry entry>
 int wrap_MPI_Lookup_name(const char* service_name, MPI_Info info, char* port_name) {
   const auto next = next_of(&wrap_MPI_Lookup_name<entry>, entry, 328);
@@ -410,9 +355,7 @@ int wrap_MPI_Lookup_name(const char* service_name, MPI_Info info, char* port_nam
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Open_port
 template <Entry entry>
 int wrap_MPI_Open_port(MPI_Info info, char* port_name) {
   const auto next = next_of(&wrap_MPI_Open_port<entry>, entry, 356);
@@ -425,9 +368,7 @@ int wrap_MPI_Open_port(MPI_Info info, char* port_name) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Publish_name
 template <Entry entry>
 int wrap_MPI_Publish_name(const char* service_name, MPI_Info info, const char* port_name) {
   const auto next = next_of(&wrap_MPI_Publish_name<entry>, entry, 372);
@@ -440,9 +381,7 @@ int wrap_MPI_Publish_name(const char* service_name, MPI_Info info, const char* p
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Unpublish_name
 template <Entry entry>
 int wrap_MPI_Unpublish_name(const char* service_name, MPI_Info info, const char* port_name) {
   const auto next = next_of(&wrap_MPI_Unpublish_name<entry>, entry, 528);
@@ -455,136 +394,42 @@ int wrap_MPI_Unpublish_name(const char* service_name, MPI_Info info, const char*
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
 }  // namespace
 
 extern const Wrapper wrappers_comm[] = {
 
-#if COMMLENS_HAVE_MPI_Cart_create
     {52, erase(&wrap_MPI_Cart_create<Entry::mpi>), erase(&wrap_MPI_Cart_create<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Cart_sub
     {57, erase(&wrap_MPI_Cart_sub<Entry::mpi>), erase(&wrap_MPI_Cart_sub<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Close_port
     {59, erase(&wrap_MPI_Close_port<Entry::mpi>), erase(&wrap_MPI_Close_port<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_accept
     {60, erase(&wrap_MPI_Comm_accept<Entry::mpi>), erase(&wrap_MPI_Comm_accept<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_connect
     {65, erase(&wrap_MPI_Comm_connect<Entry::mpi>), erase(&wrap_MPI_Comm_connect<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_create
     {66, erase(&wrap_MPI_Comm_create<Entry::mpi>), erase(&wrap_MPI_Comm_create<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_create_from_group
     {68, erase(&wrap_MPI_Comm_create_from_group<Entry::mpi>), erase(&wrap_MPI_Comm_create_from_group<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_create_group
     {69, erase(&wrap_MPI_Comm_create_group<Entry::mpi>), erase(&wrap_MPI_Comm_create_group<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_disconnect
     {74, erase(&wrap_MPI_Comm_disconnect<Entry::mpi>), erase(&wrap_MPI_Comm_disconnect<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_dup
     {75, erase(&wrap_MPI_Comm_dup<Entry::mpi>), erase(&wrap_MPI_Comm_dup<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_dup_with_info
     {76, erase(&wrap_MPI_Comm_dup_with_info<Entry::mpi>), erase(&wrap_MPI_Comm_dup_with_info<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_free
     {78, erase(&wrap_MPI_Comm_free<Entry::mpi>), erase(&wrap_MPI_Comm_free<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_get_parent
     {84, erase(&wrap_MPI_Comm_get_parent<Entry::mpi>), erase(&wrap_MPI_Comm_get_parent<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_idup
     {86, erase(&wrap_MPI_Comm_idup<Entry::mpi>), erase(&wrap_MPI_Comm_idup<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_idup_with_info
     {87, erase(&wrap_MPI_Comm_idup_with_info<Entry::mpi>), erase(&wrap_MPI_Comm_idup_with_info<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_join
     {89, erase(&wrap_MPI_Comm_join<Entry::mpi>), erase(&wrap_MPI_Comm_join<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_set_name
     {96, erase(&wrap_MPI_Comm_set_name<Entry::mpi>), erase(&wrap_MPI_Comm_set_name<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_spawn
     {98, erase(&wrap_MPI_Comm_spawn<Entry::mpi>), erase(&wrap_MPI_Comm_spawn<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_spawn_multiple
     {99, erase(&wrap_MPI_Comm_spawn_multiple<Entry::mpi>), erase(&wrap_MPI_Comm_spawn_multiple<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_split
     {100, erase(&wrap_MPI_Comm_split<Entry::mpi>), erase(&wrap_MPI_Comm_split<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_split_type
     {101, erase(&wrap_MPI_Comm_split_type<Entry::mpi>), erase(&wrap_MPI_Comm_split_type<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Dist_graph_create
     {105, erase(&wrap_MPI_Dist_graph_create<Entry::mpi>), erase(&wrap_MPI_Dist_graph_create<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Dist_graph_create_adjacent
     {106, erase(&wrap_MPI_Dist_graph_create_adjacent<Entry::mpi>), erase(&wrap_MPI_Dist_graph_create_adjacent<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Graph_create
     {227, erase(&wrap_MPI_Graph_create<Entry::mpi>), erase(&wrap_MPI_Graph_create<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Intercomm_create
     {297, erase(&wrap_MPI_Intercomm_create<Entry::mpi>), erase(&wrap_MPI_Intercomm_create<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Intercomm_create_from_groups
     {298, erase(&wrap_MPI_Intercomm_create_from_groups<Entry::mpi>), erase(&wrap_MPI_Intercomm_create_from_groups<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Intercomm_merge
     {299, erase(&wrap_MPI_Intercomm_merge<Entry::mpi>), erase(&wrap_MPI_Intercomm_merge<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Lookup_name
     {328, erase(&wrap_MPI_Lookup_name<Entry::mpi>), erase(&wrap_MPI_Lookup_name<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Open_port
     {356, erase(&wrap_MPI_Open_port<Entry::mpi>), erase(&wrap_MPI_Open_port<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Publish_name
     {372, erase(&wrap_MPI_Publish_name<Entry::mpi>), erase(&wrap_MPI_Publish_name<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Unpublish_name
     {528, erase(&wrap_MPI_Unpublish_name<Entry::mpi>), erase(&wrap_MPI_Unpublish_name<Entry::pmpi>)},
-#endif
-
     {-1, nullptr, nullptr},
 };
 

@@ -6,166 +6,101 @@
 namespace commlens {
 namespace {
 
-#if COMMLENS_HAVE_MPI_Request_free
 template <Entry entry>
 int wrap_MPI_Request_free(MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Request_free<entry>, entry, 401);
   return hand::request_free(next, op::MPI_Request_free, COMMLENS_CALLER, request);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Request_get_status
 template <Entry entry>
 int wrap_MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Request_get_status<entry>, entry, 402);
   return hand::of_request(next, op::MPI_Request_get_status, COMMLENS_CALLER, request, request, flag, status);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Request_get_status_all
 template <Entry entry>
 int wrap_MPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Request_get_status_all<entry>, entry, 403);
   return hand::of_requests(next, op::MPI_Request_get_status_all, COMMLENS_CALLER, count, array_of_requests, flag, array_of_statuses);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Request_get_status_any
 template <Entry entry>
 int wrap_MPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* index, int* flag, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Request_get_status_any<entry>, entry, 404);
   return hand::of_requests(next, op::MPI_Request_get_status_any, COMMLENS_CALLER, count, array_of_requests, index, flag, status);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Request_get_status_some
 template <Entry entry>
 int wrap_MPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Request_get_status_some<entry>, entry, 405);
   return hand::of_requests(next, op::MPI_Request_get_status_some, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Test
 template <Entry entry>
 int wrap_MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Test<entry>, entry, 468);
   return hand::test(next, op::MPI_Test, COMMLENS_CALLER, request, flag, status);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Testall
 template <Entry entry>
 int wrap_MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Testall<entry>, entry, 470);
   return hand::testall(next, op::MPI_Testall, COMMLENS_CALLER, count, array_of_requests, flag, array_of_statuses);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Testany
 template <Entry entry>
 int wrap_MPI_Testany(int count, MPI_Request array_of_requests[], int* index, int* flag, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Testany<entry>, entry, 471);
   return hand::testany(next, op::MPI_Testany, COMMLENS_CALLER, count, array_of_requests, index, flag, status);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Testsome
 template <Entry entry>
 int wrap_MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Testsome<entry>, entry, 472);
   return hand::testsome(next, op::MPI_Testsome, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Wait
 template <Entry entry>
 int wrap_MPI_Wait(MPI_Request* request, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Wait<entry>, entry, 529);
   return hand::wait(next, op::MPI_Wait, COMMLENS_CALLER, request, status);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Waitall
 template <Entry entry>
 int wrap_MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Waitall<entry>, entry, 530);
   return hand::waitall(next, op::MPI_Waitall, COMMLENS_CALLER, count, array_of_requests, array_of_statuses);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Waitany
 template <Entry entry>
 int wrap_MPI_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Waitany<entry>, entry, 531);
   return hand::waitany(next, op::MPI_Waitany, COMMLENS_CALLER, count, array_of_requests, index, status);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Waitsome
 template <Entry entry>
 int wrap_MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
   const auto next = next_of(&wrap_MPI_Waitsome<entry>, entry, 532);
   return hand::waitsome(next, op::MPI_Waitsome, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
-#endif
 
 }  // namespace
 
 extern const Wrapper wrappers_completion[] = {
 
-#if COMMLENS_HAVE_MPI_Request_free
     {401, erase(&wrap_MPI_Request_free<Entry::mpi>), erase(&wrap_MPI_Request_free<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Request_get_status
     {402, erase(&wrap_MPI_Request_get_status<Entry::mpi>), erase(&wrap_MPI_Request_get_status<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Request_get_status_all
     {403, erase(&wrap_MPI_Request_get_status_all<Entry::mpi>), erase(&wrap_MPI_Request_get_status_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Request_get_status_any
     {404, erase(&wrap_MPI_Request_get_status_any<Entry::mpi>), erase(&wrap_MPI_Request_get_status_any<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Request_get_status_some
     {405, erase(&wrap_MPI_Request_get_status_some<Entry::mpi>), erase(&wrap_MPI_Request_get_status_some<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Test
     {468, erase(&wrap_MPI_Test<Entry::mpi>), erase(&wrap_MPI_Test<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Testall
     {470, erase(&wrap_MPI_Testall<Entry::mpi>), erase(&wrap_MPI_Testall<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Testany
     {471, erase(&wrap_MPI_Testany<Entry::mpi>), erase(&wrap_MPI_Testany<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Testsome
     {472, erase(&wrap_MPI_Testsome<Entry::mpi>), erase(&wrap_MPI_Testsome<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Wait
     {529, erase(&wrap_MPI_Wait<Entry::mpi>), erase(&wrap_MPI_Wait<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Waitall
     {530, erase(&wrap_MPI_Waitall<Entry::mpi>), erase(&wrap_MPI_Waitall<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Waitany
     {531, erase(&wrap_MPI_Waitany<Entry::mpi>), erase(&wrap_MPI_Waitany<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Waitsome
     {532, erase(&wrap_MPI_Waitsome<Entry::mpi>), erase(&wrap_MPI_Waitsome<Entry::pmpi>)},
-#endif
-
     {-1, nullptr, nullptr},
 };
 

@@ -6,15 +6,12 @@
 namespace commlens {
 namespace {
 
-#if COMMLENS_HAVE_MPI_File_close
 template <Entry entry>
 int wrap_MPI_File_close(MPI_File* fh) {
   const auto next = next_of(&wrap_MPI_File_close<entry>, entry, 118);
   return hand::file_close(next, op::MPI_File_close, COMMLENS_CALLER, fh);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_delete
 template <Entry entry>
 int wrap_MPI_File_delete(const char* filename, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_File_delete<entry>, entry, 120);
@@ -27,9 +24,7 @@ int wrap_MPI_File_delete(const char* filename, MPI_Info info) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_amode
 template <Entry entry>
 int wrap_MPI_File_get_amode(MPI_File fh, int* amode) {
   const auto next = next_of(&wrap_MPI_File_get_amode<entry>, entry, 121);
@@ -42,9 +37,7 @@ int wrap_MPI_File_get_amode(MPI_File fh, int* amode) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_atomicity
 template <Entry entry>
 int wrap_MPI_File_get_atomicity(MPI_File fh, int* flag) {
   const auto next = next_of(&wrap_MPI_File_get_atomicity<entry>, entry, 122);
@@ -57,9 +50,7 @@ int wrap_MPI_File_get_atomicity(MPI_File fh, int* flag) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_byte_offset
 template <Entry entry>
 int wrap_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp) {
   const auto next = next_of(&wrap_MPI_File_get_byte_offset<entry>, entry, 123);
@@ -72,9 +63,7 @@ int wrap_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* di
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_group
 template <Entry entry>
 int wrap_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_File_get_group<entry>, entry, 125);
@@ -87,9 +76,7 @@ int wrap_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_info
 template <Entry entry>
 int wrap_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_File_get_info<entry>, entry, 126);
@@ -102,9 +89,7 @@ int wrap_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_position
 template <Entry entry>
 int wrap_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
   const auto next = next_of(&wrap_MPI_File_get_position<entry>, entry, 127);
@@ -117,9 +102,7 @@ int wrap_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_position_shared
 template <Entry entry>
 int wrap_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
   const auto next = next_of(&wrap_MPI_File_get_position_shared<entry>, entry, 128);
@@ -132,9 +115,7 @@ int wrap_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_size
 template <Entry entry>
 int wrap_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
   const auto next = next_of(&wrap_MPI_File_get_size<entry>, entry, 129);
@@ -147,9 +128,7 @@ int wrap_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_type_extent
 template <Entry entry>
 int wrap_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* extent) {
   const auto next = next_of(&wrap_MPI_File_get_type_extent<entry>, entry, 130);
@@ -162,9 +141,7 @@ int wrap_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_type_extent_c
 template <Entry entry>
 int wrap_MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count* extent) {
   const auto next = next_of(&wrap_MPI_File_get_type_extent_c<entry>, entry, 131);
@@ -177,9 +154,7 @@ int wrap_MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Coun
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_view
 template <Entry entry>
 int wrap_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype, char* datarep) {
   const auto next = next_of(&wrap_MPI_File_get_view<entry>, entry, 132);
@@ -192,9 +167,7 @@ int wrap_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, M
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iread
 template <Entry entry>
 int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread<entry>, entry, 133);
@@ -209,9 +182,7 @@ int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iread_c
 template <Entry entry>
 int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_c<entry>, entry, 134);
@@ -226,9 +197,7 @@ int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype 
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iread_all
 template <Entry entry>
 int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_all<entry>, entry, 135);
@@ -243,9 +212,7 @@ int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype data
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iread_all_c
 template <Entry entry>
 int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_all_c<entry>, entry, 136);
@@ -260,9 +227,7 @@ int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datat
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iread_at
 template <Entry entry>
 int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_at<entry>, entry, 137);
@@ -277,9 +242,7 @@ int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iread_at_c
 template <Entry entry>
 int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_at_c<entry>, entry, 138);
@@ -294,9 +257,7 @@ int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Coun
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iread_at_all
 template <Entry entry>
 int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_at_all<entry>, entry, 139);
@@ -311,9 +272,7 @@ int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int co
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iread_at_all_c
 template <Entry entry>
 int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_at_all_c<entry>, entry, 140);
@@ -328,9 +287,7 @@ int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iread_shared
 template <Entry entry>
 int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_shared<entry>, entry, 141);
@@ -345,9 +302,7 @@ int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype d
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iread_shared_c
 template <Entry entry>
 int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iread_shared_c<entry>, entry, 142);
@@ -362,9 +317,7 @@ int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iwrite
 template <Entry entry>
 int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite<entry>, entry, 143);
@@ -379,9 +332,7 @@ int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype d
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iwrite_c
 template <Entry entry>
 int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_c<entry>, entry, 144);
@@ -396,9 +347,7 @@ int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Da
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iwrite_all
 template <Entry entry>
 int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_all<entry>, entry, 145);
@@ -413,9 +362,7 @@ int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Dataty
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iwrite_all_c
 template <Entry entry>
 int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_all_c<entry>, entry, 146);
@@ -430,9 +377,7 @@ int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MP
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iwrite_at
 template <Entry entry>
 int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_at<entry>, entry, 147);
@@ -447,9 +392,7 @@ int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iwrite_at_c
 template <Entry entry>
 int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_at_c<entry>, entry, 148);
@@ -464,9 +407,7 @@ int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, M
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iwrite_at_all
 template <Entry entry>
 int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_at_all<entry>, entry, 149);
@@ -481,9 +422,7 @@ int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iwrite_at_all_c
 template <Entry entry>
 int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_at_all_c<entry>, entry, 150);
@@ -498,9 +437,7 @@ int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* bu
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iwrite_shared
 template <Entry entry>
 int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_shared<entry>, entry, 151);
@@ -515,9 +452,7 @@ int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Dat
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_iwrite_shared_c
 template <Entry entry>
 int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_File_iwrite_shared_c<entry>, entry, 152);
@@ -532,9 +467,7 @@ int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_open
 template <Entry entry>
 int wrap_MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
   const auto next = next_of(&wrap_MPI_File_open<entry>, entry, 153);
@@ -548,9 +481,7 @@ int wrap_MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info 
   if (rc == MPI_SUCCESS) made_file(*fh, comm_view);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_preallocate
 template <Entry entry>
 int wrap_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
   const auto next = next_of(&wrap_MPI_File_preallocate<entry>, entry, 154);
@@ -563,9 +494,7 @@ int wrap_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read
 template <Entry entry>
 int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read<entry>, entry, 155);
@@ -582,9 +511,7 @@ int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_c
 template <Entry entry>
 int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_c<entry>, entry, 156);
@@ -601,9 +528,7 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_all
 template <Entry entry>
 int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_all<entry>, entry, 157);
@@ -620,9 +545,7 @@ int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datat
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_all_c
 template <Entry entry>
 int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_all_c<entry>, entry, 158);
@@ -639,33 +562,25 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_all_begin
 template <Entry entry>
 int wrap_MPI_File_read_all_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_all_begin<entry>, entry, 159);
   return hand::read_begin(next, op::MPI_File_read_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_all_begin_c
 template <Entry entry>
 int wrap_MPI_File_read_all_begin_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_all_begin_c<entry>, entry, 160);
   return hand::read_begin(next, op::MPI_File_read_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_all_end
 template <Entry entry>
 int wrap_MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_all_end<entry>, entry, 161);
   return hand::read_end(next, op::MPI_File_read_all_end, COMMLENS_CALLER, fh, buf, status);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_at
 template <Entry entry>
 int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_at<entry>, entry, 162);
@@ -682,9 +597,7 @@ int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_at_c
 template <Entry entry>
 int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_at_c<entry>, entry, 163);
@@ -701,9 +614,7 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_at_all
 template <Entry entry>
 int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_at_all<entry>, entry, 164);
@@ -720,9 +631,7 @@ int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int cou
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_at_all_c
 template <Entry entry>
 int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_at_all_c<entry>, entry, 165);
@@ -739,33 +648,25 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_at_all_begin
 template <Entry entry>
 int wrap_MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_at_all_begin<entry>, entry, 166);
   return hand::read_begin(next, op::MPI_File_read_at_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, offset, buf, count, datatype);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_at_all_begin_c
 template <Entry entry>
 int wrap_MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_at_all_begin_c<entry>, entry, 167);
   return hand::read_begin(next, op::MPI_File_read_at_all_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, offset, buf, count, datatype);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_at_all_end
 template <Entry entry>
 int wrap_MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_at_all_end<entry>, entry, 168);
   return hand::read_end(next, op::MPI_File_read_at_all_end, COMMLENS_CALLER, fh, buf, status);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_ordered
 template <Entry entry>
 int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_ordered<entry>, entry, 169);
@@ -782,9 +683,7 @@ int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype d
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_ordered_c
 template <Entry entry>
 int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_ordered_c<entry>, entry, 170);
@@ -801,33 +700,25 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_ordered_begin
 template <Entry entry>
 int wrap_MPI_File_read_ordered_begin(MPI_File fh, void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_ordered_begin<entry>, entry, 171);
   return hand::read_begin(next, op::MPI_File_read_ordered_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_ordered_begin_c
 template <Entry entry>
 int wrap_MPI_File_read_ordered_begin_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_read_ordered_begin_c<entry>, entry, 172);
   return hand::read_begin(next, op::MPI_File_read_ordered_begin, COMMLENS_CALLER, [&](Volume& volume, const CommView& comm_view) { volume.receive(comm_view, count, datatype); }, fh, buf, count, datatype);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_ordered_end
 template <Entry entry>
 int wrap_MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_ordered_end<entry>, entry, 173);
   return hand::read_end(next, op::MPI_File_read_ordered_end, COMMLENS_CALLER, fh, buf, status);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_shared
 template <Entry entry>
 int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_shared<entry>, entry, 174);
@@ -844,9 +735,7 @@ int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype da
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_read_shared_c
 template <Entry entry>
 int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_read_shared_c<entry>, entry, 175);
@@ -863,9 +752,7 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_seek
 template <Entry entry>
 int wrap_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
   const auto next = next_of(&wrap_MPI_File_seek<entry>, entry, 176);
@@ -878,9 +765,7 @@ int wrap_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_seek_shared
 template <Entry entry>
 int wrap_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
   const auto next = next_of(&wrap_MPI_File_seek_shared<entry>, entry, 177);
@@ -893,9 +778,7 @@ int wrap_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_set_atomicity
 template <Entry entry>
 int wrap_MPI_File_set_atomicity(MPI_File fh, int flag) {
   const auto next = next_of(&wrap_MPI_File_set_atomicity<entry>, entry, 178);
@@ -908,9 +791,7 @@ int wrap_MPI_File_set_atomicity(MPI_File fh, int flag) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_set_info
 template <Entry entry>
 int wrap_MPI_File_set_info(MPI_File fh, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_File_set_info<entry>, entry, 180);
@@ -923,9 +804,7 @@ int wrap_MPI_File_set_info(MPI_File fh, MPI_Info info) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_set_size
 template <Entry entry>
 int wrap_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
   const auto next = next_of(&wrap_MPI_File_set_size<entry>, entry, 181);
@@ -938,9 +817,7 @@ int wrap_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_set_view
 template <Entry entry>
 int wrap_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_File_set_view<entry>, entry, 182);
@@ -953,9 +830,7 @@ int wrap_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_sync
 template <Entry entry>
 int wrap_MPI_File_sync(MPI_File fh) {
   const auto next = next_of(&wrap_MPI_File_sync<entry>, entry, 183);
@@ -968,9 +843,7 @@ int wrap_MPI_File_sync(MPI_File fh) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write
 template <Entry entry>
 int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write<entry>, entry, 184);
@@ -985,9 +858,7 @@ int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype da
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_c
 template <Entry entry>
 int wrap_MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_c<entry>, entry, 185);
@@ -1002,9 +873,7 @@ int wrap_MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Dat
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_all
 template <Entry entry>
 int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_all<entry>, entry, 186);
@@ -1019,9 +888,7 @@ int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatyp
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_all_c
 template <Entry entry>
 int wrap_MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_all_c<entry>, entry, 187);
@@ -1036,9 +903,7 @@ int wrap_MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_all_begin
 template <Entry entry>
 int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_all_begin<entry>, entry, 188);
@@ -1053,9 +918,7 @@ int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_D
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_all_begin_c
 template <Entry entry>
 int wrap_MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_all_begin_c<entry>, entry, 189);
@@ -1070,9 +933,7 @@ int wrap_MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count coun
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_all_end
 template <Entry entry>
 int wrap_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_all_end<entry>, entry, 190);
@@ -1085,9 +946,7 @@ int wrap_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_at
 template <Entry entry>
 int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_at<entry>, entry, 191);
@@ -1102,9 +961,7 @@ int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_at_c
 template <Entry entry>
 int wrap_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_at_c<entry>, entry, 192);
@@ -1119,9 +976,7 @@ int wrap_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MP
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_at_all
 template <Entry entry>
 int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_at_all<entry>, entry, 193);
@@ -1136,9 +991,7 @@ int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_at_all_c
 template <Entry entry>
 int wrap_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_at_all_c<entry>, entry, 194);
@@ -1153,9 +1006,7 @@ int wrap_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_at_all_begin
 template <Entry entry>
 int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_at_all_begin<entry>, entry, 195);
@@ -1170,9 +1021,7 @@ int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void*
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_at_all_begin_c
 template <Entry entry>
 int wrap_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_at_all_begin_c<entry>, entry, 196);
@@ -1187,9 +1036,7 @@ int wrap_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const voi
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_at_all_end
 template <Entry entry>
 int wrap_MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_at_all_end<entry>, entry, 197);
@@ -1202,9 +1049,7 @@ int wrap_MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* sta
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_ordered
 template <Entry entry>
 int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_ordered<entry>, entry, 198);
@@ -1219,9 +1064,7 @@ int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Dat
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_ordered_c
 template <Entry entry>
 int wrap_MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_ordered_c<entry>, entry, 199);
@@ -1236,9 +1079,7 @@ int wrap_MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_ordered_begin
 template <Entry entry>
 int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_ordered_begin<entry>, entry, 200);
@@ -1253,9 +1094,7 @@ int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, M
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_ordered_begin_c
 template <Entry entry>
 int wrap_MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_File_write_ordered_begin_c<entry>, entry, 201);
@@ -1270,9 +1109,7 @@ int wrap_MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_ordered_end
 template <Entry entry>
 int wrap_MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_ordered_end<entry>, entry, 202);
@@ -1285,9 +1122,7 @@ int wrap_MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* st
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_shared
 template <Entry entry>
 int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_shared<entry>, entry, 203);
@@ -1302,9 +1137,7 @@ int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Data
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_write_shared_c
 template <Entry entry>
 int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_File_write_shared_c<entry>, entry, 204);
@@ -1319,348 +1152,95 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
 }  // namespace
 
 extern const Wrapper wrappers_io[] = {
 
-#if COMMLENS_HAVE_MPI_File_close
     {118, erase(&wrap_MPI_File_close<Entry::mpi>), erase(&wrap_MPI_File_close<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_delete
     {120, erase(&wrap_MPI_File_delete<Entry::mpi>), erase(&wrap_MPI_File_delete<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_amode
     {121, erase(&wrap_MPI_File_get_amode<Entry::mpi>), erase(&wrap_MPI_File_get_amode<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_atomicity
     {122, erase(&wrap_MPI_File_get_atomicity<Entry::mpi>), erase(&wrap_MPI_File_get_atomicity<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_byte_offset
     {123, erase(&wrap_MPI_File_get_byte_offset<Entry::mpi>), erase(&wrap_MPI_File_get_byte_offset<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_group
     {125, erase(&wrap_MPI_File_get_group<Entry::mpi>), erase(&wrap_MPI_File_get_group<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_info
     {126, erase(&wrap_MPI_File_get_info<Entry::mpi>), erase(&wrap_MPI_File_get_info<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_position
     {127, erase(&wrap_MPI_File_get_position<Entry::mpi>), erase(&wrap_MPI_File_get_position<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_position_shared
     {128, erase(&wrap_MPI_File_get_position_shared<Entry::mpi>), erase(&wrap_MPI_File_get_position_shared<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_size
     {129, erase(&wrap_MPI_File_get_size<Entry::mpi>), erase(&wrap_MPI_File_get_size<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_type_extent
     {130, erase(&wrap_MPI_File_get_type_extent<Entry::mpi>), erase(&wrap_MPI_File_get_type_extent<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_type_extent_c
     {131, erase(&wrap_MPI_File_get_type_extent_c<Entry::mpi>), erase(&wrap_MPI_File_get_type_extent_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_view
     {132, erase(&wrap_MPI_File_get_view<Entry::mpi>), erase(&wrap_MPI_File_get_view<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iread
     {133, erase(&wrap_MPI_File_iread<Entry::mpi>), erase(&wrap_MPI_File_iread<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iread_c
     {134, erase(&wrap_MPI_File_iread_c<Entry::mpi>), erase(&wrap_MPI_File_iread_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iread_all
     {135, erase(&wrap_MPI_File_iread_all<Entry::mpi>), erase(&wrap_MPI_File_iread_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iread_all_c
     {136, erase(&wrap_MPI_File_iread_all_c<Entry::mpi>), erase(&wrap_MPI_File_iread_all_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iread_at
     {137, erase(&wrap_MPI_File_iread_at<Entry::mpi>), erase(&wrap_MPI_File_iread_at<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iread_at_c
     {138, erase(&wrap_MPI_File_iread_at_c<Entry::mpi>), erase(&wrap_MPI_File_iread_at_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iread_at_all
     {139, erase(&wrap_MPI_File_iread_at_all<Entry::mpi>), erase(&wrap_MPI_File_iread_at_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iread_at_all_c
     {140, erase(&wrap_MPI_File_iread_at_all_c<Entry::mpi>), erase(&wrap_MPI_File_iread_at_all_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iread_shared
     {141, erase(&wrap_MPI_File_iread_shared<Entry::mpi>), erase(&wrap_MPI_File_iread_shared<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iread_shared_c
     {142, erase(&wrap_MPI_File_iread_shared_c<Entry::mpi>), erase(&wrap_MPI_File_iread_shared_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iwrite
     {143, erase(&wrap_MPI_File_iwrite<Entry::mpi>), erase(&wrap_MPI_File_iwrite<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iwrite_c
     {144, erase(&wrap_MPI_File_iwrite_c<Entry::mpi>), erase(&wrap_MPI_File_iwrite_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iwrite_all
     {145, erase(&wrap_MPI_File_iwrite_all<Entry::mpi>), erase(&wrap_MPI_File_iwrite_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iwrite_all_c
     {146, erase(&wrap_MPI_File_iwrite_all_c<Entry::mpi>), erase(&wrap_MPI_File_iwrite_all_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iwrite_at
     {147, erase(&wrap_MPI_File_iwrite_at<Entry::mpi>), erase(&wrap_MPI_File_iwrite_at<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iwrite_at_c
     {148, erase(&wrap_MPI_File_iwrite_at_c<Entry::mpi>), erase(&wrap_MPI_File_iwrite_at_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iwrite_at_all
     {149, erase(&wrap_MPI_File_iwrite_at_all<Entry::mpi>), erase(&wrap_MPI_File_iwrite_at_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iwrite_at_all_c
     {150, erase(&wrap_MPI_File_iwrite_at_all_c<Entry::mpi>), erase(&wrap_MPI_File_iwrite_at_all_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iwrite_shared
     {151, erase(&wrap_MPI_File_iwrite_shared<Entry::mpi>), erase(&wrap_MPI_File_iwrite_shared<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_iwrite_shared_c
     {152, erase(&wrap_MPI_File_iwrite_shared_c<Entry::mpi>), erase(&wrap_MPI_File_iwrite_shared_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_open
     {153, erase(&wrap_MPI_File_open<Entry::mpi>), erase(&wrap_MPI_File_open<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_preallocate
     {154, erase(&wrap_MPI_File_preallocate<Entry::mpi>), erase(&wrap_MPI_File_preallocate<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read
     {155, erase(&wrap_MPI_File_read<Entry::mpi>), erase(&wrap_MPI_File_read<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_c
     {156, erase(&wrap_MPI_File_read_c<Entry::mpi>), erase(&wrap_MPI_File_read_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_all
     {157, erase(&wrap_MPI_File_read_all<Entry::mpi>), erase(&wrap_MPI_File_read_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_all_c
     {158, erase(&wrap_MPI_File_read_all_c<Entry::mpi>), erase(&wrap_MPI_File_read_all_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_all_begin
     {159, erase(&wrap_MPI_File_read_all_begin<Entry::mpi>), erase(&wrap_MPI_File_read_all_begin<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_all_begin_c
     {160, erase(&wrap_MPI_File_read_all_begin_c<Entry::mpi>), erase(&wrap_MPI_File_read_all_begin_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_all_end
     {161, erase(&wrap_MPI_File_read_all_end<Entry::mpi>), erase(&wrap_MPI_File_read_all_end<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_at
     {162, erase(&wrap_MPI_File_read_at<Entry::mpi>), erase(&wrap_MPI_File_read_at<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_at_c
     {163, erase(&wrap_MPI_File_read_at_c<Entry::mpi>), erase(&wrap_MPI_File_read_at_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_at_all
     {164, erase(&wrap_MPI_File_read_at_all<Entry::mpi>), erase(&wrap_MPI_File_read_at_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_at_all_c
     {165, erase(&wrap_MPI_File_read_at_all_c<Entry::mpi>), erase(&wrap_MPI_File_read_at_all_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_at_all_begin
     {166, erase(&wrap_MPI_File_read_at_all_begin<Entry::mpi>), erase(&wrap_MPI_File_read_at_all_begin<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_at_all_begin_c
     {167, erase(&wrap_MPI_File_read_at_all_begin_c<Entry::mpi>), erase(&wrap_MPI_File_read_at_all_begin_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_at_all_end
     {168, erase(&wrap_MPI_File_read_at_all_end<Entry::mpi>), erase(&wrap_MPI_File_read_at_all_end<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_ordered
     {169, erase(&wrap_MPI_File_read_ordered<Entry::mpi>), erase(&wrap_MPI_File_read_ordered<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_ordered_c
     {170, erase(&wrap_MPI_File_read_ordered_c<Entry::mpi>), erase(&wrap_MPI_File_read_ordered_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_ordered_begin
     {171, erase(&wrap_MPI_File_read_ordered_begin<Entry::mpi>), erase(&wrap_MPI_File_read_ordered_begin<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_ordered_begin_c
     {172, erase(&wrap_MPI_File_read_ordered_begin_c<Entry::mpi>), erase(&wrap_MPI_File_read_ordered_begin_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_ordered_end
     {173, erase(&wrap_MPI_File_read_ordered_end<Entry::mpi>), erase(&wrap_MPI_File_read_ordered_end<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_shared
     {174, erase(&wrap_MPI_File_read_shared<Entry::mpi>), erase(&wrap_MPI_File_read_shared<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_read_shared_c
     {175, erase(&wrap_MPI_File_read_shared_c<Entry::mpi>), erase(&wrap_MPI_File_read_shared_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_seek
     {176, erase(&wrap_MPI_File_seek<Entry::mpi>), erase(&wrap_MPI_File_seek<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_seek_shared
     {177, erase(&wrap_MPI_File_seek_shared<Entry::mpi>), erase(&wrap_MPI_File_seek_shared<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_set_atomicity
     {178, erase(&wrap_MPI_File_set_atomicity<Entry::mpi>), erase(&wrap_MPI_File_set_atomicity<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_set_info
     {180, erase(&wrap_MPI_File_set_info<Entry::mpi>), erase(&wrap_MPI_File_set_info<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_set_size
     {181, erase(&wrap_MPI_File_set_size<Entry::mpi>), erase(&wrap_MPI_File_set_size<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_set_view
     {182, erase(&wrap_MPI_File_set_view<Entry::mpi>), erase(&wrap_MPI_File_set_view<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_sync
     {183, erase(&wrap_MPI_File_sync<Entry::mpi>), erase(&wrap_MPI_File_sync<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write
     {184, erase(&wrap_MPI_File_write<Entry::mpi>), erase(&wrap_MPI_File_write<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_c
     {185, erase(&wrap_MPI_File_write_c<Entry::mpi>), erase(&wrap_MPI_File_write_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_all
     {186, erase(&wrap_MPI_File_write_all<Entry::mpi>), erase(&wrap_MPI_File_write_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_all_c
     {187, erase(&wrap_MPI_File_write_all_c<Entry::mpi>), erase(&wrap_MPI_File_write_all_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_all_begin
     {188, erase(&wrap_MPI_File_write_all_begin<Entry::mpi>), erase(&wrap_MPI_File_write_all_begin<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_all_begin_c
     {189, erase(&wrap_MPI_File_write_all_begin_c<Entry::mpi>), erase(&wrap_MPI_File_write_all_begin_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_all_end
     {190, erase(&wrap_MPI_File_write_all_end<Entry::mpi>), erase(&wrap_MPI_File_write_all_end<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_at
     {191, erase(&wrap_MPI_File_write_at<Entry::mpi>), erase(&wrap_MPI_File_write_at<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_at_c
     {192, erase(&wrap_MPI_File_write_at_c<Entry::mpi>), erase(&wrap_MPI_File_write_at_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_at_all
     {193, erase(&wrap_MPI_File_write_at_all<Entry::mpi>), erase(&wrap_MPI_File_write_at_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_at_all_c
     {194, erase(&wrap_MPI_File_write_at_all_c<Entry::mpi>), erase(&wrap_MPI_File_write_at_all_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_at_all_begin
     {195, erase(&wrap_MPI_File_write_at_all_begin<Entry::mpi>), erase(&wrap_MPI_File_write_at_all_begin<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_at_all_begin_c
     {196, erase(&wrap_MPI_File_write_at_all_begin_c<Entry::mpi>), erase(&wrap_MPI_File_write_at_all_begin_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_at_all_end
     {197, erase(&wrap_MPI_File_write_at_all_end<Entry::mpi>), erase(&wrap_MPI_File_write_at_all_end<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_ordered
     {198, erase(&wrap_MPI_File_write_ordered<Entry::mpi>), erase(&wrap_MPI_File_write_ordered<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_ordered_c
     {199, erase(&wrap_MPI_File_write_ordered_c<Entry::mpi>), erase(&wrap_MPI_File_write_ordered_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_ordered_begin
     {200, erase(&wrap_MPI_File_write_ordered_begin<Entry::mpi>), erase(&wrap_MPI_File_write_ordered_begin<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_ordered_begin_c
     {201, erase(&wrap_MPI_File_write_ordered_begin_c<Entry::mpi>), erase(&wrap_MPI_File_write_ordered_begin_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_ordered_end
     {202, erase(&wrap_MPI_File_write_ordered_end<Entry::mpi>), erase(&wrap_MPI_File_write_ordered_end<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_shared
     {203, erase(&wrap_MPI_File_write_shared<Entry::mpi>), erase(&wrap_MPI_File_write_shared<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_write_shared_c
     {204, erase(&wrap_MPI_File_write_shared_c<Entry::mpi>), erase(&wrap_MPI_File_write_shared_c<Entry::pmpi>)},
-#endif
-
     {-1, nullptr, nullptr},
 };
 

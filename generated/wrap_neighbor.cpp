@@ -6,7 +6,6 @@
 namespace commlens {
 namespace {
 
-#if COMMLENS_HAVE_MPI_Ineighbor_allgather
 template <Entry entry>
 int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_allgather<entry>, entry, 274);
@@ -21,9 +20,7 @@ int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatyp
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ineighbor_allgather_c
 template <Entry entry>
 int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_allgather_c<entry>, entry, 275);
@@ -38,9 +35,7 @@ int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ineighbor_allgatherv
 template <Entry entry>
 int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_allgatherv<entry>, entry, 276);
@@ -55,9 +50,7 @@ int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Dataty
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ineighbor_allgatherv_c
 template <Entry entry>
 int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_allgatherv_c<entry>, entry, 277);
@@ -72,9 +65,7 @@ int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MP
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoall
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoall<entry>, entry, 278);
@@ -89,9 +80,7 @@ int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoall_c
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoall_c<entry>, entry, 279);
@@ -106,9 +95,7 @@ int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoallv
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallv<entry>, entry, 280);
@@ -123,9 +110,7 @@ int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const int sendcounts[], co
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoallv_c
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallv_c<entry>, entry, 281);
@@ -140,9 +125,7 @@ int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcoun
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoallw
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallw<entry>, entry, 282);
@@ -157,9 +140,7 @@ int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const int sendcounts[], co
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoallw_c
 template <Entry entry>
 int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallw_c<entry>, entry, 283);
@@ -174,9 +155,7 @@ int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcoun
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_allgather
 template <Entry entry>
 int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgather<entry>, entry, 332);
@@ -191,9 +170,7 @@ int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_allgather_c
 template <Entry entry>
 int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgather_c<entry>, entry, 333);
@@ -208,9 +185,7 @@ int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_allgather_init
 template <Entry entry>
 int wrap_MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgather_init<entry>, entry, 334);
@@ -225,9 +200,7 @@ int wrap_MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Dat
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_allgather_init_c
 template <Entry entry>
 int wrap_MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgather_init_c<entry>, entry, 335);
@@ -242,9 +215,7 @@ int wrap_MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_allgatherv
 template <Entry entry>
 int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv<entry>, entry, 336);
@@ -259,9 +230,7 @@ int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_allgatherv_c
 template <Entry entry>
 int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv_c<entry>, entry, 337);
@@ -276,9 +245,7 @@ int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_allgatherv_init
 template <Entry entry>
 int wrap_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv_init<entry>, entry, 338);
@@ -293,9 +260,7 @@ int wrap_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Da
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_allgatherv_init_c
 template <Entry entry>
 int wrap_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv_init_c<entry>, entry, 339);
@@ -310,9 +275,7 @@ int wrap_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoall
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall<entry>, entry, 340);
@@ -327,9 +290,7 @@ int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoall_c
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall_c<entry>, entry, 341);
@@ -344,9 +305,7 @@ int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoall_init
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall_init<entry>, entry, 342);
@@ -361,9 +320,7 @@ int wrap_MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Data
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoall_init_c
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall_init_c<entry>, entry, 343);
@@ -378,9 +335,7 @@ int wrap_MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, 
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallv
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv<entry>, entry, 344);
@@ -395,9 +350,7 @@ int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], con
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallv_c
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv_c<entry>, entry, 345);
@@ -412,9 +365,7 @@ int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcount
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallv_init
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv_init<entry>, entry, 346);
@@ -429,9 +380,7 @@ int wrap_MPI_Neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[]
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallv_init_c
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv_init_c<entry>, entry, 347);
@@ -446,9 +395,7 @@ int wrap_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count send
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallw
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw<entry>, entry, 348);
@@ -463,9 +410,7 @@ int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], con
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallw_c
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw_c<entry>, entry, 349);
@@ -480,9 +425,7 @@ int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcount
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallw_init
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw_init<entry>, entry, 350);
@@ -497,9 +440,7 @@ int wrap_MPI_Neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[]
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallw_init_c
 template <Entry entry>
 int wrap_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void* recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw_init_c<entry>, entry, 351);
@@ -514,132 +455,41 @@ int wrap_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count send
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
 }  // namespace
 
 extern const Wrapper wrappers_neighbor[] = {
 
-#if COMMLENS_HAVE_MPI_Ineighbor_allgather
     {274, erase(&wrap_MPI_Ineighbor_allgather<Entry::mpi>), erase(&wrap_MPI_Ineighbor_allgather<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ineighbor_allgather_c
     {275, erase(&wrap_MPI_Ineighbor_allgather_c<Entry::mpi>), erase(&wrap_MPI_Ineighbor_allgather_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ineighbor_allgatherv
     {276, erase(&wrap_MPI_Ineighbor_allgatherv<Entry::mpi>), erase(&wrap_MPI_Ineighbor_allgatherv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ineighbor_allgatherv_c
     {277, erase(&wrap_MPI_Ineighbor_allgatherv_c<Entry::mpi>), erase(&wrap_MPI_Ineighbor_allgatherv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoall
     {278, erase(&wrap_MPI_Ineighbor_alltoall<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoall<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoall_c
     {279, erase(&wrap_MPI_Ineighbor_alltoall_c<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoall_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoallv
     {280, erase(&wrap_MPI_Ineighbor_alltoallv<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoallv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoallv_c
     {281, erase(&wrap_MPI_Ineighbor_alltoallv_c<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoallv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoallw
     {282, erase(&wrap_MPI_Ineighbor_alltoallw<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoallw<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ineighbor_alltoallw_c
     {283, erase(&wrap_MPI_Ineighbor_alltoallw_c<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoallw_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_allgather
     {332, erase(&wrap_MPI_Neighbor_allgather<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgather<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_allgather_c
     {333, erase(&wrap_MPI_Neighbor_allgather_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgather_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_allgather_init
     {334, erase(&wrap_MPI_Neighbor_allgather_init<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgather_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_allgather_init_c
     {335, erase(&wrap_MPI_Neighbor_allgather_init_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgather_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_allgatherv
     {336, erase(&wrap_MPI_Neighbor_allgatherv<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgatherv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_allgatherv_c
     {337, erase(&wrap_MPI_Neighbor_allgatherv_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgatherv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_allgatherv_init
     {338, erase(&wrap_MPI_Neighbor_allgatherv_init<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgatherv_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_allgatherv_init_c
     {339, erase(&wrap_MPI_Neighbor_allgatherv_init_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgatherv_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoall
     {340, erase(&wrap_MPI_Neighbor_alltoall<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoall<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoall_c
     {341, erase(&wrap_MPI_Neighbor_alltoall_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoall_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoall_init
     {342, erase(&wrap_MPI_Neighbor_alltoall_init<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoall_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoall_init_c
     {343, erase(&wrap_MPI_Neighbor_alltoall_init_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoall_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallv
     {344, erase(&wrap_MPI_Neighbor_alltoallv<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallv_c
     {345, erase(&wrap_MPI_Neighbor_alltoallv_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallv_init
     {346, erase(&wrap_MPI_Neighbor_alltoallv_init<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallv_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallv_init_c
     {347, erase(&wrap_MPI_Neighbor_alltoallv_init_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallv_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallw
     {348, erase(&wrap_MPI_Neighbor_alltoallw<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallw<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallw_c
     {349, erase(&wrap_MPI_Neighbor_alltoallw_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallw_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallw_init
     {350, erase(&wrap_MPI_Neighbor_alltoallw_init<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallw_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Neighbor_alltoallw_init_c
     {351, erase(&wrap_MPI_Neighbor_alltoallw_init_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallw_init_c<Entry::pmpi>)},
-#endif
-
     {-1, nullptr, nullptr},
 };
 

@@ -6,15 +6,12 @@
 namespace commlens {
 namespace {
 
-#if COMMLENS_HAVE_MPI_Abort
 template <Entry entry>
 int wrap_MPI_Abort(MPI_Comm comm, int errorcode) {
   const auto next = next_of(&wrap_MPI_Abort<entry>, entry, 0);
   return hand::abort(next, op::unknown, COMMLENS_CALLER, comm, errorcode);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Add_error_class
 template <Entry entry>
 int wrap_MPI_Add_error_class(int* errorclass) {
   const auto next = next_of(&wrap_MPI_Add_error_class<entry>, entry, 3);
@@ -27,9 +24,7 @@ int wrap_MPI_Add_error_class(int* errorclass) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Add_error_code
 template <Entry entry>
 int wrap_MPI_Add_error_code(int errorclass, int* errorcode) {
   const auto next = next_of(&wrap_MPI_Add_error_code<entry>, entry, 4);
@@ -42,9 +37,7 @@ int wrap_MPI_Add_error_code(int errorclass, int* errorcode) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Add_error_string
 template <Entry entry>
 int wrap_MPI_Add_error_string(int errorcode, const char* string) {
   const auto next = next_of(&wrap_MPI_Add_error_string<entry>, entry, 5);
@@ -57,9 +50,7 @@ int wrap_MPI_Add_error_string(int errorcode, const char* string) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Alloc_mem
 template <Entry entry>
 int wrap_MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   const auto next = next_of(&wrap_MPI_Alloc_mem<entry>, entry, 14);
@@ -72,9 +63,7 @@ int wrap_MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Attr_delete
 template <Entry entry>
 int wrap_MPI_Attr_delete(MPI_Comm comm, int keyval) {
   const auto next = next_of(&wrap_MPI_Attr_delete<entry>, entry, 31);
@@ -87,9 +76,7 @@ int wrap_MPI_Attr_delete(MPI_Comm comm, int keyval) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Attr_get
 template <Entry entry>
 int wrap_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
   const auto next = next_of(&wrap_MPI_Attr_get<entry>, entry, 32);
@@ -102,9 +89,7 @@ int wrap_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag)
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Attr_put
 template <Entry entry>
 int wrap_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
   const auto next = next_of(&wrap_MPI_Attr_put<entry>, entry, 33);
@@ -117,9 +102,7 @@ int wrap_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Buffer_attach
 template <Entry entry>
 int wrap_MPI_Buffer_attach(void* buffer, int size) {
   const auto next = next_of(&wrap_MPI_Buffer_attach<entry>, entry, 44);
@@ -132,9 +115,7 @@ int wrap_MPI_Buffer_attach(void* buffer, int size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Buffer_attach_c
 template <Entry entry>
 int wrap_MPI_Buffer_attach_c(void* buffer, MPI_Count size) {
   const auto next = next_of(&wrap_MPI_Buffer_attach_c<entry>, entry, 45);
@@ -147,9 +128,7 @@ int wrap_MPI_Buffer_attach_c(void* buffer, MPI_Count size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Buffer_detach
 template <Entry entry>
 int wrap_MPI_Buffer_detach(void* buffer_addr, int* size) {
   const auto next = next_of(&wrap_MPI_Buffer_detach<entry>, entry, 46);
@@ -162,9 +141,7 @@ int wrap_MPI_Buffer_detach(void* buffer_addr, int* size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Buffer_detach_c
 template <Entry entry>
 int wrap_MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Buffer_detach_c<entry>, entry, 47);
@@ -177,9 +154,7 @@ int wrap_MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Cart_coords
 template <Entry entry>
 int wrap_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
   const auto next = next_of(&wrap_MPI_Cart_coords<entry>, entry, 51);
@@ -192,9 +167,7 @@ int wrap_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Cart_get
 template <Entry entry>
 int wrap_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) {
   const auto next = next_of(&wrap_MPI_Cart_get<entry>, entry, 53);
@@ -207,9 +180,7 @@ int wrap_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Cart_map
 template <Entry entry>
 int wrap_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int* newrank) {
   const auto next = next_of(&wrap_MPI_Cart_map<entry>, entry, 54);
@@ -222,9 +193,7 @@ int wrap_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int peri
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Cart_rank
 template <Entry entry>
 int wrap_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
   const auto next = next_of(&wrap_MPI_Cart_rank<entry>, entry, 55);
@@ -237,9 +206,7 @@ int wrap_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Cart_shift
 template <Entry entry>
 int wrap_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest) {
   const auto next = next_of(&wrap_MPI_Cart_shift<entry>, entry, 56);
@@ -252,9 +219,7 @@ int wrap_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Cartdim_get
 template <Entry entry>
 int wrap_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
   const auto next = next_of(&wrap_MPI_Cartdim_get<entry>, entry, 58);
@@ -267,9 +232,7 @@ int wrap_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_attach_buffer
 template <Entry entry>
 int wrap_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
   const auto next = next_of(&wrap_MPI_Comm_attach_buffer<entry>, entry, 61);
@@ -282,9 +245,7 @@ int wrap_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_attach_buffer_c
 template <Entry entry>
 int wrap_MPI_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size) {
   const auto next = next_of(&wrap_MPI_Comm_attach_buffer_c<entry>, entry, 62);
@@ -297,9 +258,7 @@ int wrap_MPI_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_call_errhandler
 template <Entry entry>
 int wrap_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
   const auto next = next_of(&wrap_MPI_Comm_call_errhandler<entry>, entry, 63);
@@ -312,9 +271,7 @@ int wrap_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_compare
 template <Entry entry>
 int wrap_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
   const auto next = next_of(&wrap_MPI_Comm_compare<entry>, entry, 64);
@@ -327,9 +284,7 @@ int wrap_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_create_errhandler
 template <Entry entry>
 int wrap_MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Comm_create_errhandler<entry>, entry, 67);
@@ -342,9 +297,7 @@ int wrap_MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandle
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_create_keyval
 template <Entry entry>
 int wrap_MPI_Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn, MPI_Comm_delete_attr_function* comm_delete_attr_fn, int* comm_keyval, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Comm_create_keyval<entry>, entry, 70);
@@ -357,9 +310,7 @@ int wrap_MPI_Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn, 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_delete_attr
 template <Entry entry>
 int wrap_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
   const auto next = next_of(&wrap_MPI_Comm_delete_attr<entry>, entry, 71);
@@ -372,9 +323,7 @@ int wrap_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_detach_buffer
 template <Entry entry>
 int wrap_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
   const auto next = next_of(&wrap_MPI_Comm_detach_buffer<entry>, entry, 72);
@@ -387,9 +336,7 @@ int wrap_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_detach_buffer_c
 template <Entry entry>
 int wrap_MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Comm_detach_buffer_c<entry>, entry, 73);
@@ -402,9 +349,7 @@ int wrap_MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* s
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_free_keyval
 template <Entry entry>
 int wrap_MPI_Comm_free_keyval(int* comm_keyval) {
   const auto next = next_of(&wrap_MPI_Comm_free_keyval<entry>, entry, 79);
@@ -417,9 +362,7 @@ int wrap_MPI_Comm_free_keyval(int* comm_keyval) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_get_attr
 template <Entry entry>
 int wrap_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag) {
   const auto next = next_of(&wrap_MPI_Comm_get_attr<entry>, entry, 80);
@@ -432,9 +375,7 @@ int wrap_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_get_errhandler
 template <Entry entry>
 int wrap_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Comm_get_errhandler<entry>, entry, 81);
@@ -447,9 +388,7 @@ int wrap_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_get_info
 template <Entry entry>
 int wrap_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_Comm_get_info<entry>, entry, 82);
@@ -462,9 +401,7 @@ int wrap_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_get_name
 template <Entry entry>
 int wrap_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Comm_get_name<entry>, entry, 83);
@@ -477,9 +414,7 @@ int wrap_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_group
 template <Entry entry>
 int wrap_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Comm_group<entry>, entry, 85);
@@ -492,9 +427,7 @@ int wrap_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_rank
 template <Entry entry>
 int wrap_MPI_Comm_rank(MPI_Comm comm, int* rank) {
   const auto next = next_of(&wrap_MPI_Comm_rank<entry>, entry, 90);
@@ -507,9 +440,7 @@ int wrap_MPI_Comm_rank(MPI_Comm comm, int* rank) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_remote_group
 template <Entry entry>
 int wrap_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Comm_remote_group<entry>, entry, 91);
@@ -522,9 +453,7 @@ int wrap_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_remote_size
 template <Entry entry>
 int wrap_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
   const auto next = next_of(&wrap_MPI_Comm_remote_size<entry>, entry, 92);
@@ -537,9 +466,7 @@ int wrap_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_set_attr
 template <Entry entry>
 int wrap_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
   const auto next = next_of(&wrap_MPI_Comm_set_attr<entry>, entry, 93);
@@ -552,9 +479,7 @@ int wrap_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_set_errhandler
 template <Entry entry>
 int wrap_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
   const auto next = next_of(&wrap_MPI_Comm_set_errhandler<entry>, entry, 94);
@@ -567,9 +492,7 @@ int wrap_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_set_info
 template <Entry entry>
 int wrap_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_Comm_set_info<entry>, entry, 95);
@@ -582,9 +505,7 @@ int wrap_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_size
 template <Entry entry>
 int wrap_MPI_Comm_size(MPI_Comm comm, int* size) {
   const auto next = next_of(&wrap_MPI_Comm_size<entry>, entry, 97);
@@ -597,9 +518,7 @@ int wrap_MPI_Comm_size(MPI_Comm comm, int* size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_test_inter
 template <Entry entry>
 int wrap_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
   const auto next = next_of(&wrap_MPI_Comm_test_inter<entry>, entry, 102);
@@ -612,9 +531,7 @@ int wrap_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Dims_create
 template <Entry entry>
 int wrap_MPI_Dims_create(int nnodes, int ndims, int dims[]) {
   const auto next = next_of(&wrap_MPI_Dims_create<entry>, entry, 104);
@@ -627,9 +544,7 @@ int wrap_MPI_Dims_create(int nnodes, int ndims, int dims[]) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Dist_graph_neighbors
 template <Entry entry>
 int wrap_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) {
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors<entry>, entry, 107);
@@ -642,9 +557,7 @@ int wrap_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[],
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Dist_graph_neighbors_count
 template <Entry entry>
 int wrap_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors_count<entry>, entry, 108);
@@ -657,9 +570,7 @@ int wrap_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outde
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Errhandler_free
 template <Entry entry>
 int wrap_MPI_Errhandler_free(MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Errhandler_free<entry>, entry, 109);
@@ -672,9 +583,7 @@ int wrap_MPI_Errhandler_free(MPI_Errhandler* errhandler) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Error_class
 template <Entry entry>
 int wrap_MPI_Error_class(int errorcode, int* errorclass) {
   const auto next = next_of(&wrap_MPI_Error_class<entry>, entry, 110);
@@ -687,9 +596,7 @@ int wrap_MPI_Error_class(int errorcode, int* errorclass) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Error_string
 template <Entry entry>
 int wrap_MPI_Error_string(int errorcode, char* string, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Error_string<entry>, entry, 111);
@@ -702,9 +609,7 @@ int wrap_MPI_Error_string(int errorcode, char* string, int* resultlen) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_call_errhandler
 template <Entry entry>
 int wrap_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
   const auto next = next_of(&wrap_MPI_File_call_errhandler<entry>, entry, 117);
@@ -717,9 +622,7 @@ int wrap_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_create_errhandler
 template <Entry entry>
 int wrap_MPI_File_create_errhandler(MPI_File_errhandler_function* file_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_File_create_errhandler<entry>, entry, 119);
@@ -732,9 +635,7 @@ int wrap_MPI_File_create_errhandler(MPI_File_errhandler_function* file_errhandle
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_get_errhandler
 template <Entry entry>
 int wrap_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_File_get_errhandler<entry>, entry, 124);
@@ -747,9 +648,7 @@ int wrap_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_File_set_errhandler
 template <Entry entry>
 int wrap_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
   const auto next = next_of(&wrap_MPI_File_set_errhandler<entry>, entry, 179);
@@ -762,17 +661,13 @@ int wrap_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Finalize
 template <Entry entry>
 int wrap_MPI_Finalize() {
   const auto next = next_of(&wrap_MPI_Finalize<entry>, entry, 205);
   return hand::finalize(next, op::unknown, COMMLENS_CALLER);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Free_mem
 template <Entry entry>
 int wrap_MPI_Free_mem(void* base) {
   const auto next = next_of(&wrap_MPI_Free_mem<entry>, entry, 206);
@@ -785,9 +680,7 @@ int wrap_MPI_Free_mem(void* base) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get_address
 template <Entry entry>
 int wrap_MPI_Get_address(const void* location, MPI_Aint* address) {
   const auto next = next_of(&wrap_MPI_Get_address<entry>, entry, 219);
@@ -800,9 +693,7 @@ int wrap_MPI_Get_address(const void* location, MPI_Aint* address) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get_count
 template <Entry entry>
 int wrap_MPI_Get_count(const MPI_Status* status, MPI_Datatype datatype, int* count) {
   const auto next = next_of(&wrap_MPI_Get_count<entry>, entry, 220);
@@ -815,9 +706,7 @@ int wrap_MPI_Get_count(const MPI_Status* status, MPI_Datatype datatype, int* cou
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get_count_c
 template <Entry entry>
 int wrap_MPI_Get_count_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
   const auto next = next_of(&wrap_MPI_Get_count_c<entry>, entry, 221);
@@ -830,9 +719,7 @@ int wrap_MPI_Get_count_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Co
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get_elements
 template <Entry entry>
 int wrap_MPI_Get_elements(const MPI_Status* status, MPI_Datatype datatype, int* count) {
   const auto next = next_of(&wrap_MPI_Get_elements<entry>, entry, 222);
@@ -845,9 +732,7 @@ int wrap_MPI_Get_elements(const MPI_Status* status, MPI_Datatype datatype, int* 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get_elements_c
 template <Entry entry>
 int wrap_MPI_Get_elements_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
   const auto next = next_of(&wrap_MPI_Get_elements_c<entry>, entry, 223);
@@ -860,9 +745,7 @@ int wrap_MPI_Get_elements_c(const MPI_Status* status, MPI_Datatype datatype, MPI
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get_elements_x
 template <Entry entry>
 int wrap_MPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI_Count* count) {
   const auto next = next_of(&wrap_MPI_Get_elements_x<entry>, entry, 224);
@@ -875,9 +758,7 @@ int wrap_MPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get_hw_resource_info
 template <Entry entry>
 int wrap_MPI_Get_hw_resource_info(MPI_Info* hw_info) {
   const auto next = next_of(&wrap_MPI_Get_hw_resource_info<entry>, entry, 225);
@@ -890,9 +771,7 @@ int wrap_MPI_Get_hw_resource_info(MPI_Info* hw_info) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get_processor_name
 template <Entry entry>
 int wrap_MPI_Get_processor_name(char* name, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Get_processor_name<entry>, entry, 226);
@@ -905,9 +784,7 @@ int wrap_MPI_Get_processor_name(char* name, int* resultlen) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Graph_get
 template <Entry entry>
 int wrap_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[]) {
   const auto next = next_of(&wrap_MPI_Graph_get<entry>, entry, 228);
@@ -920,9 +797,7 @@ int wrap_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], i
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Graph_map
 template <Entry entry>
 int wrap_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int* newrank) {
   const auto next = next_of(&wrap_MPI_Graph_map<entry>, entry, 229);
@@ -935,9 +810,7 @@ int wrap_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int e
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Graph_neighbors
 template <Entry entry>
 int wrap_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) {
   const auto next = next_of(&wrap_MPI_Graph_neighbors<entry>, entry, 230);
@@ -950,9 +823,7 @@ int wrap_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neig
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Graph_neighbors_count
 template <Entry entry>
 int wrap_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
   const auto next = next_of(&wrap_MPI_Graph_neighbors_count<entry>, entry, 231);
@@ -965,9 +836,7 @@ int wrap_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Graphdims_get
 template <Entry entry>
 int wrap_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
   const auto next = next_of(&wrap_MPI_Graphdims_get<entry>, entry, 232);
@@ -980,9 +849,7 @@ int wrap_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Grequest_complete
 template <Entry entry>
 int wrap_MPI_Grequest_complete(MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Grequest_complete<entry>, entry, 233);
@@ -995,9 +862,7 @@ int wrap_MPI_Grequest_complete(MPI_Request request) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Grequest_start
 template <Entry entry>
 int wrap_MPI_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_free_function* free_fn, MPI_Grequest_cancel_function* cancel_fn, void* extra_state, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Grequest_start<entry>, entry, 234);
@@ -1010,9 +875,7 @@ int wrap_MPI_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_compare
 template <Entry entry>
 int wrap_MPI_Group_compare(MPI_Group group1, MPI_Group group2, int* result) {
   const auto next = next_of(&wrap_MPI_Group_compare<entry>, entry, 235);
@@ -1025,9 +888,7 @@ int wrap_MPI_Group_compare(MPI_Group group1, MPI_Group group2, int* result) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_difference
 template <Entry entry>
 int wrap_MPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_difference<entry>, entry, 236);
@@ -1040,9 +901,7 @@ int wrap_MPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* new
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_excl
 template <Entry entry>
 int wrap_MPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_excl<entry>, entry, 237);
@@ -1055,9 +914,7 @@ int wrap_MPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* ne
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_free
 template <Entry entry>
 int wrap_MPI_Group_free(MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Group_free<entry>, entry, 238);
@@ -1070,9 +927,7 @@ int wrap_MPI_Group_free(MPI_Group* group) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_from_session_pset
 template <Entry entry>
 int wrap_MPI_Group_from_session_pset(MPI_Session session, const char* pset_name, MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_from_session_pset<entry>, entry, 239);
@@ -1085,9 +940,7 @@ int wrap_MPI_Group_from_session_pset(MPI_Session session, const char* pset_name,
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_incl
 template <Entry entry>
 int wrap_MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_incl<entry>, entry, 240);
@@ -1100,9 +953,7 @@ int wrap_MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* ne
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_intersection
 template <Entry entry>
 int wrap_MPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_intersection<entry>, entry, 241);
@@ -1115,9 +966,7 @@ int wrap_MPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* n
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_range_excl
 template <Entry entry>
 int wrap_MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_range_excl<entry>, entry, 242);
@@ -1130,9 +979,7 @@ int wrap_MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_range_incl
 template <Entry entry>
 int wrap_MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_range_incl<entry>, entry, 243);
@@ -1145,9 +992,7 @@ int wrap_MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_rank
 template <Entry entry>
 int wrap_MPI_Group_rank(MPI_Group group, int* rank) {
   const auto next = next_of(&wrap_MPI_Group_rank<entry>, entry, 244);
@@ -1160,9 +1005,7 @@ int wrap_MPI_Group_rank(MPI_Group group, int* rank) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_size
 template <Entry entry>
 int wrap_MPI_Group_size(MPI_Group group, int* size) {
   const auto next = next_of(&wrap_MPI_Group_size<entry>, entry, 245);
@@ -1175,9 +1018,7 @@ int wrap_MPI_Group_size(MPI_Group group, int* size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_translate_ranks
 template <Entry entry>
 int wrap_MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], MPI_Group group2, int ranks2[]) {
   const auto next = next_of(&wrap_MPI_Group_translate_ranks<entry>, entry, 246);
@@ -1190,9 +1031,7 @@ int wrap_MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Group_union
 template <Entry entry>
 int wrap_MPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup) {
   const auto next = next_of(&wrap_MPI_Group_union<entry>, entry, 247);
@@ -1205,9 +1044,7 @@ int wrap_MPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Info_create
 template <Entry entry>
 int wrap_MPI_Info_create(MPI_Info* info) {
   const auto next = next_of(&wrap_MPI_Info_create<entry>, entry, 284);
@@ -1220,9 +1057,7 @@ int wrap_MPI_Info_create(MPI_Info* info) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Info_create_env
 template <Entry entry>
 int wrap_MPI_Info_create_env(int argc, char argv[], MPI_Info* info) {
   const auto next = next_of(&wrap_MPI_Info_create_env<entry>, entry, 285);
@@ -1235,9 +1070,7 @@ int wrap_MPI_Info_create_env(int argc, char argv[], MPI_Info* info) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Info_delete
 template <Entry entry>
 int wrap_MPI_Info_delete(MPI_Info info, const char* key) {
   const auto next = next_of(&wrap_MPI_Info_delete<entry>, entry, 286);
@@ -1250,9 +1083,7 @@ int wrap_MPI_Info_delete(MPI_Info info, const char* key) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Info_dup
 template <Entry entry>
 int wrap_MPI_Info_dup(MPI_Info info, MPI_Info* newinfo) {
   const auto next = next_of(&wrap_MPI_Info_dup<entry>, entry, 287);
@@ -1265,9 +1096,7 @@ int wrap_MPI_Info_dup(MPI_Info info, MPI_Info* newinfo) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Info_free
 template <Entry entry>
 int wrap_MPI_Info_free(MPI_Info* info) {
   const auto next = next_of(&wrap_MPI_Info_free<entry>, entry, 288);
@@ -1280,9 +1109,7 @@ int wrap_MPI_Info_free(MPI_Info* info) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Info_get
 template <Entry entry>
 int wrap_MPI_Info_get(MPI_Info info, const char* key, int valuelen, char* value, int* flag) {
   const auto next = next_of(&wrap_MPI_Info_get<entry>, entry, 289);
@@ -1295,9 +1122,7 @@ int wrap_MPI_Info_get(MPI_Info info, const char* key, int valuelen, char* value,
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Info_get_nkeys
 template <Entry entry>
 int wrap_MPI_Info_get_nkeys(MPI_Info info, int* nkeys) {
   const auto next = next_of(&wrap_MPI_Info_get_nkeys<entry>, entry, 290);
@@ -1310,9 +1135,7 @@ int wrap_MPI_Info_get_nkeys(MPI_Info info, int* nkeys) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Info_get_nthkey
 template <Entry entry>
 int wrap_MPI_Info_get_nthkey(MPI_Info info, int n, char* key) {
   const auto next = next_of(&wrap_MPI_Info_get_nthkey<entry>, entry, 291);
@@ -1325,9 +1148,7 @@ int wrap_MPI_Info_get_nthkey(MPI_Info info, int n, char* key) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Info_get_string
 template <Entry entry>
 int wrap_MPI_Info_get_string(MPI_Info info, const char* key, int* buflen, char* value, int* flag) {
   const auto next = next_of(&wrap_MPI_Info_get_string<entry>, entry, 292);
@@ -1340,9 +1161,7 @@ int wrap_MPI_Info_get_string(MPI_Info info, const char* key, int* buflen, char* 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Info_get_valuelen
 template <Entry entry>
 int wrap_MPI_Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, int* flag) {
   const auto next = next_of(&wrap_MPI_Info_get_valuelen<entry>, entry, 293);
@@ -1355,9 +1174,7 @@ int wrap_MPI_Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, in
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Info_set
 template <Entry entry>
 int wrap_MPI_Info_set(MPI_Info info, const char* key, const char* value) {
   const auto next = next_of(&wrap_MPI_Info_set<entry>, entry, 294);
@@ -1370,25 +1187,19 @@ int wrap_MPI_Info_set(MPI_Info info, const char* key, const char* value) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Init
 template <Entry entry>
 int wrap_MPI_Init(int* argc, char*** argv) {
   const auto next = next_of(&wrap_MPI_Init<entry>, entry, 295);
   return hand::init(next, op::unknown, COMMLENS_CALLER, argc, argv);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Init_thread
 template <Entry entry>
 int wrap_MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
   const auto next = next_of(&wrap_MPI_Init_thread<entry>, entry, 296);
   return hand::init(next, op::unknown, COMMLENS_CALLER, argc, argv, required, provided);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Is_thread_main
 template <Entry entry>
 int wrap_MPI_Is_thread_main(int* flag) {
   const auto next = next_of(&wrap_MPI_Is_thread_main<entry>, entry, 311);
@@ -1401,9 +1212,7 @@ int wrap_MPI_Is_thread_main(int* flag) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Keyval_create
 template <Entry entry>
 int wrap_MPI_Keyval_create(MPI_Copy_function* copy_fn, MPI_Delete_function* delete_fn, int* keyval, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Keyval_create<entry>, entry, 326);
@@ -1416,9 +1225,7 @@ int wrap_MPI_Keyval_create(MPI_Copy_function* copy_fn, MPI_Delete_function* dele
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Keyval_free
 template <Entry entry>
 int wrap_MPI_Keyval_free(int* keyval) {
   const auto next = next_of(&wrap_MPI_Keyval_free<entry>, entry, 327);
@@ -1431,9 +1238,7 @@ int wrap_MPI_Keyval_free(int* keyval) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Op_commutative
 template <Entry entry>
 int wrap_MPI_Op_commutative(MPI_Op op, int* commute) {
   const auto next = next_of(&wrap_MPI_Op_commutative<entry>, entry, 352);
@@ -1446,9 +1251,7 @@ int wrap_MPI_Op_commutative(MPI_Op op, int* commute) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Op_create
 template <Entry entry>
 int wrap_MPI_Op_create(MPI_User_function* user_fn, int commute, MPI_Op* op) {
   const auto next = next_of(&wrap_MPI_Op_create<entry>, entry, 353);
@@ -1461,9 +1264,7 @@ int wrap_MPI_Op_create(MPI_User_function* user_fn, int commute, MPI_Op* op) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Op_create_c
 template <Entry entry>
 int wrap_MPI_Op_create_c(MPI_User_function_c* user_fn, int commute, MPI_Op* op) {
   const auto next = next_of(&wrap_MPI_Op_create_c<entry>, entry, 354);
@@ -1476,9 +1277,7 @@ int wrap_MPI_Op_create_c(MPI_User_function_c* user_fn, int commute, MPI_Op* op) 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Op_free
 template <Entry entry>
 int wrap_MPI_Op_free(MPI_Op* op) {
   const auto next = next_of(&wrap_MPI_Op_free<entry>, entry, 355);
@@ -1491,9 +1290,7 @@ int wrap_MPI_Op_free(MPI_Op* op) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Pack
 template <Entry entry>
 int wrap_MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Pack<entry>, entry, 357);
@@ -1506,9 +1303,7 @@ int wrap_MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* o
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Pack_c
 template <Entry entry>
 int wrap_MPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf, MPI_Count outsize, MPI_Count* position, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Pack_c<entry>, entry, 358);
@@ -1521,9 +1316,7 @@ int wrap_MPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Pack_external
 template <Entry entry>
 int wrap_MPI_Pack_external(const char datarep[], const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, MPI_Aint outsize, MPI_Aint* position) {
   const auto next = next_of(&wrap_MPI_Pack_external<entry>, entry, 359);
@@ -1536,9 +1329,7 @@ int wrap_MPI_Pack_external(const char datarep[], const void* inbuf, int incount,
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Pack_external_c
 template <Entry entry>
 int wrap_MPI_Pack_external_c(const char datarep[], const void* inbuf, MPI_Count incount, MPI_Datatype datatype, void* outbuf, MPI_Count outsize, MPI_Count* position) {
   const auto next = next_of(&wrap_MPI_Pack_external_c<entry>, entry, 360);
@@ -1551,9 +1342,7 @@ int wrap_MPI_Pack_external_c(const char datarep[], const void* inbuf, MPI_Count 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Pack_external_size
 template <Entry entry>
 int wrap_MPI_Pack_external_size(const char datarep[], int incount, MPI_Datatype datatype, MPI_Aint* size) {
   const auto next = next_of(&wrap_MPI_Pack_external_size<entry>, entry, 361);
@@ -1566,9 +1355,7 @@ int wrap_MPI_Pack_external_size(const char datarep[], int incount, MPI_Datatype 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Pack_external_size_c
 template <Entry entry>
 int wrap_MPI_Pack_external_size_c(const char datarep[], MPI_Count incount, MPI_Datatype datatype, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Pack_external_size_c<entry>, entry, 362);
@@ -1581,9 +1368,7 @@ int wrap_MPI_Pack_external_size_c(const char datarep[], MPI_Count incount, MPI_D
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Pack_size
 template <Entry entry>
 int wrap_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* size) {
   const auto next = next_of(&wrap_MPI_Pack_size<entry>, entry, 363);
@@ -1596,9 +1381,7 @@ int wrap_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* s
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Pack_size_c
 template <Entry entry>
 int wrap_MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Pack_size_c<entry>, entry, 364);
@@ -1611,9 +1394,7 @@ int wrap_MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Query_thread
 template <Entry entry>
 int wrap_MPI_Query_thread(int* provided) {
   const auto next = next_of(&wrap_MPI_Query_thread<entry>, entry, 375);
@@ -1626,9 +1407,7 @@ int wrap_MPI_Query_thread(int* provided) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_local
 template <Entry entry>
 int wrap_MPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype, MPI_Op op) {
   const auto next = next_of(&wrap_MPI_Reduce_local<entry>, entry, 386);
@@ -1641,9 +1420,7 @@ int wrap_MPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Data
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Reduce_local_c
 template <Entry entry>
 int wrap_MPI_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op) {
   const auto next = next_of(&wrap_MPI_Reduce_local_c<entry>, entry, 387);
@@ -1656,9 +1433,7 @@ int wrap_MPI_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Register_datarep
 template <Entry entry>
 int wrap_MPI_Register_datarep(const char* datarep, MPI_Datarep_conversion_function* read_conversion_fn, MPI_Datarep_conversion_function* write_conversion_fn, MPI_Datarep_extent_function* dtype_file_extent_fn, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Register_datarep<entry>, entry, 396);
@@ -1671,9 +1446,7 @@ int wrap_MPI_Register_datarep(const char* datarep, MPI_Datarep_conversion_functi
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Register_datarep_c
 template <Entry entry>
 int wrap_MPI_Register_datarep_c(const char* datarep, MPI_Datarep_conversion_function_c* read_conversion_fn, MPI_Datarep_conversion_function_c* write_conversion_fn, MPI_Datarep_extent_function* dtype_file_extent_fn, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Register_datarep_c<entry>, entry, 397);
@@ -1686,9 +1459,7 @@ int wrap_MPI_Register_datarep_c(const char* datarep, MPI_Datarep_conversion_func
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Remove_error_class
 template <Entry entry>
 int wrap_MPI_Remove_error_class(int errorclass) {
   const auto next = next_of(&wrap_MPI_Remove_error_class<entry>, entry, 398);
@@ -1701,9 +1472,7 @@ int wrap_MPI_Remove_error_class(int errorclass) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Remove_error_code
 template <Entry entry>
 int wrap_MPI_Remove_error_code(int errorcode) {
   const auto next = next_of(&wrap_MPI_Remove_error_code<entry>, entry, 399);
@@ -1716,9 +1485,7 @@ int wrap_MPI_Remove_error_code(int errorcode) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Remove_error_string
 template <Entry entry>
 int wrap_MPI_Remove_error_string(int errorcode) {
   const auto next = next_of(&wrap_MPI_Remove_error_string<entry>, entry, 400);
@@ -1731,9 +1498,7 @@ int wrap_MPI_Remove_error_string(int errorcode) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_attach_buffer
 template <Entry entry>
 int wrap_MPI_Session_attach_buffer(MPI_Session session, void* buffer, int size) {
   const auto next = next_of(&wrap_MPI_Session_attach_buffer<entry>, entry, 436);
@@ -1746,9 +1511,7 @@ int wrap_MPI_Session_attach_buffer(MPI_Session session, void* buffer, int size) 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_attach_buffer_c
 template <Entry entry>
 int wrap_MPI_Session_attach_buffer_c(MPI_Session session, void* buffer, MPI_Count size) {
   const auto next = next_of(&wrap_MPI_Session_attach_buffer_c<entry>, entry, 437);
@@ -1761,9 +1524,7 @@ int wrap_MPI_Session_attach_buffer_c(MPI_Session session, void* buffer, MPI_Coun
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_call_errhandler
 template <Entry entry>
 int wrap_MPI_Session_call_errhandler(MPI_Session session, int errorcode) {
   const auto next = next_of(&wrap_MPI_Session_call_errhandler<entry>, entry, 438);
@@ -1776,9 +1537,7 @@ int wrap_MPI_Session_call_errhandler(MPI_Session session, int errorcode) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_create_errhandler
 template <Entry entry>
 int wrap_MPI_Session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Session_create_errhandler<entry>, entry, 439);
@@ -1791,9 +1550,7 @@ int wrap_MPI_Session_create_errhandler(MPI_Session_errhandler_function* session_
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_detach_buffer
 template <Entry entry>
 int wrap_MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
   const auto next = next_of(&wrap_MPI_Session_detach_buffer<entry>, entry, 440);
@@ -1806,9 +1563,7 @@ int wrap_MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_detach_buffer_c
 template <Entry entry>
 int wrap_MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Session_detach_buffer_c<entry>, entry, 441);
@@ -1821,17 +1576,13 @@ int wrap_MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_finalize
 template <Entry entry>
 int wrap_MPI_Session_finalize(MPI_Session* session) {
   const auto next = next_of(&wrap_MPI_Session_finalize<entry>, entry, 442);
   return hand::session_finalize(next, op::unknown, COMMLENS_CALLER, session);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_get_errhandler
 template <Entry entry>
 int wrap_MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Session_get_errhandler<entry>, entry, 444);
@@ -1844,9 +1595,7 @@ int wrap_MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhand
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_get_info
 template <Entry entry>
 int wrap_MPI_Session_get_info(MPI_Session session, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_Session_get_info<entry>, entry, 445);
@@ -1859,9 +1608,7 @@ int wrap_MPI_Session_get_info(MPI_Session session, MPI_Info* info_used) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_get_nth_pset
 template <Entry entry>
 int wrap_MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int* pset_len, char* pset_name) {
   const auto next = next_of(&wrap_MPI_Session_get_nth_pset<entry>, entry, 446);
@@ -1874,9 +1621,7 @@ int wrap_MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_get_num_psets
 template <Entry entry>
 int wrap_MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int* npset_names) {
   const auto next = next_of(&wrap_MPI_Session_get_num_psets<entry>, entry, 447);
@@ -1889,9 +1634,7 @@ int wrap_MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int* npse
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_get_pset_info
 template <Entry entry>
 int wrap_MPI_Session_get_pset_info(MPI_Session session, const char* pset_name, MPI_Info* info) {
   const auto next = next_of(&wrap_MPI_Session_get_pset_info<entry>, entry, 448);
@@ -1904,17 +1647,13 @@ int wrap_MPI_Session_get_pset_info(MPI_Session session, const char* pset_name, M
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_init
 template <Entry entry>
 int wrap_MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
   const auto next = next_of(&wrap_MPI_Session_init<entry>, entry, 450);
   return hand::session_init(next, op::unknown, COMMLENS_CALLER, info, errhandler, session);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_set_errhandler
 template <Entry entry>
 int wrap_MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) {
   const auto next = next_of(&wrap_MPI_Session_set_errhandler<entry>, entry, 451);
@@ -1927,9 +1666,7 @@ int wrap_MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandl
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Status_get_error
 template <Entry entry>
 int wrap_MPI_Status_get_error(const MPI_Status* status, int* err) {
   const auto next = next_of(&wrap_MPI_Status_get_error<entry>, entry, 458);
@@ -1942,9 +1679,7 @@ int wrap_MPI_Status_get_error(const MPI_Status* status, int* err) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Status_get_source
 template <Entry entry>
 int wrap_MPI_Status_get_source(const MPI_Status* status, int* source) {
   const auto next = next_of(&wrap_MPI_Status_get_source<entry>, entry, 459);
@@ -1957,9 +1692,7 @@ int wrap_MPI_Status_get_source(const MPI_Status* status, int* source) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Status_get_tag
 template <Entry entry>
 int wrap_MPI_Status_get_tag(const MPI_Status* status, int* tag) {
   const auto next = next_of(&wrap_MPI_Status_get_tag<entry>, entry, 460);
@@ -1972,9 +1705,7 @@ int wrap_MPI_Status_get_tag(const MPI_Status* status, int* tag) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Status_set_cancelled
 template <Entry entry>
 int wrap_MPI_Status_set_cancelled(MPI_Status* status, int flag) {
   const auto next = next_of(&wrap_MPI_Status_set_cancelled<entry>, entry, 461);
@@ -1987,9 +1718,7 @@ int wrap_MPI_Status_set_cancelled(MPI_Status* status, int flag) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Status_set_elements
 template <Entry entry>
 int wrap_MPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int count) {
   const auto next = next_of(&wrap_MPI_Status_set_elements<entry>, entry, 462);
@@ -2002,9 +1731,7 @@ int wrap_MPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Status_set_elements_c
 template <Entry entry>
 int wrap_MPI_Status_set_elements_c(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
   const auto next = next_of(&wrap_MPI_Status_set_elements_c<entry>, entry, 463);
@@ -2017,9 +1744,7 @@ int wrap_MPI_Status_set_elements_c(MPI_Status* status, MPI_Datatype datatype, MP
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Status_set_elements_x
 template <Entry entry>
 int wrap_MPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
   const auto next = next_of(&wrap_MPI_Status_set_elements_x<entry>, entry, 464);
@@ -2032,9 +1757,7 @@ int wrap_MPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MP
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Status_set_error
 template <Entry entry>
 int wrap_MPI_Status_set_error(MPI_Status* status, int err) {
   const auto next = next_of(&wrap_MPI_Status_set_error<entry>, entry, 465);
@@ -2047,9 +1770,7 @@ int wrap_MPI_Status_set_error(MPI_Status* status, int err) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Status_set_source
 template <Entry entry>
 int wrap_MPI_Status_set_source(MPI_Status* status, int source) {
   const auto next = next_of(&wrap_MPI_Status_set_source<entry>, entry, 466);
@@ -2062,9 +1783,7 @@ int wrap_MPI_Status_set_source(MPI_Status* status, int source) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Status_set_tag
 template <Entry entry>
 int wrap_MPI_Status_set_tag(MPI_Status* status, int tag) {
   const auto next = next_of(&wrap_MPI_Status_set_tag<entry>, entry, 467);
@@ -2077,9 +1796,7 @@ int wrap_MPI_Status_set_tag(MPI_Status* status, int tag) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Test_cancelled
 template <Entry entry>
 int wrap_MPI_Test_cancelled(const MPI_Status* status, int* flag) {
   const auto next = next_of(&wrap_MPI_Test_cancelled<entry>, entry, 469);
@@ -2092,9 +1809,7 @@ int wrap_MPI_Test_cancelled(const MPI_Status* status, int* flag) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Topo_test
 template <Entry entry>
 int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
   const auto next = next_of(&wrap_MPI_Topo_test<entry>, entry, 473);
@@ -2107,9 +1822,7 @@ int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_commit
 template <Entry entry>
 int wrap_MPI_Type_commit(MPI_Datatype* datatype) {
   const auto next = next_of(&wrap_MPI_Type_commit<entry>, entry, 474);
@@ -2122,9 +1835,7 @@ int wrap_MPI_Type_commit(MPI_Datatype* datatype) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_contiguous
 template <Entry entry>
 int wrap_MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_contiguous<entry>, entry, 475);
@@ -2137,9 +1848,7 @@ int wrap_MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newt
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_contiguous_c
 template <Entry entry>
 int wrap_MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_contiguous_c<entry>, entry, 476);
@@ -2152,9 +1861,7 @@ int wrap_MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Dataty
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_darray
 template <Entry entry>
 int wrap_MPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_darray<entry>, entry, 477);
@@ -2167,9 +1874,7 @@ int wrap_MPI_Type_create_darray(int size, int rank, int ndims, const int array_o
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_darray_c
 template <Entry entry>
 int wrap_MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_darray_c<entry>, entry, 478);
@@ -2182,9 +1887,7 @@ int wrap_MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_f90_complex
 template <Entry entry>
 int wrap_MPI_Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_f90_complex<entry>, entry, 479);
@@ -2197,9 +1900,7 @@ int wrap_MPI_Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_f90_integer
 template <Entry entry>
 int wrap_MPI_Type_create_f90_integer(int r, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_f90_integer<entry>, entry, 480);
@@ -2212,9 +1913,7 @@ int wrap_MPI_Type_create_f90_integer(int r, MPI_Datatype* newtype) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_f90_real
 template <Entry entry>
 int wrap_MPI_Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_f90_real<entry>, entry, 481);
@@ -2227,9 +1926,7 @@ int wrap_MPI_Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_hindexed
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hindexed<entry>, entry, 482);
@@ -2242,9 +1939,7 @@ int wrap_MPI_Type_create_hindexed(int count, const int array_of_blocklengths[], 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_hindexed_c
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hindexed_c<entry>, entry, 483);
@@ -2257,9 +1952,7 @@ int wrap_MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_bl
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_hindexed_block
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hindexed_block<entry>, entry, 484);
@@ -2272,9 +1965,7 @@ int wrap_MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Ai
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_hindexed_block_c
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hindexed_block_c<entry>, entry, 485);
@@ -2287,9 +1978,7 @@ int wrap_MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_hvector
 template <Entry entry>
 int wrap_MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hvector<entry>, entry, 486);
@@ -2302,9 +1991,7 @@ int wrap_MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MP
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_hvector_c
 template <Entry entry>
 int wrap_MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_hvector_c<entry>, entry, 487);
@@ -2317,9 +2004,7 @@ int wrap_MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_C
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_indexed_block
 template <Entry entry>
 int wrap_MPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_indexed_block<entry>, entry, 488);
@@ -2332,9 +2017,7 @@ int wrap_MPI_Type_create_indexed_block(int count, int blocklength, const int arr
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_indexed_block_c
 template <Entry entry>
 int wrap_MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_indexed_block_c<entry>, entry, 489);
@@ -2347,9 +2030,7 @@ int wrap_MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength,
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_keyval
 template <Entry entry>
 int wrap_MPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn, MPI_Type_delete_attr_function* type_delete_attr_fn, int* type_keyval, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Type_create_keyval<entry>, entry, 490);
@@ -2362,9 +2043,7 @@ int wrap_MPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn, 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_resized
 template <Entry entry>
 int wrap_MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_resized<entry>, entry, 491);
@@ -2377,9 +2056,7 @@ int wrap_MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint ext
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_resized_c
 template <Entry entry>
 int wrap_MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_resized_c<entry>, entry, 492);
@@ -2392,9 +2069,7 @@ int wrap_MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_struct
 template <Entry entry>
 int wrap_MPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_struct<entry>, entry, 493);
@@ -2407,9 +2082,7 @@ int wrap_MPI_Type_create_struct(int count, const int array_of_blocklengths[], co
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_struct_c
 template <Entry entry>
 int wrap_MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_struct_c<entry>, entry, 494);
@@ -2422,9 +2095,7 @@ int wrap_MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_bloc
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_subarray
 template <Entry entry>
 int wrap_MPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_subarray<entry>, entry, 495);
@@ -2437,9 +2108,7 @@ int wrap_MPI_Type_create_subarray(int ndims, const int array_of_sizes[], const i
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_create_subarray_c
 template <Entry entry>
 int wrap_MPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_subarray_c<entry>, entry, 496);
@@ -2452,9 +2121,7 @@ int wrap_MPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[],
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_delete_attr
 template <Entry entry>
 int wrap_MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
   const auto next = next_of(&wrap_MPI_Type_delete_attr<entry>, entry, 497);
@@ -2467,9 +2134,7 @@ int wrap_MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_dup
 template <Entry entry>
 int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_dup<entry>, entry, 498);
@@ -2482,17 +2147,13 @@ int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_free
 template <Entry entry>
 int wrap_MPI_Type_free(MPI_Datatype* datatype) {
   const auto next = next_of(&wrap_MPI_Type_free<entry>, entry, 499);
   return hand::type_free(next, op::MPI_Type_free, COMMLENS_CALLER, datatype);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_free_keyval
 template <Entry entry>
 int wrap_MPI_Type_free_keyval(int* type_keyval) {
   const auto next = next_of(&wrap_MPI_Type_free_keyval<entry>, entry, 500);
@@ -2505,9 +2166,7 @@ int wrap_MPI_Type_free_keyval(int* type_keyval) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_attr
 template <Entry entry>
 int wrap_MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag) {
   const auto next = next_of(&wrap_MPI_Type_get_attr<entry>, entry, 501);
@@ -2520,9 +2179,7 @@ int wrap_MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribu
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_contents
 template <Entry entry>
 int wrap_MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[]) {
   const auto next = next_of(&wrap_MPI_Type_get_contents<entry>, entry, 502);
@@ -2535,9 +2192,7 @@ int wrap_MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_contents_c
 template <Entry entry>
 int wrap_MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[]) {
   const auto next = next_of(&wrap_MPI_Type_get_contents_c<entry>, entry, 503);
@@ -2550,9 +2205,7 @@ int wrap_MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_envelope
 template <Entry entry>
 int wrap_MPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_addresses, int* num_datatypes, int* combiner) {
   const auto next = next_of(&wrap_MPI_Type_get_envelope<entry>, entry, 504);
@@ -2565,9 +2218,7 @@ int wrap_MPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* nu
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_envelope_c
 template <Entry entry>
 int wrap_MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses, MPI_Count* num_large_counts, MPI_Count* num_datatypes, int* combiner) {
   const auto next = next_of(&wrap_MPI_Type_get_envelope_c<entry>, entry, 505);
@@ -2580,9 +2231,7 @@ int wrap_MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers,
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_extent
 template <Entry entry>
 int wrap_MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* extent) {
   const auto next = next_of(&wrap_MPI_Type_get_extent<entry>, entry, 506);
@@ -2595,9 +2244,7 @@ int wrap_MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* exte
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_extent_c
 template <Entry entry>
 int wrap_MPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
   const auto next = next_of(&wrap_MPI_Type_get_extent_c<entry>, entry, 507);
@@ -2610,9 +2257,7 @@ int wrap_MPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_extent_x
 template <Entry entry>
 int wrap_MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
   const auto next = next_of(&wrap_MPI_Type_get_extent_x<entry>, entry, 508);
@@ -2625,9 +2270,7 @@ int wrap_MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_name
 template <Entry entry>
 int wrap_MPI_Type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Type_get_name<entry>, entry, 509);
@@ -2640,9 +2283,7 @@ int wrap_MPI_Type_get_name(MPI_Datatype datatype, char* type_name, int* resultle
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_true_extent
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* true_lb, MPI_Aint* true_extent) {
   const auto next = next_of(&wrap_MPI_Type_get_true_extent<entry>, entry, 510);
@@ -2655,9 +2296,7 @@ int wrap_MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* true_lb, MPI_
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_true_extent_c
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent) {
   const auto next = next_of(&wrap_MPI_Type_get_true_extent_c<entry>, entry, 511);
@@ -2670,9 +2309,7 @@ int wrap_MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count* true_lb, M
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_true_extent_x
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent) {
   const auto next = next_of(&wrap_MPI_Type_get_true_extent_x<entry>, entry, 512);
@@ -2685,9 +2322,7 @@ int wrap_MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, M
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_get_value_index
 template <Entry entry>
 int wrap_MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype* pair_type) {
   const auto next = next_of(&wrap_MPI_Type_get_value_index<entry>, entry, 513);
@@ -2700,9 +2335,7 @@ int wrap_MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_ty
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_indexed
 template <Entry entry>
 int wrap_MPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_indexed<entry>, entry, 514);
@@ -2715,9 +2348,7 @@ int wrap_MPI_Type_indexed(int count, const int array_of_blocklengths[], const in
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_indexed_c
 template <Entry entry>
 int wrap_MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_indexed_c<entry>, entry, 515);
@@ -2730,9 +2361,7 @@ int wrap_MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengt
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_match_size
 template <Entry entry>
 int wrap_MPI_Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
   const auto next = next_of(&wrap_MPI_Type_match_size<entry>, entry, 516);
@@ -2745,9 +2374,7 @@ int wrap_MPI_Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_set_attr
 template <Entry entry>
 int wrap_MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
   const auto next = next_of(&wrap_MPI_Type_set_attr<entry>, entry, 517);
@@ -2760,9 +2387,7 @@ int wrap_MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribu
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_set_name
 template <Entry entry>
 int wrap_MPI_Type_set_name(MPI_Datatype datatype, const char* type_name) {
   const auto next = next_of(&wrap_MPI_Type_set_name<entry>, entry, 518);
@@ -2775,9 +2400,7 @@ int wrap_MPI_Type_set_name(MPI_Datatype datatype, const char* type_name) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_size
 template <Entry entry>
 int wrap_MPI_Type_size(MPI_Datatype datatype, int* size) {
   const auto next = next_of(&wrap_MPI_Type_size<entry>, entry, 519);
@@ -2790,9 +2413,7 @@ int wrap_MPI_Type_size(MPI_Datatype datatype, int* size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_size_c
 template <Entry entry>
 int wrap_MPI_Type_size_c(MPI_Datatype datatype, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Type_size_c<entry>, entry, 520);
@@ -2805,9 +2426,7 @@ int wrap_MPI_Type_size_c(MPI_Datatype datatype, MPI_Count* size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_size_x
 template <Entry entry>
 int wrap_MPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Type_size_x<entry>, entry, 521);
@@ -2820,9 +2439,7 @@ int wrap_MPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_vector
 template <Entry entry>
 int wrap_MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_vector<entry>, entry, 522);
@@ -2835,9 +2452,7 @@ int wrap_MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype ol
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Type_vector_c
 template <Entry entry>
 int wrap_MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_vector_c<entry>, entry, 523);
@@ -2850,9 +2465,7 @@ int wrap_MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count str
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Unpack
 template <Entry entry>
 int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Unpack<entry>, entry, 524);
@@ -2865,9 +2478,7 @@ int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Unpack_c
 template <Entry entry>
 int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Unpack_c<entry>, entry, 525);
@@ -2880,9 +2491,7 @@ int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, 
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Unpack_external
 template <Entry entry>
 int wrap_MPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint insize, MPI_Aint* position, void* outbuf, int outcount, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_Unpack_external<entry>, entry, 526);
@@ -2895,9 +2504,7 @@ int wrap_MPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint i
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Unpack_external_c
 template <Entry entry>
 int wrap_MPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype) {
   const auto next = next_of(&wrap_MPI_Unpack_external_c<entry>, entry, 527);
@@ -2910,9 +2517,7 @@ int wrap_MPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Coun
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_call_errhandler
 template <Entry entry>
 int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
   const auto next = next_of(&wrap_MPI_Win_call_errhandler<entry>, entry, 538);
@@ -2925,9 +2530,7 @@ int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_create_errhandler
 template <Entry entry>
 int wrap_MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Win_create_errhandler<entry>, entry, 543);
@@ -2940,9 +2543,7 @@ int wrap_MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_f
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_create_keyval
 template <Entry entry>
 int wrap_MPI_Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI_Win_delete_attr_function* win_delete_attr_fn, int* win_keyval, void* extra_state) {
   const auto next = next_of(&wrap_MPI_Win_create_keyval<entry>, entry, 544);
@@ -2955,9 +2556,7 @@ int wrap_MPI_Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_delete_attr
 template <Entry entry>
 int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
   const auto next = next_of(&wrap_MPI_Win_delete_attr<entry>, entry, 545);
@@ -2970,9 +2569,7 @@ int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_free_keyval
 template <Entry entry>
 int wrap_MPI_Win_free_keyval(int* win_keyval) {
   const auto next = next_of(&wrap_MPI_Win_free_keyval<entry>, entry, 553);
@@ -2985,9 +2582,7 @@ int wrap_MPI_Win_free_keyval(int* win_keyval) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_get_attr
 template <Entry entry>
 int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int* flag) {
   const auto next = next_of(&wrap_MPI_Win_get_attr<entry>, entry, 554);
@@ -3000,9 +2595,7 @@ int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int*
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_get_errhandler
 template <Entry entry>
 int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Win_get_errhandler<entry>, entry, 555);
@@ -3015,9 +2608,7 @@ int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_get_group
 template <Entry entry>
 int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Win_get_group<entry>, entry, 556);
@@ -3030,9 +2621,7 @@ int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_get_info
 template <Entry entry>
 int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_Win_get_info<entry>, entry, 557);
@@ -3045,9 +2634,7 @@ int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_get_name
 template <Entry entry>
 int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Win_get_name<entry>, entry, 558);
@@ -3060,9 +2647,7 @@ int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_set_attr
 template <Entry entry>
 int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
   const auto next = next_of(&wrap_MPI_Win_set_attr<entry>, entry, 562);
@@ -3075,9 +2660,7 @@ int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_set_errhandler
 template <Entry entry>
 int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
   const auto next = next_of(&wrap_MPI_Win_set_errhandler<entry>, entry, 563);
@@ -3090,9 +2673,7 @@ int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_set_info
 template <Entry entry>
 int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_Win_set_info<entry>, entry, 564);
@@ -3105,9 +2686,7 @@ int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_set_name
 template <Entry entry>
 int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
   const auto next = next_of(&wrap_MPI_Win_set_name<entry>, entry, 565);
@@ -3120,9 +2699,7 @@ int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_shared_query
 template <Entry entry>
 int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
   const auto next = next_of(&wrap_MPI_Win_shared_query<entry>, entry, 566);
@@ -3135,9 +2712,7 @@ int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_u
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_shared_query_c
 template <Entry entry>
 int wrap_MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit, void* baseptr) {
   const auto next = next_of(&wrap_MPI_Win_shared_query_c<entry>, entry, 567);
@@ -3150,864 +2725,224 @@ int wrap_MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint*
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
 }  // namespace
 
 extern const Wrapper wrappers_other[] = {
 
-#if COMMLENS_HAVE_MPI_Abort
     {0, erase(&wrap_MPI_Abort<Entry::mpi>), erase(&wrap_MPI_Abort<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Add_error_class
     {3, erase(&wrap_MPI_Add_error_class<Entry::mpi>), erase(&wrap_MPI_Add_error_class<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Add_error_code
     {4, erase(&wrap_MPI_Add_error_code<Entry::mpi>), erase(&wrap_MPI_Add_error_code<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Add_error_string
     {5, erase(&wrap_MPI_Add_error_string<Entry::mpi>), erase(&wrap_MPI_Add_error_string<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Alloc_mem
     {14, erase(&wrap_MPI_Alloc_mem<Entry::mpi>), erase(&wrap_MPI_Alloc_mem<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Attr_delete
     {31, erase(&wrap_MPI_Attr_delete<Entry::mpi>), erase(&wrap_MPI_Attr_delete<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Attr_get
     {32, erase(&wrap_MPI_Attr_get<Entry::mpi>), erase(&wrap_MPI_Attr_get<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Attr_put
     {33, erase(&wrap_MPI_Attr_put<Entry::mpi>), erase(&wrap_MPI_Attr_put<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Buffer_attach
     {44, erase(&wrap_MPI_Buffer_attach<Entry::mpi>), erase(&wrap_MPI_Buffer_attach<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Buffer_attach_c
     {45, erase(&wrap_MPI_Buffer_attach_c<Entry::mpi>), erase(&wrap_MPI_Buffer_attach_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Buffer_detach
     {46, erase(&wrap_MPI_Buffer_detach<Entry::mpi>), erase(&wrap_MPI_Buffer_detach<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Buffer_detach_c
     {47, erase(&wrap_MPI_Buffer_detach_c<Entry::mpi>), erase(&wrap_MPI_Buffer_detach_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Cart_coords
     {51, erase(&wrap_MPI_Cart_coords<Entry::mpi>), erase(&wrap_MPI_Cart_coords<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Cart_get
     {53, erase(&wrap_MPI_Cart_get<Entry::mpi>), erase(&wrap_MPI_Cart_get<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Cart_map
     {54, erase(&wrap_MPI_Cart_map<Entry::mpi>), erase(&wrap_MPI_Cart_map<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Cart_rank
     {55, erase(&wrap_MPI_Cart_rank<Entry::mpi>), erase(&wrap_MPI_Cart_rank<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Cart_shift
     {56, erase(&wrap_MPI_Cart_shift<Entry::mpi>), erase(&wrap_MPI_Cart_shift<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Cartdim_get
     {58, erase(&wrap_MPI_Cartdim_get<Entry::mpi>), erase(&wrap_MPI_Cartdim_get<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_attach_buffer
     {61, erase(&wrap_MPI_Comm_attach_buffer<Entry::mpi>), erase(&wrap_MPI_Comm_attach_buffer<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_attach_buffer_c
     {62, erase(&wrap_MPI_Comm_attach_buffer_c<Entry::mpi>), erase(&wrap_MPI_Comm_attach_buffer_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_call_errhandler
     {63, erase(&wrap_MPI_Comm_call_errhandler<Entry::mpi>), erase(&wrap_MPI_Comm_call_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_compare
     {64, erase(&wrap_MPI_Comm_compare<Entry::mpi>), erase(&wrap_MPI_Comm_compare<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_create_errhandler
     {67, erase(&wrap_MPI_Comm_create_errhandler<Entry::mpi>), erase(&wrap_MPI_Comm_create_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_create_keyval
     {70, erase(&wrap_MPI_Comm_create_keyval<Entry::mpi>), erase(&wrap_MPI_Comm_create_keyval<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_delete_attr
     {71, erase(&wrap_MPI_Comm_delete_attr<Entry::mpi>), erase(&wrap_MPI_Comm_delete_attr<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_detach_buffer
     {72, erase(&wrap_MPI_Comm_detach_buffer<Entry::mpi>), erase(&wrap_MPI_Comm_detach_buffer<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_detach_buffer_c
     {73, erase(&wrap_MPI_Comm_detach_buffer_c<Entry::mpi>), erase(&wrap_MPI_Comm_detach_buffer_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_free_keyval
     {79, erase(&wrap_MPI_Comm_free_keyval<Entry::mpi>), erase(&wrap_MPI_Comm_free_keyval<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_get_attr
     {80, erase(&wrap_MPI_Comm_get_attr<Entry::mpi>), erase(&wrap_MPI_Comm_get_attr<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_get_errhandler
     {81, erase(&wrap_MPI_Comm_get_errhandler<Entry::mpi>), erase(&wrap_MPI_Comm_get_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_get_info
     {82, erase(&wrap_MPI_Comm_get_info<Entry::mpi>), erase(&wrap_MPI_Comm_get_info<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_get_name
     {83, erase(&wrap_MPI_Comm_get_name<Entry::mpi>), erase(&wrap_MPI_Comm_get_name<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_group
     {85, erase(&wrap_MPI_Comm_group<Entry::mpi>), erase(&wrap_MPI_Comm_group<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_rank
     {90, erase(&wrap_MPI_Comm_rank<Entry::mpi>), erase(&wrap_MPI_Comm_rank<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_remote_group
     {91, erase(&wrap_MPI_Comm_remote_group<Entry::mpi>), erase(&wrap_MPI_Comm_remote_group<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_remote_size
     {92, erase(&wrap_MPI_Comm_remote_size<Entry::mpi>), erase(&wrap_MPI_Comm_remote_size<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_set_attr
     {93, erase(&wrap_MPI_Comm_set_attr<Entry::mpi>), erase(&wrap_MPI_Comm_set_attr<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_set_errhandler
     {94, erase(&wrap_MPI_Comm_set_errhandler<Entry::mpi>), erase(&wrap_MPI_Comm_set_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_set_info
     {95, erase(&wrap_MPI_Comm_set_info<Entry::mpi>), erase(&wrap_MPI_Comm_set_info<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_size
     {97, erase(&wrap_MPI_Comm_size<Entry::mpi>), erase(&wrap_MPI_Comm_size<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_test_inter
     {102, erase(&wrap_MPI_Comm_test_inter<Entry::mpi>), erase(&wrap_MPI_Comm_test_inter<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Dims_create
     {104, erase(&wrap_MPI_Dims_create<Entry::mpi>), erase(&wrap_MPI_Dims_create<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Dist_graph_neighbors
     {107, erase(&wrap_MPI_Dist_graph_neighbors<Entry::mpi>), erase(&wrap_MPI_Dist_graph_neighbors<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Dist_graph_neighbors_count
     {108, erase(&wrap_MPI_Dist_graph_neighbors_count<Entry::mpi>), erase(&wrap_MPI_Dist_graph_neighbors_count<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Errhandler_free
     {109, erase(&wrap_MPI_Errhandler_free<Entry::mpi>), erase(&wrap_MPI_Errhandler_free<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Error_class
     {110, erase(&wrap_MPI_Error_class<Entry::mpi>), erase(&wrap_MPI_Error_class<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Error_string
     {111, erase(&wrap_MPI_Error_string<Entry::mpi>), erase(&wrap_MPI_Error_string<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_call_errhandler
     {117, erase(&wrap_MPI_File_call_errhandler<Entry::mpi>), erase(&wrap_MPI_File_call_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_create_errhandler
     {119, erase(&wrap_MPI_File_create_errhandler<Entry::mpi>), erase(&wrap_MPI_File_create_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_get_errhandler
     {124, erase(&wrap_MPI_File_get_errhandler<Entry::mpi>), erase(&wrap_MPI_File_get_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_File_set_errhandler
     {179, erase(&wrap_MPI_File_set_errhandler<Entry::mpi>), erase(&wrap_MPI_File_set_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Finalize
     {205, erase(&wrap_MPI_Finalize<Entry::mpi>), erase(&wrap_MPI_Finalize<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Free_mem
     {206, erase(&wrap_MPI_Free_mem<Entry::mpi>), erase(&wrap_MPI_Free_mem<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get_address
     {219, erase(&wrap_MPI_Get_address<Entry::mpi>), erase(&wrap_MPI_Get_address<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get_count
     {220, erase(&wrap_MPI_Get_count<Entry::mpi>), erase(&wrap_MPI_Get_count<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get_count_c
     {221, erase(&wrap_MPI_Get_count_c<Entry::mpi>), erase(&wrap_MPI_Get_count_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get_elements
     {222, erase(&wrap_MPI_Get_elements<Entry::mpi>), erase(&wrap_MPI_Get_elements<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get_elements_c
     {223, erase(&wrap_MPI_Get_elements_c<Entry::mpi>), erase(&wrap_MPI_Get_elements_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get_elements_x
     {224, erase(&wrap_MPI_Get_elements_x<Entry::mpi>), erase(&wrap_MPI_Get_elements_x<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get_hw_resource_info
     {225, erase(&wrap_MPI_Get_hw_resource_info<Entry::mpi>), erase(&wrap_MPI_Get_hw_resource_info<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get_processor_name
     {226, erase(&wrap_MPI_Get_processor_name<Entry::mpi>), erase(&wrap_MPI_Get_processor_name<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Graph_get
     {228, erase(&wrap_MPI_Graph_get<Entry::mpi>), erase(&wrap_MPI_Graph_get<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Graph_map
     {229, erase(&wrap_MPI_Graph_map<Entry::mpi>), erase(&wrap_MPI_Graph_map<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Graph_neighbors
     {230, erase(&wrap_MPI_Graph_neighbors<Entry::mpi>), erase(&wrap_MPI_Graph_neighbors<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Graph_neighbors_count
     {231, erase(&wrap_MPI_Graph_neighbors_count<Entry::mpi>), erase(&wrap_MPI_Graph_neighbors_count<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Graphdims_get
     {232, erase(&wrap_MPI_Graphdims_get<Entry::mpi>), erase(&wrap_MPI_Graphdims_get<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Grequest_complete
     {233, erase(&wrap_MPI_Grequest_complete<Entry::mpi>), erase(&wrap_MPI_Grequest_complete<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Grequest_start
     {234, erase(&wrap_MPI_Grequest_start<Entry::mpi>), erase(&wrap_MPI_Grequest_start<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_compare
     {235, erase(&wrap_MPI_Group_compare<Entry::mpi>), erase(&wrap_MPI_Group_compare<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_difference
     {236, erase(&wrap_MPI_Group_difference<Entry::mpi>), erase(&wrap_MPI_Group_difference<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_excl
     {237, erase(&wrap_MPI_Group_excl<Entry::mpi>), erase(&wrap_MPI_Group_excl<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_free
     {238, erase(&wrap_MPI_Group_free<Entry::mpi>), erase(&wrap_MPI_Group_free<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_from_session_pset
     {239, erase(&wrap_MPI_Group_from_session_pset<Entry::mpi>), erase(&wrap_MPI_Group_from_session_pset<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_incl
     {240, erase(&wrap_MPI_Group_incl<Entry::mpi>), erase(&wrap_MPI_Group_incl<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_intersection
     {241, erase(&wrap_MPI_Group_intersection<Entry::mpi>), erase(&wrap_MPI_Group_intersection<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_range_excl
     {242, erase(&wrap_MPI_Group_range_excl<Entry::mpi>), erase(&wrap_MPI_Group_range_excl<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_range_incl
     {243, erase(&wrap_MPI_Group_range_incl<Entry::mpi>), erase(&wrap_MPI_Group_range_incl<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_rank
     {244, erase(&wrap_MPI_Group_rank<Entry::mpi>), erase(&wrap_MPI_Group_rank<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_size
     {245, erase(&wrap_MPI_Group_size<Entry::mpi>), erase(&wrap_MPI_Group_size<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_translate_ranks
     {246, erase(&wrap_MPI_Group_translate_ranks<Entry::mpi>), erase(&wrap_MPI_Group_translate_ranks<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Group_union
     {247, erase(&wrap_MPI_Group_union<Entry::mpi>), erase(&wrap_MPI_Group_union<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Info_create
     {284, erase(&wrap_MPI_Info_create<Entry::mpi>), erase(&wrap_MPI_Info_create<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Info_create_env
     {285, erase(&wrap_MPI_Info_create_env<Entry::mpi>), erase(&wrap_MPI_Info_create_env<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Info_delete
     {286, erase(&wrap_MPI_Info_delete<Entry::mpi>), erase(&wrap_MPI_Info_delete<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Info_dup
     {287, erase(&wrap_MPI_Info_dup<Entry::mpi>), erase(&wrap_MPI_Info_dup<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Info_free
     {288, erase(&wrap_MPI_Info_free<Entry::mpi>), erase(&wrap_MPI_Info_free<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Info_get
     {289, erase(&wrap_MPI_Info_get<Entry::mpi>), erase(&wrap_MPI_Info_get<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Info_get_nkeys
     {290, erase(&wrap_MPI_Info_get_nkeys<Entry::mpi>), erase(&wrap_MPI_Info_get_nkeys<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Info_get_nthkey
     {291, erase(&wrap_MPI_Info_get_nthkey<Entry::mpi>), erase(&wrap_MPI_Info_get_nthkey<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Info_get_string
     {292, erase(&wrap_MPI_Info_get_string<Entry::mpi>), erase(&wrap_MPI_Info_get_string<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Info_get_valuelen
     {293, erase(&wrap_MPI_Info_get_valuelen<Entry::mpi>), erase(&wrap_MPI_Info_get_valuelen<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Info_set
     {294, erase(&wrap_MPI_Info_set<Entry::mpi>), erase(&wrap_MPI_Info_set<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Init
     {295, erase(&wrap_MPI_Init<Entry::mpi>), erase(&wrap_MPI_Init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Init_thread
     {296, erase(&wrap_MPI_Init_thread<Entry::mpi>), erase(&wrap_MPI_Init_thread<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Is_thread_main
     {311, erase(&wrap_MPI_Is_thread_main<Entry::mpi>), erase(&wrap_MPI_Is_thread_main<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Keyval_create
     {326, erase(&wrap_MPI_Keyval_create<Entry::mpi>), erase(&wrap_MPI_Keyval_create<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Keyval_free
     {327, erase(&wrap_MPI_Keyval_free<Entry::mpi>), erase(&wrap_MPI_Keyval_free<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Op_commutative
     {352, erase(&wrap_MPI_Op_commutative<Entry::mpi>), erase(&wrap_MPI_Op_commutative<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Op_create
     {353, erase(&wrap_MPI_Op_create<Entry::mpi>), erase(&wrap_MPI_Op_create<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Op_create_c
     {354, erase(&wrap_MPI_Op_create_c<Entry::mpi>), erase(&wrap_MPI_Op_create_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Op_free
     {355, erase(&wrap_MPI_Op_free<Entry::mpi>), erase(&wrap_MPI_Op_free<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Pack
     {357, erase(&wrap_MPI_Pack<Entry::mpi>), erase(&wrap_MPI_Pack<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Pack_c
     {358, erase(&wrap_MPI_Pack_c<Entry::mpi>), erase(&wrap_MPI_Pack_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Pack_external
     {359, erase(&wrap_MPI_Pack_external<Entry::mpi>), erase(&wrap_MPI_Pack_external<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Pack_external_c
     {360, erase(&wrap_MPI_Pack_external_c<Entry::mpi>), erase(&wrap_MPI_Pack_external_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Pack_external_size
     {361, erase(&wrap_MPI_Pack_external_size<Entry::mpi>), erase(&wrap_MPI_Pack_external_size<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Pack_external_size_c
     {362, erase(&wrap_MPI_Pack_external_size_c<Entry::mpi>), erase(&wrap_MPI_Pack_external_size_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Pack_size
     {363, erase(&wrap_MPI_Pack_size<Entry::mpi>), erase(&wrap_MPI_Pack_size<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Pack_size_c
     {364, erase(&wrap_MPI_Pack_size_c<Entry::mpi>), erase(&wrap_MPI_Pack_size_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Query_thread
     {375, erase(&wrap_MPI_Query_thread<Entry::mpi>), erase(&wrap_MPI_Query_thread<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_local
     {386, erase(&wrap_MPI_Reduce_local<Entry::mpi>), erase(&wrap_MPI_Reduce_local<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Reduce_local_c
     {387, erase(&wrap_MPI_Reduce_local_c<Entry::mpi>), erase(&wrap_MPI_Reduce_local_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Register_datarep
     {396, erase(&wrap_MPI_Register_datarep<Entry::mpi>), erase(&wrap_MPI_Register_datarep<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Register_datarep_c
     {397, erase(&wrap_MPI_Register_datarep_c<Entry::mpi>), erase(&wrap_MPI_Register_datarep_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Remove_error_class
     {398, erase(&wrap_MPI_Remove_error_class<Entry::mpi>), erase(&wrap_MPI_Remove_error_class<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Remove_error_code
     {399, erase(&wrap_MPI_Remove_error_code<Entry::mpi>), erase(&wrap_MPI_Remove_error_code<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Remove_error_string
     {400, erase(&wrap_MPI_Remove_error_string<Entry::mpi>), erase(&wrap_MPI_Remove_error_string<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_attach_buffer
     {436, erase(&wrap_MPI_Session_attach_buffer<Entry::mpi>), erase(&wrap_MPI_Session_attach_buffer<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_attach_buffer_c
     {437, erase(&wrap_MPI_Session_attach_buffer_c<Entry::mpi>), erase(&wrap_MPI_Session_attach_buffer_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_call_errhandler
     {438, erase(&wrap_MPI_Session_call_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_call_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_create_errhandler
     {439, erase(&wrap_MPI_Session_create_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_create_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_detach_buffer
     {440, erase(&wrap_MPI_Session_detach_buffer<Entry::mpi>), erase(&wrap_MPI_Session_detach_buffer<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_detach_buffer_c
     {441, erase(&wrap_MPI_Session_detach_buffer_c<Entry::mpi>), erase(&wrap_MPI_Session_detach_buffer_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_finalize
     {442, erase(&wrap_MPI_Session_finalize<Entry::mpi>), erase(&wrap_MPI_Session_finalize<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_get_errhandler
     {444, erase(&wrap_MPI_Session_get_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_get_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_get_info
     {445, erase(&wrap_MPI_Session_get_info<Entry::mpi>), erase(&wrap_MPI_Session_get_info<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_get_nth_pset
     {446, erase(&wrap_MPI_Session_get_nth_pset<Entry::mpi>), erase(&wrap_MPI_Session_get_nth_pset<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_get_num_psets
     {447, erase(&wrap_MPI_Session_get_num_psets<Entry::mpi>), erase(&wrap_MPI_Session_get_num_psets<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_get_pset_info
     {448, erase(&wrap_MPI_Session_get_pset_info<Entry::mpi>), erase(&wrap_MPI_Session_get_pset_info<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_init
     {450, erase(&wrap_MPI_Session_init<Entry::mpi>), erase(&wrap_MPI_Session_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_set_errhandler
     {451, erase(&wrap_MPI_Session_set_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_set_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Status_get_error
     {458, erase(&wrap_MPI_Status_get_error<Entry::mpi>), erase(&wrap_MPI_Status_get_error<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Status_get_source
     {459, erase(&wrap_MPI_Status_get_source<Entry::mpi>), erase(&wrap_MPI_Status_get_source<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Status_get_tag
     {460, erase(&wrap_MPI_Status_get_tag<Entry::mpi>), erase(&wrap_MPI_Status_get_tag<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Status_set_cancelled
     {461, erase(&wrap_MPI_Status_set_cancelled<Entry::mpi>), erase(&wrap_MPI_Status_set_cancelled<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Status_set_elements
     {462, erase(&wrap_MPI_Status_set_elements<Entry::mpi>), erase(&wrap_MPI_Status_set_elements<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Status_set_elements_c
     {463, erase(&wrap_MPI_Status_set_elements_c<Entry::mpi>), erase(&wrap_MPI_Status_set_elements_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Status_set_elements_x
     {464, erase(&wrap_MPI_Status_set_elements_x<Entry::mpi>), erase(&wrap_MPI_Status_set_elements_x<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Status_set_error
     {465, erase(&wrap_MPI_Status_set_error<Entry::mpi>), erase(&wrap_MPI_Status_set_error<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Status_set_source
     {466, erase(&wrap_MPI_Status_set_source<Entry::mpi>), erase(&wrap_MPI_Status_set_source<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Status_set_tag
     {467, erase(&wrap_MPI_Status_set_tag<Entry::mpi>), erase(&wrap_MPI_Status_set_tag<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Test_cancelled
     {469, erase(&wrap_MPI_Test_cancelled<Entry::mpi>), erase(&wrap_MPI_Test_cancelled<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Topo_test
     {473, erase(&wrap_MPI_Topo_test<Entry::mpi>), erase(&wrap_MPI_Topo_test<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_commit
     {474, erase(&wrap_MPI_Type_commit<Entry::mpi>), erase(&wrap_MPI_Type_commit<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_contiguous
     {475, erase(&wrap_MPI_Type_contiguous<Entry::mpi>), erase(&wrap_MPI_Type_contiguous<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_contiguous_c
     {476, erase(&wrap_MPI_Type_contiguous_c<Entry::mpi>), erase(&wrap_MPI_Type_contiguous_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_darray
     {477, erase(&wrap_MPI_Type_create_darray<Entry::mpi>), erase(&wrap_MPI_Type_create_darray<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_darray_c
     {478, erase(&wrap_MPI_Type_create_darray_c<Entry::mpi>), erase(&wrap_MPI_Type_create_darray_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_f90_complex
     {479, erase(&wrap_MPI_Type_create_f90_complex<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_complex<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_f90_integer
     {480, erase(&wrap_MPI_Type_create_f90_integer<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_integer<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_f90_real
     {481, erase(&wrap_MPI_Type_create_f90_real<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_real<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_hindexed
     {482, erase(&wrap_MPI_Type_create_hindexed<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_hindexed_c
     {483, erase(&wrap_MPI_Type_create_hindexed_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_hindexed_block
     {484, erase(&wrap_MPI_Type_create_hindexed_block<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_block<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_hindexed_block_c
     {485, erase(&wrap_MPI_Type_create_hindexed_block_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_block_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_hvector
     {486, erase(&wrap_MPI_Type_create_hvector<Entry::mpi>), erase(&wrap_MPI_Type_create_hvector<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_hvector_c
     {487, erase(&wrap_MPI_Type_create_hvector_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hvector_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_indexed_block
     {488, erase(&wrap_MPI_Type_create_indexed_block<Entry::mpi>), erase(&wrap_MPI_Type_create_indexed_block<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_indexed_block_c
     {489, erase(&wrap_MPI_Type_create_indexed_block_c<Entry::mpi>), erase(&wrap_MPI_Type_create_indexed_block_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_keyval
     {490, erase(&wrap_MPI_Type_create_keyval<Entry::mpi>), erase(&wrap_MPI_Type_create_keyval<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_resized
     {491, erase(&wrap_MPI_Type_create_resized<Entry::mpi>), erase(&wrap_MPI_Type_create_resized<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_resized_c
     {492, erase(&wrap_MPI_Type_create_resized_c<Entry::mpi>), erase(&wrap_MPI_Type_create_resized_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_struct
     {493, erase(&wrap_MPI_Type_create_struct<Entry::mpi>), erase(&wrap_MPI_Type_create_struct<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_struct_c
     {494, erase(&wrap_MPI_Type_create_struct_c<Entry::mpi>), erase(&wrap_MPI_Type_create_struct_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_subarray
     {495, erase(&wrap_MPI_Type_create_subarray<Entry::mpi>), erase(&wrap_MPI_Type_create_subarray<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_create_subarray_c
     {496, erase(&wrap_MPI_Type_create_subarray_c<Entry::mpi>), erase(&wrap_MPI_Type_create_subarray_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_delete_attr
     {497, erase(&wrap_MPI_Type_delete_attr<Entry::mpi>), erase(&wrap_MPI_Type_delete_attr<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_dup
     {498, erase(&wrap_MPI_Type_dup<Entry::mpi>), erase(&wrap_MPI_Type_dup<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_free
     {499, erase(&wrap_MPI_Type_free<Entry::mpi>), erase(&wrap_MPI_Type_free<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_free_keyval
     {500, erase(&wrap_MPI_Type_free_keyval<Entry::mpi>), erase(&wrap_MPI_Type_free_keyval<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_attr
     {501, erase(&wrap_MPI_Type_get_attr<Entry::mpi>), erase(&wrap_MPI_Type_get_attr<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_contents
     {502, erase(&wrap_MPI_Type_get_contents<Entry::mpi>), erase(&wrap_MPI_Type_get_contents<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_contents_c
     {503, erase(&wrap_MPI_Type_get_contents_c<Entry::mpi>), erase(&wrap_MPI_Type_get_contents_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_envelope
     {504, erase(&wrap_MPI_Type_get_envelope<Entry::mpi>), erase(&wrap_MPI_Type_get_envelope<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_envelope_c
     {505, erase(&wrap_MPI_Type_get_envelope_c<Entry::mpi>), erase(&wrap_MPI_Type_get_envelope_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_extent
     {506, erase(&wrap_MPI_Type_get_extent<Entry::mpi>), erase(&wrap_MPI_Type_get_extent<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_extent_c
     {507, erase(&wrap_MPI_Type_get_extent_c<Entry::mpi>), erase(&wrap_MPI_Type_get_extent_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_extent_x
     {508, erase(&wrap_MPI_Type_get_extent_x<Entry::mpi>), erase(&wrap_MPI_Type_get_extent_x<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_name
     {509, erase(&wrap_MPI_Type_get_name<Entry::mpi>), erase(&wrap_MPI_Type_get_name<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_true_extent
     {510, erase(&wrap_MPI_Type_get_true_extent<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_true_extent_c
     {511, erase(&wrap_MPI_Type_get_true_extent_c<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_true_extent_x
     {512, erase(&wrap_MPI_Type_get_true_extent_x<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent_x<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_get_value_index
     {513, erase(&wrap_MPI_Type_get_value_index<Entry::mpi>), erase(&wrap_MPI_Type_get_value_index<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_indexed
     {514, erase(&wrap_MPI_Type_indexed<Entry::mpi>), erase(&wrap_MPI_Type_indexed<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_indexed_c
     {515, erase(&wrap_MPI_Type_indexed_c<Entry::mpi>), erase(&wrap_MPI_Type_indexed_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_match_size
     {516, erase(&wrap_MPI_Type_match_size<Entry::mpi>), erase(&wrap_MPI_Type_match_size<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_set_attr
     {517, erase(&wrap_MPI_Type_set_attr<Entry::mpi>), erase(&wrap_MPI_Type_set_attr<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_set_name
     {518, erase(&wrap_MPI_Type_set_name<Entry::mpi>), erase(&wrap_MPI_Type_set_name<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_size
     {519, erase(&wrap_MPI_Type_size<Entry::mpi>), erase(&wrap_MPI_Type_size<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_size_c
     {520, erase(&wrap_MPI_Type_size_c<Entry::mpi>), erase(&wrap_MPI_Type_size_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_size_x
     {521, erase(&wrap_MPI_Type_size_x<Entry::mpi>), erase(&wrap_MPI_Type_size_x<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_vector
     {522, erase(&wrap_MPI_Type_vector<Entry::mpi>), erase(&wrap_MPI_Type_vector<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Type_vector_c
     {523, erase(&wrap_MPI_Type_vector_c<Entry::mpi>), erase(&wrap_MPI_Type_vector_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Unpack
     {524, erase(&wrap_MPI_Unpack<Entry::mpi>), erase(&wrap_MPI_Unpack<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Unpack_c
     {525, erase(&wrap_MPI_Unpack_c<Entry::mpi>), erase(&wrap_MPI_Unpack_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Unpack_external
     {526, erase(&wrap_MPI_Unpack_external<Entry::mpi>), erase(&wrap_MPI_Unpack_external<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Unpack_external_c
     {527, erase(&wrap_MPI_Unpack_external_c<Entry::mpi>), erase(&wrap_MPI_Unpack_external_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_call_errhandler
     {538, erase(&wrap_MPI_Win_call_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_call_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_create_errhandler
     {543, erase(&wrap_MPI_Win_create_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_create_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_create_keyval
     {544, erase(&wrap_MPI_Win_create_keyval<Entry::mpi>), erase(&wrap_MPI_Win_create_keyval<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_delete_attr
     {545, erase(&wrap_MPI_Win_delete_attr<Entry::mpi>), erase(&wrap_MPI_Win_delete_attr<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_free_keyval
     {553, erase(&wrap_MPI_Win_free_keyval<Entry::mpi>), erase(&wrap_MPI_Win_free_keyval<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_get_attr
     {554, erase(&wrap_MPI_Win_get_attr<Entry::mpi>), erase(&wrap_MPI_Win_get_attr<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_get_errhandler
     {555, erase(&wrap_MPI_Win_get_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_get_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_get_group
     {556, erase(&wrap_MPI_Win_get_group<Entry::mpi>), erase(&wrap_MPI_Win_get_group<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_get_info
     {557, erase(&wrap_MPI_Win_get_info<Entry::mpi>), erase(&wrap_MPI_Win_get_info<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_get_name
     {558, erase(&wrap_MPI_Win_get_name<Entry::mpi>), erase(&wrap_MPI_Win_get_name<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_set_attr
     {562, erase(&wrap_MPI_Win_set_attr<Entry::mpi>), erase(&wrap_MPI_Win_set_attr<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_set_errhandler
     {563, erase(&wrap_MPI_Win_set_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_set_errhandler<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_set_info
     {564, erase(&wrap_MPI_Win_set_info<Entry::mpi>), erase(&wrap_MPI_Win_set_info<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_set_name
     {565, erase(&wrap_MPI_Win_set_name<Entry::mpi>), erase(&wrap_MPI_Win_set_name<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_shared_query
     {566, erase(&wrap_MPI_Win_shared_query<Entry::mpi>), erase(&wrap_MPI_Win_shared_query<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_shared_query_c
     {567, erase(&wrap_MPI_Win_shared_query_c<Entry::mpi>), erase(&wrap_MPI_Win_shared_query_c<Entry::pmpi>)},
-#endif
-
     {-1, nullptr, nullptr},
 };
 

@@ -6,7 +6,6 @@
 namespace commlens {
 namespace {
 
-#if COMMLENS_HAVE_MPI_Bsend
 template <Entry entry>
 int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Bsend<entry>, entry, 40);
@@ -21,9 +20,7 @@ int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Bsend_c
 template <Entry entry>
 int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Bsend_c<entry>, entry, 41);
@@ -38,9 +35,7 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Bsend_init
 template <Entry entry>
 int wrap_MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Bsend_init<entry>, entry, 42);
@@ -55,9 +50,7 @@ int wrap_MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int d
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Bsend_init_c
 template <Entry entry>
 int wrap_MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Bsend_init_c<entry>, entry, 43);
@@ -72,9 +65,7 @@ int wrap_MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Buffer_flush
 template <Entry entry>
 int wrap_MPI_Buffer_flush() {
   const auto next = next_of(&wrap_MPI_Buffer_flush<entry>, entry, 48);
@@ -87,9 +78,7 @@ int wrap_MPI_Buffer_flush() {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Buffer_iflush
 template <Entry entry>
 int wrap_MPI_Buffer_iflush(MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Buffer_iflush<entry>, entry, 49);
@@ -102,17 +91,13 @@ int wrap_MPI_Buffer_iflush(MPI_Request* request) {
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Cancel
 template <Entry entry>
 int wrap_MPI_Cancel(MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Cancel<entry>, entry, 50);
   return hand::cancel(next, op::MPI_Cancel, COMMLENS_CALLER, request);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_flush_buffer
 template <Entry entry>
 int wrap_MPI_Comm_flush_buffer(MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Comm_flush_buffer<entry>, entry, 77);
@@ -125,9 +110,7 @@ int wrap_MPI_Comm_flush_buffer(MPI_Comm comm) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Comm_iflush_buffer
 template <Entry entry>
 int wrap_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Comm_iflush_buffer<entry>, entry, 88);
@@ -140,9 +123,7 @@ int wrap_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ibsend
 template <Entry entry>
 int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ibsend<entry>, entry, 263);
@@ -157,9 +138,7 @@ int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ibsend_c
 template <Entry entry>
 int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ibsend_c<entry>, entry, 264);
@@ -174,9 +153,7 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Improbe
 template <Entry entry>
 int wrap_MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Improbe<entry>, entry, 271);
@@ -190,9 +167,7 @@ int wrap_MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message*
   if (rc == MPI_SUCCESS && *flag) made_message(*message, comm_view);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Imrecv
 template <Entry entry>
 int wrap_MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Imrecv<entry>, entry, 272);
@@ -210,9 +185,7 @@ int wrap_MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* me
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Imrecv_c
 template <Entry entry>
 int wrap_MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Imrecv_c<entry>, entry, 273);
@@ -230,9 +203,7 @@ int wrap_MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mes
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Iprobe
 template <Entry entry>
 int wrap_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Iprobe<entry>, entry, 300);
@@ -245,9 +216,7 @@ int wrap_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* s
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Irecv
 template <Entry entry>
 int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Irecv<entry>, entry, 301);
@@ -262,9 +231,7 @@ int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int 
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Irecv_c
 template <Entry entry>
 int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Irecv_c<entry>, entry, 302);
@@ -279,9 +246,7 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Irsend
 template <Entry entry>
 int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Irsend<entry>, entry, 309);
@@ -296,9 +261,7 @@ int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Irsend_c
 template <Entry entry>
 int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Irsend_c<entry>, entry, 310);
@@ -313,9 +276,7 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Isend
 template <Entry entry>
 int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isend<entry>, entry, 318);
@@ -330,9 +291,7 @@ int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Isend_c
 template <Entry entry>
 int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isend_c<entry>, entry, 319);
@@ -347,9 +306,7 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Isendrecv
 template <Entry entry>
 int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isendrecv<entry>, entry, 320);
@@ -364,9 +321,7 @@ int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Isendrecv_c
 template <Entry entry>
 int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isendrecv_c<entry>, entry, 321);
@@ -381,9 +336,7 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Isendrecv_replace
 template <Entry entry>
 int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isendrecv_replace<entry>, entry, 322);
@@ -398,9 +351,7 @@ int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int 
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Isendrecv_replace_c
 template <Entry entry>
 int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Isendrecv_replace_c<entry>, entry, 323);
@@ -415,9 +366,7 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Issend
 template <Entry entry>
 int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Issend<entry>, entry, 324);
@@ -432,9 +381,7 @@ int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Issend_c
 template <Entry entry>
 int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Issend_c<entry>, entry, 325);
@@ -449,9 +396,7 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Mprobe
 template <Entry entry>
 int wrap_MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Mprobe<entry>, entry, 329);
@@ -465,9 +410,7 @@ int wrap_MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MP
   if (rc == MPI_SUCCESS) made_message(*message, comm_view);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Mrecv
 template <Entry entry>
 int wrap_MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Mrecv<entry>, entry, 330);
@@ -487,9 +430,7 @@ int wrap_MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* mes
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Mrecv_c
 template <Entry entry>
 int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Mrecv_c<entry>, entry, 331);
@@ -509,41 +450,31 @@ int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mess
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Parrived
 template <Entry entry>
 int wrap_MPI_Parrived(MPI_Request request, int partition, int* flag) {
   const auto next = next_of(&wrap_MPI_Parrived<entry>, entry, 365);
   return hand::of_request(next, op::MPI_Parrived, COMMLENS_CALLER, request, request, partition, flag);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Pready
 template <Entry entry>
 int wrap_MPI_Pready(int partition, MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Pready<entry>, entry, 366);
   return hand::of_request(next, op::MPI_Pready, COMMLENS_CALLER, request, partition, request);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Pready_list
 template <Entry entry>
 int wrap_MPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Pready_list<entry>, entry, 367);
   return hand::of_request(next, op::MPI_Pready_list, COMMLENS_CALLER, request, length, array_of_partitions, request);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Pready_range
 template <Entry entry>
 int wrap_MPI_Pready_range(int partition_low, int partition_high, MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Pready_range<entry>, entry, 368);
   return hand::of_request(next, op::MPI_Pready_range, COMMLENS_CALLER, request, partition_low, partition_high, request);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Precv_init
 template <Entry entry>
 int wrap_MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Precv_init<entry>, entry, 369);
@@ -558,9 +489,7 @@ int wrap_MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Probe
 template <Entry entry>
 int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Probe<entry>, entry, 370);
@@ -573,9 +502,7 @@ int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Psend_init
 template <Entry entry>
 int wrap_MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Psend_init<entry>, entry, 371);
@@ -590,9 +517,7 @@ int wrap_MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Da
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Recv
 template <Entry entry>
 int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Recv<entry>, entry, 378);
@@ -609,9 +534,7 @@ int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int t
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Recv_c
 template <Entry entry>
 int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Recv_c<entry>, entry, 379);
@@ -628,9 +551,7 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Recv_init
 template <Entry entry>
 int wrap_MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Recv_init<entry>, entry, 380);
@@ -645,9 +566,7 @@ int wrap_MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, 
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Recv_init_c
 template <Entry entry>
 int wrap_MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Recv_init_c<entry>, entry, 381);
@@ -662,9 +581,7 @@ int wrap_MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int 
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Rsend
 template <Entry entry>
 int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 412);
@@ -679,9 +596,7 @@ int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Rsend_c
 template <Entry entry>
 int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Rsend_c<entry>, entry, 413);
@@ -696,9 +611,7 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Rsend_init
 template <Entry entry>
 int wrap_MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rsend_init<entry>, entry, 414);
@@ -713,9 +626,7 @@ int wrap_MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int d
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Rsend_init_c
 template <Entry entry>
 int wrap_MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rsend_init_c<entry>, entry, 415);
@@ -730,9 +641,7 @@ int wrap_MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Send
 template <Entry entry>
 int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Send<entry>, entry, 428);
@@ -747,9 +656,7 @@ int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, i
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Send_c
 template <Entry entry>
 int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Send_c<entry>, entry, 429);
@@ -764,9 +671,7 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Send_init
 template <Entry entry>
 int wrap_MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Send_init<entry>, entry, 430);
@@ -781,9 +686,7 @@ int wrap_MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int de
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Send_init_c
 template <Entry entry>
 int wrap_MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Send_init_c<entry>, entry, 431);
@@ -798,9 +701,7 @@ int wrap_MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Sendrecv
 template <Entry entry>
 int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Sendrecv<entry>, entry, 432);
@@ -817,9 +718,7 @@ int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Sendrecv_c
 template <Entry entry>
 int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Sendrecv_c<entry>, entry, 433);
@@ -836,9 +735,7 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Sendrecv_replace
 template <Entry entry>
 int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Sendrecv_replace<entry>, entry, 434);
@@ -855,9 +752,7 @@ int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int d
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Sendrecv_replace_c
 template <Entry entry>
 int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Sendrecv_replace_c<entry>, entry, 435);
@@ -874,9 +769,7 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_flush_buffer
 template <Entry entry>
 int wrap_MPI_Session_flush_buffer(MPI_Session session) {
   const auto next = next_of(&wrap_MPI_Session_flush_buffer<entry>, entry, 443);
@@ -889,9 +782,7 @@ int wrap_MPI_Session_flush_buffer(MPI_Session session) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Session_iflush_buffer
 template <Entry entry>
 int wrap_MPI_Session_iflush_buffer(MPI_Session session, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Session_iflush_buffer<entry>, entry, 449);
@@ -904,9 +795,7 @@ int wrap_MPI_Session_iflush_buffer(MPI_Session session, MPI_Request* request) {
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ssend
 template <Entry entry>
 int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 452);
@@ -921,9 +810,7 @@ int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ssend_c
 template <Entry entry>
 int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Ssend_c<entry>, entry, 453);
@@ -938,9 +825,7 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ssend_init
 template <Entry entry>
 int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ssend_init<entry>, entry, 454);
@@ -955,9 +840,7 @@ int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int d
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Ssend_init_c
 template <Entry entry>
 int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ssend_init_c<entry>, entry, 455);
@@ -972,272 +855,84 @@ int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Start
 template <Entry entry>
 int wrap_MPI_Start(MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Start<entry>, entry, 456);
   return hand::start(next, op::MPI_Start, COMMLENS_CALLER, request);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Startall
 template <Entry entry>
 int wrap_MPI_Startall(int count, MPI_Request array_of_requests[]) {
   const auto next = next_of(&wrap_MPI_Startall<entry>, entry, 457);
   return hand::startall(next, op::MPI_Startall, COMMLENS_CALLER, count, array_of_requests);
 }
-#endif
 
 }  // namespace
 
 extern const Wrapper wrappers_p2p[] = {
 
-#if COMMLENS_HAVE_MPI_Bsend
     {40, erase(&wrap_MPI_Bsend<Entry::mpi>), erase(&wrap_MPI_Bsend<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Bsend_c
     {41, erase(&wrap_MPI_Bsend_c<Entry::mpi>), erase(&wrap_MPI_Bsend_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Bsend_init
     {42, erase(&wrap_MPI_Bsend_init<Entry::mpi>), erase(&wrap_MPI_Bsend_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Bsend_init_c
     {43, erase(&wrap_MPI_Bsend_init_c<Entry::mpi>), erase(&wrap_MPI_Bsend_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Buffer_flush
     {48, erase(&wrap_MPI_Buffer_flush<Entry::mpi>), erase(&wrap_MPI_Buffer_flush<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Buffer_iflush
     {49, erase(&wrap_MPI_Buffer_iflush<Entry::mpi>), erase(&wrap_MPI_Buffer_iflush<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Cancel
     {50, erase(&wrap_MPI_Cancel<Entry::mpi>), erase(&wrap_MPI_Cancel<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_flush_buffer
     {77, erase(&wrap_MPI_Comm_flush_buffer<Entry::mpi>), erase(&wrap_MPI_Comm_flush_buffer<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Comm_iflush_buffer
     {88, erase(&wrap_MPI_Comm_iflush_buffer<Entry::mpi>), erase(&wrap_MPI_Comm_iflush_buffer<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ibsend
     {263, erase(&wrap_MPI_Ibsend<Entry::mpi>), erase(&wrap_MPI_Ibsend<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ibsend_c
     {264, erase(&wrap_MPI_Ibsend_c<Entry::mpi>), erase(&wrap_MPI_Ibsend_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Improbe
     {271, erase(&wrap_MPI_Improbe<Entry::mpi>), erase(&wrap_MPI_Improbe<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Imrecv
     {272, erase(&wrap_MPI_Imrecv<Entry::mpi>), erase(&wrap_MPI_Imrecv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Imrecv_c
     {273, erase(&wrap_MPI_Imrecv_c<Entry::mpi>), erase(&wrap_MPI_Imrecv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Iprobe
     {300, erase(&wrap_MPI_Iprobe<Entry::mpi>), erase(&wrap_MPI_Iprobe<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Irecv
     {301, erase(&wrap_MPI_Irecv<Entry::mpi>), erase(&wrap_MPI_Irecv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Irecv_c
     {302, erase(&wrap_MPI_Irecv_c<Entry::mpi>), erase(&wrap_MPI_Irecv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Irsend
     {309, erase(&wrap_MPI_Irsend<Entry::mpi>), erase(&wrap_MPI_Irsend<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Irsend_c
     {310, erase(&wrap_MPI_Irsend_c<Entry::mpi>), erase(&wrap_MPI_Irsend_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Isend
     {318, erase(&wrap_MPI_Isend<Entry::mpi>), erase(&wrap_MPI_Isend<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Isend_c
     {319, erase(&wrap_MPI_Isend_c<Entry::mpi>), erase(&wrap_MPI_Isend_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Isendrecv
     {320, erase(&wrap_MPI_Isendrecv<Entry::mpi>), erase(&wrap_MPI_Isendrecv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Isendrecv_c
     {321, erase(&wrap_MPI_Isendrecv_c<Entry::mpi>), erase(&wrap_MPI_Isendrecv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Isendrecv_replace
     {322, erase(&wrap_MPI_Isendrecv_replace<Entry::mpi>), erase(&wrap_MPI_Isendrecv_replace<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Isendrecv_replace_c
     {323, erase(&wrap_MPI_Isendrecv_replace_c<Entry::mpi>), erase(&wrap_MPI_Isendrecv_replace_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Issend
     {324, erase(&wrap_MPI_Issend<Entry::mpi>), erase(&wrap_MPI_Issend<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Issend_c
     {325, erase(&wrap_MPI_Issend_c<Entry::mpi>), erase(&wrap_MPI_Issend_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Mprobe
     {329, erase(&wrap_MPI_Mprobe<Entry::mpi>), erase(&wrap_MPI_Mprobe<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Mrecv
     {330, erase(&wrap_MPI_Mrecv<Entry::mpi>), erase(&wrap_MPI_Mrecv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Mrecv_c
     {331, erase(&wrap_MPI_Mrecv_c<Entry::mpi>), erase(&wrap_MPI_Mrecv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Parrived
     {365, erase(&wrap_MPI_Parrived<Entry::mpi>), erase(&wrap_MPI_Parrived<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Pready
     {366, erase(&wrap_MPI_Pready<Entry::mpi>), erase(&wrap_MPI_Pready<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Pready_list
     {367, erase(&wrap_MPI_Pready_list<Entry::mpi>), erase(&wrap_MPI_Pready_list<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Pready_range
     {368, erase(&wrap_MPI_Pready_range<Entry::mpi>), erase(&wrap_MPI_Pready_range<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Precv_init
     {369, erase(&wrap_MPI_Precv_init<Entry::mpi>), erase(&wrap_MPI_Precv_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Probe
     {370, erase(&wrap_MPI_Probe<Entry::mpi>), erase(&wrap_MPI_Probe<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Psend_init
     {371, erase(&wrap_MPI_Psend_init<Entry::mpi>), erase(&wrap_MPI_Psend_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Recv
     {378, erase(&wrap_MPI_Recv<Entry::mpi>), erase(&wrap_MPI_Recv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Recv_c
     {379, erase(&wrap_MPI_Recv_c<Entry::mpi>), erase(&wrap_MPI_Recv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Recv_init
     {380, erase(&wrap_MPI_Recv_init<Entry::mpi>), erase(&wrap_MPI_Recv_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Recv_init_c
     {381, erase(&wrap_MPI_Recv_init_c<Entry::mpi>), erase(&wrap_MPI_Recv_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Rsend
     {412, erase(&wrap_MPI_Rsend<Entry::mpi>), erase(&wrap_MPI_Rsend<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Rsend_c
     {413, erase(&wrap_MPI_Rsend_c<Entry::mpi>), erase(&wrap_MPI_Rsend_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Rsend_init
     {414, erase(&wrap_MPI_Rsend_init<Entry::mpi>), erase(&wrap_MPI_Rsend_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Rsend_init_c
     {415, erase(&wrap_MPI_Rsend_init_c<Entry::mpi>), erase(&wrap_MPI_Rsend_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Send
     {428, erase(&wrap_MPI_Send<Entry::mpi>), erase(&wrap_MPI_Send<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Send_c
     {429, erase(&wrap_MPI_Send_c<Entry::mpi>), erase(&wrap_MPI_Send_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Send_init
     {430, erase(&wrap_MPI_Send_init<Entry::mpi>), erase(&wrap_MPI_Send_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Send_init_c
     {431, erase(&wrap_MPI_Send_init_c<Entry::mpi>), erase(&wrap_MPI_Send_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Sendrecv
     {432, erase(&wrap_MPI_Sendrecv<Entry::mpi>), erase(&wrap_MPI_Sendrecv<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Sendrecv_c
     {433, erase(&wrap_MPI_Sendrecv_c<Entry::mpi>), erase(&wrap_MPI_Sendrecv_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Sendrecv_replace
     {434, erase(&wrap_MPI_Sendrecv_replace<Entry::mpi>), erase(&wrap_MPI_Sendrecv_replace<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Sendrecv_replace_c
     {435, erase(&wrap_MPI_Sendrecv_replace_c<Entry::mpi>), erase(&wrap_MPI_Sendrecv_replace_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_flush_buffer
     {443, erase(&wrap_MPI_Session_flush_buffer<Entry::mpi>), erase(&wrap_MPI_Session_flush_buffer<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Session_iflush_buffer
     {449, erase(&wrap_MPI_Session_iflush_buffer<Entry::mpi>), erase(&wrap_MPI_Session_iflush_buffer<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ssend
     {452, erase(&wrap_MPI_Ssend<Entry::mpi>), erase(&wrap_MPI_Ssend<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ssend_c
     {453, erase(&wrap_MPI_Ssend_c<Entry::mpi>), erase(&wrap_MPI_Ssend_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ssend_init
     {454, erase(&wrap_MPI_Ssend_init<Entry::mpi>), erase(&wrap_MPI_Ssend_init<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Ssend_init_c
     {455, erase(&wrap_MPI_Ssend_init_c<Entry::mpi>), erase(&wrap_MPI_Ssend_init_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Start
     {456, erase(&wrap_MPI_Start<Entry::mpi>), erase(&wrap_MPI_Start<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Startall
     {457, erase(&wrap_MPI_Startall<Entry::mpi>), erase(&wrap_MPI_Startall<Entry::pmpi>)},
-#endif
-
     {-1, nullptr, nullptr},
 };
 

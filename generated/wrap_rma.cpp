@@ -6,7 +6,6 @@
 namespace commlens {
 namespace {
 
-#if COMMLENS_HAVE_MPI_Accumulate
 template <Entry entry>
 int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Accumulate<entry>, entry, 1);
@@ -21,9 +20,7 @@ int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype 
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Accumulate_c
 template <Entry entry>
 int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Accumulate_c<entry>, entry, 2);
@@ -38,9 +35,7 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Compare_and_swap
 template <Entry entry>
 int wrap_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Compare_and_swap<entry>, entry, 103);
@@ -55,9 +50,7 @@ int wrap_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr,
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Fetch_and_op
 template <Entry entry>
 int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Fetch_and_op<entry>, entry, 116);
@@ -72,9 +65,7 @@ int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Dataty
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get
 template <Entry entry>
 int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Get<entry>, entry, 215);
@@ -89,9 +80,7 @@ int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_dataty
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get_c
 template <Entry entry>
 int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Get_c<entry>, entry, 216);
@@ -106,9 +95,7 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get_accumulate
 template <Entry entry>
 int wrap_MPI_Get_accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Get_accumulate<entry>, entry, 217);
@@ -123,9 +110,7 @@ int wrap_MPI_Get_accumulate(const void* origin_addr, int origin_count, MPI_Datat
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Get_accumulate_c
 template <Entry entry>
 int wrap_MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Get_accumulate_c<entry>, entry, 218);
@@ -140,9 +125,7 @@ int wrap_MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, M
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Put
 template <Entry entry>
 int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Put<entry>, entry, 373);
@@ -157,9 +140,7 @@ int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Put_c
 template <Entry entry>
 int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Put_c<entry>, entry, 374);
@@ -174,9 +155,7 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
   call.record(comm_view, volume);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Raccumulate
 template <Entry entry>
 int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Raccumulate<entry>, entry, 376);
@@ -191,9 +170,7 @@ int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Raccumulate_c
 template <Entry entry>
 int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Raccumulate_c<entry>, entry, 377);
@@ -208,9 +185,7 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Rget
 template <Entry entry>
 int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rget<entry>, entry, 406);
@@ -225,9 +200,7 @@ int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datat
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Rget_c
 template <Entry entry>
 int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rget_c<entry>, entry, 407);
@@ -242,9 +215,7 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Rget_accumulate
 template <Entry entry>
 int wrap_MPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rget_accumulate<entry>, entry, 408);
@@ -259,9 +230,7 @@ int wrap_MPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Data
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Rget_accumulate_c
 template <Entry entry>
 int wrap_MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rget_accumulate_c<entry>, entry, 409);
@@ -276,9 +245,7 @@ int wrap_MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, 
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Rput
 template <Entry entry>
 int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rput<entry>, entry, 410);
@@ -293,9 +260,7 @@ int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Rput_c
 template <Entry entry>
 int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Rput_c<entry>, entry, 411);
@@ -310,9 +275,7 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_allocate
 template <Entry entry>
 int wrap_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate<entry>, entry, 533);
@@ -326,9 +289,7 @@ int wrap_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_allocate_c
 template <Entry entry>
 int wrap_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate_c<entry>, entry, 534);
@@ -342,9 +303,7 @@ int wrap_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MP
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_allocate_shared
 template <Entry entry>
 int wrap_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate_shared<entry>, entry, 535);
@@ -358,9 +317,7 @@ int wrap_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MP
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_allocate_shared_c
 template <Entry entry>
 int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate_shared_c<entry>, entry, 536);
@@ -374,9 +331,7 @@ int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info i
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_attach
 template <Entry entry>
 int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   const auto next = next_of(&wrap_MPI_Win_attach<entry>, entry, 537);
@@ -389,9 +344,7 @@ int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_complete
 template <Entry entry>
 int wrap_MPI_Win_complete(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_complete<entry>, entry, 539);
@@ -404,9 +357,7 @@ int wrap_MPI_Win_complete(MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_create
 template <Entry entry>
 int wrap_MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_create<entry>, entry, 540);
@@ -420,9 +371,7 @@ int wrap_MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_create_c
 template <Entry entry>
 int wrap_MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_create_c<entry>, entry, 541);
@@ -436,9 +385,7 @@ int wrap_MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Inf
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_create_dynamic
 template <Entry entry>
 int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_create_dynamic<entry>, entry, 542);
@@ -452,9 +399,7 @@ int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_detach
 template <Entry entry>
 int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
   const auto next = next_of(&wrap_MPI_Win_detach<entry>, entry, 546);
@@ -467,9 +412,7 @@ int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_fence
 template <Entry entry>
 int wrap_MPI_Win_fence(int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 547);
@@ -482,9 +425,7 @@ int wrap_MPI_Win_fence(int assert, MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_flush
 template <Entry entry>
 int wrap_MPI_Win_flush(int rank, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush<entry>, entry, 548);
@@ -497,9 +438,7 @@ int wrap_MPI_Win_flush(int rank, MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_flush_all
 template <Entry entry>
 int wrap_MPI_Win_flush_all(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush_all<entry>, entry, 549);
@@ -512,9 +451,7 @@ int wrap_MPI_Win_flush_all(MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_flush_local
 template <Entry entry>
 int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush_local<entry>, entry, 550);
@@ -527,9 +464,7 @@ int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_flush_local_all
 template <Entry entry>
 int wrap_MPI_Win_flush_local_all(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush_local_all<entry>, entry, 551);
@@ -542,17 +477,13 @@ int wrap_MPI_Win_flush_local_all(MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_free
 template <Entry entry>
 int wrap_MPI_Win_free(MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_free<entry>, entry, 552);
   return hand::win_free(next, op::MPI_Win_free, COMMLENS_CALLER, win);
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_lock
 template <Entry entry>
 int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_lock<entry>, entry, 559);
@@ -565,9 +496,7 @@ int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_lock_all
 template <Entry entry>
 int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_lock_all<entry>, entry, 560);
@@ -580,9 +509,7 @@ int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_post
 template <Entry entry>
 int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_post<entry>, entry, 561);
@@ -595,9 +522,7 @@ int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_start
 template <Entry entry>
 int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_start<entry>, entry, 568);
@@ -610,9 +535,7 @@ int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_sync
 template <Entry entry>
 int wrap_MPI_Win_sync(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_sync<entry>, entry, 569);
@@ -625,9 +548,7 @@ int wrap_MPI_Win_sync(MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_test
 template <Entry entry>
 int wrap_MPI_Win_test(MPI_Win win, int* flag) {
   const auto next = next_of(&wrap_MPI_Win_test<entry>, entry, 570);
@@ -640,9 +561,7 @@ int wrap_MPI_Win_test(MPI_Win win, int* flag) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_unlock
 template <Entry entry>
 int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_unlock<entry>, entry, 571);
@@ -655,9 +574,7 @@ int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_unlock_all
 template <Entry entry>
 int wrap_MPI_Win_unlock_all(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_unlock_all<entry>, entry, 572);
@@ -670,9 +587,7 @@ int wrap_MPI_Win_unlock_all(MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
-#if COMMLENS_HAVE_MPI_Win_wait
 template <Entry entry>
 int wrap_MPI_Win_wait(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_wait<entry>, entry, 573);
@@ -685,184 +600,54 @@ int wrap_MPI_Win_wait(MPI_Win win) {
   call.record(comm_view, Volume{});
   return rc;
 }
-#endif
 
 }  // namespace
 
 extern const Wrapper wrappers_rma[] = {
 
-#if COMMLENS_HAVE_MPI_Accumulate
     {1, erase(&wrap_MPI_Accumulate<Entry::mpi>), erase(&wrap_MPI_Accumulate<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Accumulate_c
     {2, erase(&wrap_MPI_Accumulate_c<Entry::mpi>), erase(&wrap_MPI_Accumulate_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Compare_and_swap
     {103, erase(&wrap_MPI_Compare_and_swap<Entry::mpi>), erase(&wrap_MPI_Compare_and_swap<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Fetch_and_op
     {116, erase(&wrap_MPI_Fetch_and_op<Entry::mpi>), erase(&wrap_MPI_Fetch_and_op<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get
     {215, erase(&wrap_MPI_Get<Entry::mpi>), erase(&wrap_MPI_Get<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get_c
     {216, erase(&wrap_MPI_Get_c<Entry::mpi>), erase(&wrap_MPI_Get_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get_accumulate
     {217, erase(&wrap_MPI_Get_accumulate<Entry::mpi>), erase(&wrap_MPI_Get_accumulate<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Get_accumulate_c
     {218, erase(&wrap_MPI_Get_accumulate_c<Entry::mpi>), erase(&wrap_MPI_Get_accumulate_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Put
     {373, erase(&wrap_MPI_Put<Entry::mpi>), erase(&wrap_MPI_Put<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Put_c
     {374, erase(&wrap_MPI_Put_c<Entry::mpi>), erase(&wrap_MPI_Put_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Raccumulate
     {376, erase(&wrap_MPI_Raccumulate<Entry::mpi>), erase(&wrap_MPI_Raccumulate<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Raccumulate_c
     {377, erase(&wrap_MPI_Raccumulate_c<Entry::mpi>), erase(&wrap_MPI_Raccumulate_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Rget
     {406, erase(&wrap_MPI_Rget<Entry::mpi>), erase(&wrap_MPI_Rget<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Rget_c
     {407, erase(&wrap_MPI_Rget_c<Entry::mpi>), erase(&wrap_MPI_Rget_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Rget_accumulate
     {408, erase(&wrap_MPI_Rget_accumulate<Entry::mpi>), erase(&wrap_MPI_Rget_accumulate<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Rget_accumulate_c
     {409, erase(&wrap_MPI_Rget_accumulate_c<Entry::mpi>), erase(&wrap_MPI_Rget_accumulate_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Rput
     {410, erase(&wrap_MPI_Rput<Entry::mpi>), erase(&wrap_MPI_Rput<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Rput_c
     {411, erase(&wrap_MPI_Rput_c<Entry::mpi>), erase(&wrap_MPI_Rput_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_allocate
     {533, erase(&wrap_MPI_Win_allocate<Entry::mpi>), erase(&wrap_MPI_Win_allocate<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_allocate_c
     {534, erase(&wrap_MPI_Win_allocate_c<Entry::mpi>), erase(&wrap_MPI_Win_allocate_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_allocate_shared
     {535, erase(&wrap_MPI_Win_allocate_shared<Entry::mpi>), erase(&wrap_MPI_Win_allocate_shared<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_allocate_shared_c
     {536, erase(&wrap_MPI_Win_allocate_shared_c<Entry::mpi>), erase(&wrap_MPI_Win_allocate_shared_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_attach
     {537, erase(&wrap_MPI_Win_attach<Entry::mpi>), erase(&wrap_MPI_Win_attach<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_complete
     {539, erase(&wrap_MPI_Win_complete<Entry::mpi>), erase(&wrap_MPI_Win_complete<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_create
     {540, erase(&wrap_MPI_Win_create<Entry::mpi>), erase(&wrap_MPI_Win_create<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_create_c
     {541, erase(&wrap_MPI_Win_create_c<Entry::mpi>), erase(&wrap_MPI_Win_create_c<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_create_dynamic
     {542, erase(&wrap_MPI_Win_create_dynamic<Entry::mpi>), erase(&wrap_MPI_Win_create_dynamic<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_detach
     {546, erase(&wrap_MPI_Win_detach<Entry::mpi>), erase(&wrap_MPI_Win_detach<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_fence
     {547, erase(&wrap_MPI_Win_fence<Entry::mpi>), erase(&wrap_MPI_Win_fence<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_flush
     {548, erase(&wrap_MPI_Win_flush<Entry::mpi>), erase(&wrap_MPI_Win_flush<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_flush_all
     {549, erase(&wrap_MPI_Win_flush_all<Entry::mpi>), erase(&wrap_MPI_Win_flush_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_flush_local
     {550, erase(&wrap_MPI_Win_flush_local<Entry::mpi>), erase(&wrap_MPI_Win_flush_local<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_flush_local_all
     {551, erase(&wrap_MPI_Win_flush_local_all<Entry::mpi>), erase(&wrap_MPI_Win_flush_local_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_free
     {552, erase(&wrap_MPI_Win_free<Entry::mpi>), erase(&wrap_MPI_Win_free<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_lock
     {559, erase(&wrap_MPI_Win_lock<Entry::mpi>), erase(&wrap_MPI_Win_lock<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_lock_all
     {560, erase(&wrap_MPI_Win_lock_all<Entry::mpi>), erase(&wrap_MPI_Win_lock_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_post
     {561, erase(&wrap_MPI_Win_post<Entry::mpi>), erase(&wrap_MPI_Win_post<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_start
     {568, erase(&wrap_MPI_Win_start<Entry::mpi>), erase(&wrap_MPI_Win_start<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_sync
     {569, erase(&wrap_MPI_Win_sync<Entry::mpi>), erase(&wrap_MPI_Win_sync<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_test
     {570, erase(&wrap_MPI_Win_test<Entry::mpi>), erase(&wrap_MPI_Win_test<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_unlock
     {571, erase(&wrap_MPI_Win_unlock<Entry::mpi>), erase(&wrap_MPI_Win_unlock<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_unlock_all
     {572, erase(&wrap_MPI_Win_unlock_all<Entry::mpi>), erase(&wrap_MPI_Win_unlock_all<Entry::pmpi>)},
-#endif
-
-#if COMMLENS_HAVE_MPI_Win_wait
     {573, erase(&wrap_MPI_Win_wait<Entry::mpi>), erase(&wrap_MPI_Win_wait<Entry::pmpi>)},
-#endif
-
     {-1, nullptr, nullptr},
 };
 

@@ -30,19 +30,16 @@ system_python() {
 }
 
 # group, package in Debian and Ubuntu, how to see that it is there already.
-# A machine that has any MPI builds for that one; one that has none gets Open MPI.
+# Building needs no MPI; the demo and the tests run with one.
 needs() {
   cat <<'TABLE'
 build   g++                 has g++
 build   cmake               has cmake
-build   openmpi-bin         compiles mpicc
-build   libopenmpi-dev      compiles mpicc
 reader  python3             has python3
 reader  python3-venv        system_python
 dev     python3             has python3
 dev     python3-venv        system_python
 demo    openmpi-bin         has mpirun.openmpi
-demo    libopenmpi-dev      compiles mpicc.openmpi
 demo    lammps              has lmp
 mpi     openmpi-bin         has mpirun.openmpi
 mpi     libopenmpi-dev      compiles mpicc.openmpi
@@ -133,7 +130,7 @@ if ((${#packages[@]})); then
   else
     say setup "not here: ${packages[*]}"
     say setup "Without root or sudo, ask for:  apt-get install ${packages[*]}"
-    say setup "or bring your own (module load, spack load) so that g++, cmake, mpicc and python3 are found."
+    say setup "or bring your own (module load, spack load) so that g++, cmake and python3 are found."
   fi
 fi
 

@@ -43,6 +43,16 @@ everything() {
   COMMLENS_TEST_EVIDENCE=$results/evidence python_tests mpi tests/mpi
   step test "docs/coverage.md says what was tested" \
     .venv/bin/python tests/mpi/evidence.py verify "$results/evidence" || failed+=("docs/coverage.md")
+  other_mpis
+}
+
+# What may differ between releases and interfaces, with the MPI libraries from PyPI.
+other_mpis() {
+  tools/mpis.sh || { failed+=("MPI libraries from PyPI"); return 0; }
+  COMMLENS_TEST_MPI=openmpi5,mpich5,mpich5-abi,intel,intel-abi python_tests mpi-others \
+    tests/mpi/test_interfaces.py tests/mpi/test_versions.py tests/mpi/test_requests.py tests/mpi/test_languages.py \
+    tests/mpi/test_listing1.py tests/mpi/test_faults.py \
+    -k 'not 64 and (interfaces or versions or requests or languages or listing1 or another_mpi)'
 }
 
 quick() {

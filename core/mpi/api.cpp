@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/mpi/api.h"
 
+#include <initializer_list>
+
 #include "core/cold/say.h"
 #include "core/mpi/bind.h"
+#include "core/mpi/job.h"
 
 namespace commlens {
 
@@ -24,6 +27,44 @@ bool find_handle(Handle& handle, const char* symbol) noexcept {
   if (handle == nullptr) say("the MPI library has no %s; running unprofiled", symbol);
   return handle != nullptr;
 }
+
+#else
+
+// The handle that all requests made by `make` have, or 0: two at a time have the same.
+template <class Make>
+std::uint64_t shared_handle(Make make) noexcept {
+  MPI_Request first = api.request_null, second = api.request_null;
+  if (make(&first) != MPI_SUCCESS || make(&second) != MPI_SUCCESS) return 0;
+  const std::uint64_t handle = first == second ? bits(first) : 0;
+  for (MPI_Request* const request : {&first, &second}) api.Wait(request, MPI_STATUS_IGNORE);
+  return handle;
+}
+
+// The libraries of the MPICH family have one such handle for each kind of requests, all at the same distance.  That of
+// one-sided operations could only be asked for with a window; it lies where the others say.
+void learn_shared_requests() noexcept {
+  const auto send =
+      shared_handle([](MPI_Request* r) { return api.Isend(nullptr, 0, api.byte, MPI_PROC_NULL, 0, api.comm_self, r); });
+  const auto receive =
+      shared_handle([](MPI_Request* r) { return api.Irecv(nullptr, 0, api.byte, MPI_PROC_NULL, 0, api.comm_self, r); });
+#if defined(MPICH_NAME)
+  if (send >> 30 == 1u) return;  // is_shared() knows
+#endif
+  const auto collective = shared_handle([](MPI_Request* r) { return api.Ibarrier(api.comm_self, r); });
+  std::uint64_t one_sided = 0;
+  constexpr std::uint64_t places[][2] = {{10, 12}, {2, 3}};  // collective, one-sided: MPICH 5, Intel MPI 2021
+  for (const auto& [of_collective, of_one_sided] : places) {
+    const std::uint64_t distance = receive - send;
+    if (collective == send + of_collective * distance) one_sided = send + of_one_sided * distance;
+  }
+  if (send == 0 || receive == 0) one_sided = 0;
+  const std::uint64_t found[] = {send, receive, collective, one_sided};
+  for (int i = 0; i < 4; ++i) api.shared_requests[i] = found[i];
+}
+#endif
+
+#if defined(MPI_ABI_VERSION)
+void do_nothing(MPI_Comm*, int*, ...) {}
 #endif
 
 }  // namespace
@@ -39,19 +80,31 @@ bool load_api() noexcept {
        find_handle(api.errors_return, "ompi_mpi_errors_return") && find_handle(api.no_op, "ompi_mpi_op_no_op") &&
        find_handle(api.request_null, "ompi_request_null") && find_handle(api.message_null, "ompi_message_null") &&
        find_handle(api.message_no_proc, "ompi_message_no_proc");
-  api.empty_request = reinterpret_cast<std::uint64_t>(data_definition("ompi_request_empty"));
+  api.shared_requests[0] = reinterpret_cast<std::uint64_t>(data_definition("ompi_request_empty"));
 #else
   api.comm_world = MPI_COMM_WORLD;
   api.comm_self = MPI_COMM_SELF;
   api.comm_null = MPI_COMM_NULL;
   api.byte = MPI_BYTE;
+#if !defined(MPI_ABI_VERSION)
   api.errors_return = MPI_ERRORS_RETURN;
+#endif
   api.no_op = MPI_NO_OP;
   api.request_null = MPI_REQUEST_NULL;
   api.message_null = MPI_MESSAGE_NULL;
   api.message_no_proc = MPI_MESSAGE_NO_PROC;
 #endif
   return ok;
+}
+
+void complete_api() noexcept {
+#if defined(MPI_ABI_VERSION)
+  // MPICH and Intel MPI disagree about which number is MPI_ERRORS_RETURN and which MPI_ERRORS_ABORT.
+  if (api.errors_return == nullptr) api.Comm_create_errhandler(do_nothing, &api.errors_return);
+#endif
+#if !defined(OPEN_MPI)
+  if (job.world) learn_shared_requests();  // they take a communicator
+#endif
 }
 
 }  // namespace commlens

@@ -5,20 +5,18 @@
 
 #include <cstdint>
 
-#include "commlens_have.h"
-
 namespace [[gnu::visibility("hidden")]] commlens {
 
 // The MPI procedures we call ourselves, by their PMPI_ names in the MPI library: found by name, because a program
 // may load MPI after us, and because an undefined symbol of ours would break programs without MPI.
 // clang-format off
 #define COMMLENS_API(X)                                                                                   \
-  X(Bcast) X(Cart_get) X(Cartdim_get) X(Comm_create) X(Comm_free) X(Comm_group) X(Comm_rank)                 \
+  X(Bcast) X(Cart_get) X(Cartdim_get) X(Comm_create) X(Comm_create_errhandler) X(Comm_free) X(Comm_group) X(Comm_rank)                 \
   X(Comm_remote_group) X(Comm_remote_size) X(Comm_set_errhandler) X(Comm_size) X(Comm_test_inter)         \
-  X(Dist_graph_neighbors_count) X(Error_class) X(Gather) X(Get_library_version) X(Get_version)         \
-  X(Graph_neighbors_count) X(Graphdims_get) X(Group_free) X(Group_rank) X(Group_size) X(Group_translate_ranks) X(Ibarrier)          \
+  X(Dist_graph_neighbors_count) X(Error_class) X(Gather) X(Get_elements_x) X(Get_library_version) X(Get_version)         \
+  X(Graph_neighbors_count) X(Graphdims_get) X(Group_free) X(Group_rank) X(Group_size) X(Group_translate_ranks) X(Ibarrier) X(Irecv) X(Isend)          \
   X(Query_thread) X(Recv) X(Send) X(Test) X(Test_cancelled) X(Topo_test) X(Type_get_extent_x)       \
-  X(Type_get_true_extent_x) X(Type_size_x)
+  X(Type_get_true_extent_x) X(Type_size_x) X(Wait)
 // clang-format on
 
 // A handle as a key of our tables.
@@ -46,7 +44,7 @@ struct Api {
   MPI_Op no_op;
   MPI_Request request_null;
   MPI_Message message_null, message_no_proc;
-  std::uint64_t empty_request;  // Open MPI: the handle of every request that was complete when it was made
+  std::uint64_t shared_requests[4];  // 0: none
 };
 
 extern Api api;
@@ -54,15 +52,21 @@ extern Api api;
 // Finds them all; false, with one line said, when one is missing.
 bool load_api() noexcept;
 
+// What can be found only when MPI is initialised.
+void complete_api() noexcept;
+
 // True for handles that many requests share because they were complete when they were made: such a request tells
 // nothing of where it came from, and costs no waiting.
 inline bool is_shared(MPI_Request request) noexcept {
-#if defined(OPEN_MPI)
-  return reinterpret_cast<std::uint64_t>(request) == api.empty_request;
-#else
-  // MPICH and its descendants: the two top bits of a handle are 01 for predefined objects.
-  return (static_cast<std::uint32_t>(request) >> 30) == 1u;
+  const std::uint64_t handle = bits(request);
+#if defined(MPICH_NAME)
+  // MPICH: the two top bits of a handle are 01 for predefined objects.
+  if (handle >> 30 == 1u) return true;
 #endif
+  for (const std::uint64_t shared : api.shared_requests) {
+    if (handle == shared) return true;
+  }
+  return false;
 }
 
 }  // namespace commlens

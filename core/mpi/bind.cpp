@@ -13,7 +13,6 @@
 #include <set>
 #include <string>
 
-#include "commlens_have.h"
 #include "core/cold/say.h"
 #include "core/mpi/state.h"
 
@@ -33,10 +32,8 @@ namespace {
 
 const char* const names[] = {
 #define ENTRY(name, slot) "P" #name,
-#define MISSING(name, slot) nullptr,
 #include "generated/entries.inc"
 #undef ENTRY
-#undef MISSING
 };
 
 void* wrappers[2 * slot_count];
@@ -65,6 +62,11 @@ bool is_linked() noexcept {
   return dl_iterate_phdr(names_us, nullptr) != 0;
 }
 
+const char* base_name(const char* path) noexcept {
+  const char* const slash = std::strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
 // The MPI library when it is not in the global scope: Python loads its modules, and with them MPI, RTLD_LOCAL.
 // Looked for again until it is there: the first name may be asked for before.
 void* local_mpi_library() noexcept {
@@ -73,8 +75,7 @@ void* local_mpi_library() noexcept {
   if (found != nullptr) return found;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* out) {
-        const char* const slash = std::strrchr(info->dlpi_name, '/');
-        const char* const base = slash == nullptr ? info->dlpi_name : slash + 1;
+        const char* const base = base_name(info->dlpi_name);
         if (std::strncmp(base, "libmpi", 6) != 0 && std::strncmp(base, "libpmpi", 7) != 0) return 0;
         void* const handle = dlopen(info->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
         if (handle == nullptr) return 0;
@@ -88,23 +89,39 @@ void* local_mpi_library() noexcept {
       &found);
   // Linked into the program before an MPI library of which then nothing seemed needed (--as-needed, the default of
   // some compilers), we are all the program has of MPI.  Only preloaded, we never bring MPI into a process.
-  if (found == nullptr && is_linked()) found = dlopen(COMMLENS_MPI_SONAME, RTLD_LAZY | RTLD_GLOBAL);
+  if (found == nullptr && is_linked()) {
+    for (const char* soname : {COMMLENS_MPI_SONAMES}) {
+      if (found == nullptr) found = dlopen(soname, RTLD_LAZY | RTLD_GLOBAL);
+    }
+  }
   library.store(found);
   return found;
 }
 
+struct Interface {
+  std::string family;  // empty: not one we know
+  std::string name;
+};
+
 // The binary interface of the MPI library that is loaded.
-std::string loaded_family() {
-  if (data_definition("ompi_mpi_comm_world") != nullptr) return "Open MPI";
-  const auto get_library_version = reinterpret_cast<int (*)(char*, int*)>(next_definition("PMPI_Get_library_version"));
-  if (get_library_version == nullptr) return "";
+Interface loaded_interface() {
+  void* const function = next_definition("PMPI_Get_library_version");
+  if (function == nullptr) return {"", "an MPI library that does not tell its version"};
+  // The standard gives its interface a library of this name; what the library behind it is does not matter then.
+  Dl_info where;
+  if (dladdr(function, &where) != 0 && std::strncmp(base_name(where.dli_fname), "libmpi_abi.", 11) == 0) {
+    return {"abi", "the standard ABI"};
+  }
+  if (data_definition("ompi_mpi_comm_world") != nullptr) return {"openmpi", "Open MPI"};
+  const auto get_library_version = reinterpret_cast<int (*)(char*, int*)>(function);
   char text[MPI_MAX_LIBRARY_VERSION_STRING + 8192] = "";
   int length = 0;
-  if (get_library_version(text, &length) != 0) return "";
-  for (const char* mark : {"MPICH", "Intel(R) MPI", "MVAPICH", "CRAY MPICH"}) {
-    if (std::strstr(text, mark) != nullptr) return "MPICH";
+  if (get_library_version(text, &length) == MPI_SUCCESS) {
+    for (const char* mark : {"MPICH", "Intel(R) MPI", "MVAPICH", "CRAY MPICH"}) {
+      if (std::strstr(text, mark) != nullptr) return {"mpich", "MPICH or a library with its interface"};
+    }
   }
-  return std::string(text).substr(0, 40);
+  return {"", std::string(text).substr(0, 40)};
 }
 
 std::atomic<bool> explained{false};  // why there is no profile, or a name of ours was called
@@ -115,13 +132,12 @@ void start() noexcept try {
   read_options();
   if (!options().on(Option::enable)) return;
   if (next_definition("PMPI_Init") == nullptr) return;  // commlens_bind says which name is missing
-  const std::string family = loaded_family();
-  if (family != COMMLENS_FAMILY_NAME) {
+  const Interface interface = loaded_interface();
+  if (interface.family != COMMLENS_FAMILY) {
     if (launcher_rank() <= 0) {
-      say("the application uses %s, but this libcommlens.so is built for %s: running unprofiled. Start it with "
-          "commlens-run, and COMMLENS_MPI=%s where that cannot tell",
-          family.empty() ? "an MPI library we do not know" : family.c_str(), COMMLENS_FAMILY_NAME,
-          family == "Open MPI" ? "openmpi" : "mpich");
+      const std::string remedy = interface.family.empty() ? "" : ". Set COMMLENS_MPI=" + interface.family;
+      say("the application uses %s, but this libcommlens.so is built for %s: running unprofiled%s",
+          interface.name.c_str(), COMMLENS_FAMILY_NAME, remedy.c_str());
     }
     return;
   }

@@ -37,7 +37,7 @@ extern HandleMap layouts;
 Layout learn_datatype(MPI_Datatype datatype) noexcept;  // cold
 
 inline Layout layout_of(MPI_Datatype datatype) noexcept {
-#if !defined(OPEN_MPI)
+#if defined(MPICH_NAME)
   // MPICH and its descendants keep the size of a basic type in its handle.  The macro for it is not in mpi.h, but the
   // encoding is part of the ABI they share.
   if ((static_cast<std::uint32_t>(datatype) & 0xff000000u) == 0x4c000000u) {

@@ -8,8 +8,6 @@
  * A jump instead of a C function, so that a call of an MPI with another binary interface (4-byte handles instead of
  * 8-byte ones) passes through unharmed, and so that the wrapper sees the application's return address.
  */
-#include "commlens_have.h"
-
 #include "core/mpi/fortran_forms.h"
 
 #if !defined(__x86_64__)
@@ -18,7 +16,6 @@
 
         .text
 
-#define MISSING(name, slot)
 #define ENTRY(name, slot)                                                                                    \
         .globl name; .type name, @function; .p2align 4;                                                      \
 name:   endbr64; jmp *commlens_slots + 16 * slot(%rip); .size name, . - name;                                \
@@ -30,7 +27,6 @@ P##name: endbr64; jmp *commlens_slots + 16 * slot + 8(%rip); .size P##name, . - 
 #include "generated/entries.inc"
 
 #undef ENTRY
-#undef MISSING
 
 /* The Fortran names: they only remember who calls what, and go on to the Fortran binding of the MPI library, which
  * will call the name above, and perhaps others before it.  Names as all compilers write them, and those of mpi_f08. */
@@ -80,7 +76,6 @@ BIND(bind_fortran, commlens_bind_fortran)
         .type commlens_slots, @object
 commlens_slots:
 #define ENTRY(name, slot) .quad .Lbind_##name, .Lbind_P##name;
-#define MISSING(name, slot) .quad 0, 0;
 #include "generated/entries.inc"
         .size commlens_slots, . - commlens_slots
 

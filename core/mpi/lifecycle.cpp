@@ -10,7 +10,6 @@
 #include <ctime>
 #include <mutex>
 #include <new>
-#include <type_traits>
 
 #include "core/cold/say.h"
 #include "core/cold/threads.h"
@@ -99,9 +98,6 @@ void at_end(void*) {
   }
 }
 
-// An MPI_Session in our hands; mpi.h may be older than sessions.
-using Session = std::conditional_t<sizeof(MPI_Group) == sizeof(int), int, void*>;
-
 std::mutex sessions_mutex;
 
 }  // namespace
@@ -126,6 +122,7 @@ namespace hand {
 void initialised(Ticks before, Ticks after) noexcept try {
   if (job.world) return;
   job.world = true;
+  complete_api();
   api.Query_thread(&job.thread_level);
   api.Comm_rank(api.comm_world, &job.rank);
   api.Comm_size(api.comm_world, &job.size);
@@ -151,12 +148,13 @@ void finalising() noexcept {
 void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept try {
   const std::lock_guard<std::mutex> lock(sessions_mutex);
   if (job.sessions++ != 0) return;
-  using FromSet = int (*)(Session, const char*, MPI_Group*);
+  using FromSet = int (*)(MPI_Session, const char*, MPI_Group*);
   const auto from_set = reinterpret_cast<FromSet>(next_definition("PMPI_Group_from_session_pset"));
-  Session handle{};
+  MPI_Session handle{};
   std::memcpy(&handle, &session, sizeof handle);
   if (from_set == nullptr || from_set(handle, "mpi://WORLD", &job.session_group) != MPI_SUCCESS) return;
   if (job.world) return;
+  complete_api();
   job.group = job.session_group;
   if (job.ready) return;
   api.Group_rank(job.group, &job.rank);

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-#include "commlens_have.h"
 #include "core/cold/options.h"
 #include "core/cold/registry.h"
 #include "core/cold/requests.h"

@@ -64,6 +64,10 @@ void made_file(MPI_File file, const CommView& comm) noexcept;  // cold
 inline Bytes received_bytes(const MPI_Status& status) noexcept {
 #if defined(OPEN_MPI)
   return status._ucount;
+#elif defined(MPI_ABI_VERSION)
+  // The standard leaves open where a status keeps it.
+  MPI_Count bytes = 0;
+  return api.Get_elements_x(&status, MPI_BYTE, &bytes) == MPI_SUCCESS && bytes > 0 ? static_cast<Bytes>(bytes) : 0;
 #else
   // The lowest bit of the upper word says "cancelled".
   return (static_cast<Bytes>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1) << 32) |

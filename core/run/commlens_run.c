@@ -20,11 +20,24 @@
 
 enum { shell_not_found = 127, shell_not_executable = 126 };
 
+// The binary interfaces of MPI for which there is a library of ours (spec/abi.toml).
+struct family {
+  const char* name;
+  const char* title;
+  const char* libraries[5];  // how the names of its libraries begin, C and Fortran; NULL ends them
+};
+enum { openmpi, mpich, abi, families };
+static const struct family known[families] = {
+    {"openmpi", "Open MPI", {"libmpi.so.40", "libmpi_mpifh.so", "libmpi_usempi", "libmpi_cxx.so.40", NULL}},
+    {"mpich", "MPICH", {"libmpich", "libmpi.so.12", "libmpifort.so.12", "libmpicxx.so.12", NULL}},
+    {"abi", "the standard ABI", {"libmpi_abi.so", "libmpifort_abi.so", NULL}},
+};
+
 // What the file of a program tells about it.
 struct program {
   bool is_elf;
   bool is_static;
-  const char* family;  // "openmpi", "mpich", or NULL when it does not say
+  const struct family* family;  // NULL when it does not say
 };
 
 // Rank 0 speaks for the job; without a launcher everybody is rank 0.
@@ -55,15 +68,18 @@ __attribute__((format(printf, 1, 2))) static void say(const char* format, ...) {
   sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static const char* family_of_library(const char* name) {
-  // The names of the C libraries and of the Fortran ones, for programs that need only those.
-  if (strncmp(name, "libmpi.so.40", 12) == 0 || strncmp(name, "libmpi_mpifh.so", 15) == 0 ||
-      strncmp(name, "libmpi_usempi", 13) == 0 || strncmp(name, "libmpi_cxx.so.40", 16) == 0) {
-    return "openmpi";
+static const struct family* family_of_library(const char* name) {
+  for (int f = 0; f < families; ++f) {
+    for (const char* const* library = known[f].libraries; *library != NULL; ++library) {
+      if (strncmp(name, *library, strlen(*library)) == 0) return &known[f];
+    }
   }
-  if (strncmp(name, "libmpich", 8) == 0 || strncmp(name, "libmpi.so.12", 12) == 0 ||
-      strncmp(name, "libmpifort.so.12", 16) == 0 || strncmp(name, "libmpicxx.so.12", 15) == 0) {
-    return "mpich";
+  return NULL;
+}
+
+static const struct family* family_called(const char* name) {
+  for (int f = 0; f < families; ++f) {
+    if (strcmp(name, known[f].name) == 0) return &known[f];
   }
   return NULL;
 }
@@ -142,15 +158,17 @@ static bool find_program(const char* name, char* path) {
 }
 
 // A program that loads MPI later (Python, a shell script, a library in between) says nothing; its launcher does.
-static const char* family_of_launcher(void) {
-  if (getenv("OMPI_COMM_WORLD_RANK") != NULL || getenv("OMPI_COMM_WORLD_SIZE") != NULL) return "openmpi";
-  if (getenv("PMI_RANK") != NULL || getenv("PMI_SIZE") != NULL || getenv("MPI_LOCALNRANKS") != NULL) return "mpich";
-  if (getenv("PMIX_RANK") != NULL) return "openmpi";
+static const struct family* family_of_launcher(void) {
+  if (getenv("OMPI_COMM_WORLD_RANK") != NULL || getenv("OMPI_COMM_WORLD_SIZE") != NULL) return &known[openmpi];
+  if (getenv("PMI_RANK") != NULL || getenv("PMI_SIZE") != NULL || getenv("MPI_LOCALNRANKS") != NULL) {
+    return &known[mpich];
+  }
+  if (getenv("PMIX_RANK") != NULL) return &known[openmpi];
   return NULL;
 }
 
 // The library for `family`, beside this program: in a build tree or installed.
-static bool find_library(const char* family, char* path) {
+static bool find_library(const struct family* family, char* path) {
   static const char* const places[] = {"../lib/%s/libcommlens.so", "../lib/commlens/%s/libcommlens.so",
                                        "../lib64/commlens/%s/libcommlens.so",
                                        "../lib/x86_64-linux-gnu/commlens/%s/libcommlens.so"};
@@ -164,7 +182,7 @@ static bool find_library(const char* family, char* path) {
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
     char relative[128];
     char joined[PATH_MAX + 128];
-    snprintf(relative, sizeof relative, places[i], family);
+    snprintf(relative, sizeof relative, places[i], family->name);
     snprintf(joined, sizeof joined, "%s%s", self, relative);
     if (realpath(joined, path) != NULL) return true;
   }
@@ -219,23 +237,32 @@ static void prepare(const char* name) {
     }
     return;
   }
-  const char* family = getenv("COMMLENS_MPI");
-  if (family == NULL || strcmp(family, "auto") == 0) family = p.family;
+  const struct family* family = p.family;
+  const char* const wanted = getenv("COMMLENS_MPI");
+  if (wanted != NULL && *wanted != '\0' && strcmp(wanted, "auto") != 0) {
+    family = family_called(wanted);
+    if (family == NULL) {
+      if (may_speak()) say("COMMLENS_MPI=%s is none of openmpi, mpich and abi; running unprofiled", wanted);
+      return;
+    }
+  }
   if (family == NULL) family = family_of_launcher();
   char library[PATH_MAX];
   if (family != NULL) {
-    if (strcmp(family, "openmpi") != 0 && strcmp(family, "mpich") != 0) {
-      if (may_speak()) say("COMMLENS_MPI=%s: neither openmpi nor mpich; running unprofiled", family);
-    } else if (find_library(family, library)) {
+    if (find_library(family, library)) {
       preload(library);
     } else if (may_speak()) {
-      say("%s uses %s, for which this commlens was not built; running it unprofiled", name,
-          strcmp(family, "openmpi") == 0 ? "Open MPI" : "MPICH");
+      say("%s uses %s, for which this commlens was not built; running it unprofiled", name, family->title);
     }
     return;
   }
-  // No launcher and no name: whichever was built.  If it is the wrong one, the library itself says so.
-  if (find_library("openmpi", library) || find_library("mpich", library)) preload(library);
+  // No launcher and no name: whichever is there.  If it is the wrong one, the library itself says so.
+  for (int f = 0; f < families; ++f) {
+    if (find_library(&known[f], library)) {
+      preload(library);
+      return;
+    }
+  }
 }
 
 int main(int argc, char** argv) {

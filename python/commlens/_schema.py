@@ -318,7 +318,7 @@ META_KEYS: dict[str, str] = {
     'ranks_collected': 'Number of processes whose data is in this file.',
     'nodes': 'Number of different host names.',
     'mpi_library': 'First line of what MPI_Get_library_version reports.',
-    'mpi_family': 'Binary interface of the MPI library: openmpi or mpich.',
+    'mpi_family': 'Binary interface of the MPI library: openmpi, mpich or abi.',
     'mpi_standard': 'Version of the MPI standard the library reports, as in 3.1.',
     'thread_level': 'Thread support MPI provided: single, funneled, serialized or multiple.',
     'job_id': 'Job id of the batch system (SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, JOB_ID, COBALT_JOBID), or empty.',

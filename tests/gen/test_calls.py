@@ -205,6 +205,25 @@ def test_every_procedure_an_mpi_declares_is_known(
     assert declared - known == set()
 
 
+def test_what_came_after_mpi_3_1_is_what_a_library_of_it_lacks(
+    tmp_path: Path,
+    spec: dict[str, Any],
+    policy: dict[str, calls.Policy],
+) -> None:
+    recent = set(spec["recent"]["calls"])
+    measured = {name for name, entry in policy.items() if entry.wrapped}
+    for compiler in COMPILERS:
+        source = tmp_path / "version.c"
+        source.write_text("#include <mpi.h>\nversion MPI_VERSION.MPI_SUBVERSION\n")
+        text = subprocess.run(
+            [compiler, "-E", str(source)], capture_output=True, text=True, check=True
+        ).stdout
+        if "version 3.1" in text:
+            assert recent == measured - declared_by(compiler, tmp_path)
+        else:
+            assert measured - declared_by(compiler, tmp_path) <= recent
+
+
 def test_every_form_that_is_measured_has_an_entry_and_no_other(
     forms: dict[str, list[calls.Form]], policy: dict[str, calls.Policy]
 ) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the MPI tests.
 
-`mpi` is one MPI implementation; a test that asks for it runs once per implementation.  Both must be there:
-a missing one is an error, not a skip.  COMMLENS_TEST_MPI=openmpi (or mpich) restricts the tests on purpose.
+`mpi` is one MPI library; a test that asks for it runs once per library: with Debian's Open MPI and MPICH, or with those
+that COMMLENS_TEST_MPI names, such as COMMLENS_TEST_MPI=openmpi5,mpich5,mpich5-abi,intel,intel-abi for the ones that
+tools/mpis.sh fetches.  One that is not there is an error, not a skip.
 """
 
 from __future__ import annotations

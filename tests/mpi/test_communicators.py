@@ -134,7 +134,7 @@ def test_made_communicators(mpi: Mpi, case: str) -> None:
 def test_made_communicators_of_mpi_4(mpi: Mpi, case: str) -> None:
     profile = _run(mpi, case).open()
     # Open MPI 4.1 declares none of these procedures; then the program does nothing and the profile shows just that.
-    _check(profile, CASES_MPI4[case] if mpi.name == "mpich" else [])
+    _check(profile, CASES_MPI4[case] if mpi.family != "openmpi" else [])
 
 
 def _run(mpi: Mpi, *arguments: str | Path, **options: Any) -> Result:
@@ -223,7 +223,7 @@ _NEEDS = {
 
 def test_accept_and_connect(mpi: Mpi) -> None:
     result = _same_outcome(mpi, "port")
-    if mpi.name == "mpich":
+    if result.rc != 0:
         return  # Debian's MPICH has no ports over UCX: it fails, and fails the same under commlens
     profile = result.open()
     profile.check()
@@ -237,7 +237,7 @@ def test_accept_and_connect(mpi: Mpi) -> None:
 
 def test_join(mpi: Mpi) -> None:
     result = _same_outcome(mpi, "join")
-    if mpi.name == "mpich":
+    if result.rc != 0:
         return
     profile = result.open()
     profile.check()
@@ -280,7 +280,7 @@ def test_a_spawned_program_that_is_not_profiled(mpi: Mpi, how: str) -> None:
 @pytest.mark.parametrize("how", ["spawn", "spawn_multiple"])
 def test_a_spawned_program_writes_a_profile_of_its_own(mpi: Mpi, how: str) -> None:
     result = _same_outcome(mpi, how, mpi.runner)
-    if mpi.name == "mpich":
+    if result.rc != 0:
         return
     parents = result.open()
     children = Profile(result.profile.with_suffix(".1.db"))
@@ -317,7 +317,7 @@ def _same_outcome(mpi: Mpi, case: str, runner: Path = Path("/usr/bin/env")) -> R
     if mpi.name == "openmpi":
         mpi.skip_if_broken(plain)
     result = mpi.run(4, [program, case, runner], env=_DYNAMIC)
-    assert (plain.rc == 0) == (mpi.name == "openmpi")
+    assert plain.rc == 0 or mpi.name != "openmpi", plain
     assert result.rc == plain.rc or mpi.fails_by_itself(plain), result
     if plain.rc == 0:  # what a failing launcher prints has process ids in it
         assert result.lines == plain.lines

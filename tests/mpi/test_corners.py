@@ -250,7 +250,7 @@ def test_without_a_launcher(mpi: Mpi, tmp_path: Path) -> None:
     profile = Profile(tmp_path / "x.db")
     profile.check()
     assert profile.meta()["ranks"] == "1"
-    assert profile.meta()["mpi_family"] == mpi.name
+    assert profile.meta()["mpi_family"] == mpi.family
 
 
 def test_a_path_with_blanks_and_accents(mpi: Mpi) -> None:

@@ -84,7 +84,7 @@ def test_from_fortran_as_well(mpi: Mpi, binding: str) -> None:
     flags = ["-cpp", f"-D{binding}", "-fallow-argument-mismatch", "-w"]
     if mpi.name == "mpich":
         flags.append("-DMPI4")
-    command = [mpi.fc, "-E", *flags, str(PROGRAMS / "every.F90")]
+    command = [mpi.compilers["fortran"], "-E", *flags, str(PROGRAMS / "every.F90")]
     text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     called = Counter(re.findall(r"^ *call (MPI_\w+)", text, re.MULTILINE))
     assert len(called) > 200

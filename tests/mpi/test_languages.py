@@ -121,13 +121,15 @@ def _others(mpi: Mpi) -> dict[str, Callable[[], Result]]:
         flags = ["-cpp", f"-D{binding}", "-fallow-argument-mismatch", "-w"]
         return lambda: mpi.run(4, [mpi.compile("tour.F90", "fortran", flags=flags)])
 
-    others: dict[str, Callable[[], Result]] = {
-        "C++": lambda: mpi.run(4, [mpi.compile("tour.cpp")]),
-        "mpif.h": fortran("MPIF_H"),
-        "use mpi": fortran("USE_MPI"),
-        "use mpi_f08": fortran("USE_MPI_F08"),
-        "mpi4py wheel": lambda: mpi.run(4, [sys.executable, PROGRAMS / "tour.py"], env=mpi4py_env(mpi)),
-    }
+    others: dict[str, Callable[[], Result]] = {"C++": lambda: mpi.run(4, [mpi.compile("tour.cpp")])}
+    if "fortran" in mpi.compilers:
+        others["mpif.h"] = fortran("MPIF_H")
+        others["use mpi"] = fortran("USE_MPI")
+        others["use mpi_f08"] = fortran("USE_MPI_F08")
+    if mpi.family != "abi":
+        others["mpi4py wheel"] = lambda: mpi.run(
+            4, [sys.executable, PROGRAMS / "tour.py"], env=mpi4py_env(mpi)
+        )
     if mpi.name == "openmpi":
         others["mpi4py of Debian"] = lambda: mpi.run(4, ["/usr/bin/python3", PROGRAMS / "tour.py"])
     return others
@@ -138,8 +140,8 @@ def mpi4py_env(mpi: Mpi) -> dict[str, str]:
 
     Its MPICH build asks for libmpi.so.12, the name of the common ABI; Debian calls that library libmpich.so.12.
     """
-    if mpi.name == "openmpi":
-        return {"MPI4PY_MPIABI": "openmpi"}
+    if mpi.family == "openmpi" or mpi.libs:
+        return {"MPI4PY_MPIABI": mpi.family}
     names = mpi.workdir / "mpich-abi"
     if not names.exists():
         names.mkdir()

@@ -37,7 +37,7 @@ def test_counts_and_volumes_are_exact(mpi: Mpi, n: int) -> None:
     assert sorted(profile.counts(op="MPI_Allreduce")) == sorted(expected)
 
     meta = profile.meta()
-    assert (meta["ranks"], meta["ranks_collected"], meta["mpi_family"]) == (str(n), str(n), mpi.name)
+    assert (meta["ranks"], meta["ranks_collected"], meta["mpi_family"]) == (str(n), str(n), mpi.family)
     assert len(profile.rows("SELECT * FROM rank")) == n
 
 

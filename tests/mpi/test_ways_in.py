@@ -42,7 +42,7 @@ def test_run_preload_and_link_give_equal_profiles(mpi: Mpi, language: str) -> No
 
 def test_linked_behind_the_mpi_library_is_said(mpi: Mpi) -> None:
     """The C calls of such a program go past us: it must be told, and must run."""
-    mpi_library = {"openmpi": "-lmpi", "mpich": "-lmpich"}[mpi.name]
+    mpi_library = {"openmpi": "-lmpi", "mpich": "-lmpich"}.get(mpi.name) or mpi.libs[1]
     program = mpi.compile(
         "tour.c", "c", "-Wl,--no-as-needed", mpi_library, mpi.library, f"-Wl,-rpath,{mpi.library.parent}"
     )
@@ -68,7 +68,7 @@ def bare(
 ) -> subprocess.CompletedProcess[str]:
     """Run commlens-run without a launcher."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("COMMLENS_")}
-    environment["COMMLENS_MPI"] = mpi.name
+    environment["COMMLENS_MPI"] = mpi.family
     environment.update(env or {})
     return subprocess.run(
         [str(mpi.runner), *map(str, argv)], capture_output=True, text=True, timeout=30, env=environment

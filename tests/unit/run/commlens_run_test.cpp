@@ -155,6 +155,9 @@ TEST(a_program_says_which_mpi_it_needs) {
   for (const char* library : {"libmpich.so.12", "libmpi.so.12", "libmpifort.so.12"}) {
     CHECK(says(place.run_file(bytes_of(elf_with(library))), "uses MPICH, for which this commlens was not built"));
   }
+  for (const char* library : {"libmpi_abi.so.1", "libmpifort_abi.so.1"}) {
+    CHECK(says(place.run_file(bytes_of(elf_with(library))), "uses the standard ABI, for which this commlens"));
+  }
   CHECK(!says(place.run_file(bytes_of(elf_with("libmpiother.so.1"))), " uses "));
 }
 
@@ -227,7 +230,7 @@ TEST(an_mpi_asked_for_by_name_is_believed_and_switched_off_is_silent) {
   setenv("COMMLENS_MPI", "mpich", 1);
   CHECK(says(place.run({"true"}), "true uses MPICH"));
   setenv("COMMLENS_MPI", "other", 1);
-  CHECK(says(place.run({"true"}), "neither openmpi nor mpich"));
+  CHECK(says(place.run({"true"}), "is none of openmpi, mpich and abi"));
   setenv("COMMLENS_ENABLE", "0", 1);
   const Result off = place.run({"true"});
   CHECK_EQ(off.said, std::string());

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shows the program those MPI names that its MPI library has, and no others (docs/decisions/0008-three-interfaces.md).
+//
+// We define every procedure of the standard; the library has those of its version.  A program may look what there is,
+// with dlsym or, as mpi4py does, with weak references; a name that leads nowhere would mislead it.  So, before any of
+// the program's code runs, what the library lacks is taken out of our own symbol table: a symbol of value 0 is passed
+// over by the loader.
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <mpi.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace commlens {
+namespace {
+
+// The dynamic symbols a shared object file defines; none when it is something else.
+class NamesInFile {
+ public:
+  explicit NamesInFile(const std::string& path);
+  ~NamesInFile();
+  NamesInFile(const NamesInFile&) = delete;
+  NamesInFile& operator=(const NamesInFile&) = delete;
+
+  bool empty() const noexcept { return names_.empty(); }
+  bool has(std::string_view name) const { return names_.count(name) != 0; }
+
+ private:
+  bool inside(const Elf64_Shdr& s) const noexcept { return s.sh_offset <= size_ && s.sh_size <= size_ - s.sh_offset; }
+
+  void* file_ = nullptr;
+  std::size_t size_ = 0;
+  std::unordered_set<std::string_view> names_;
+};
+
+NamesInFile::NamesInFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  struct stat st;
+  if (fstat(fd, &st) == 0 && static_cast<std::size_t>(st.st_size) >= sizeof(Elf64_Ehdr)) {
+    size_ = static_cast<std::size_t>(st.st_size);
+    file_ = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (file_ == MAP_FAILED) file_ = nullptr;
+  }
+  close(fd);
+  if (file_ == nullptr) return;
+  const char* const bytes = static_cast<const char*>(file_);
+  Elf64_Ehdr head;
+  std::memcpy(&head, bytes, sizeof head);
+  if (std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64) return;
+  if (head.e_shentsize != sizeof(Elf64_Shdr) || head.e_shoff > size_ ||
+      head.e_shnum > (size_ - head.e_shoff) / sizeof(Elf64_Shdr)) {
+    return;
+  }
+  std::vector<Elf64_Shdr> sections(head.e_shnum);
+  std::memcpy(sections.data(), bytes + head.e_shoff, head.e_shnum * sizeof(Elf64_Shdr));
+  for (const Elf64_Shdr& symbols : sections) {
+    if (symbols.sh_type != SHT_DYNSYM || symbols.sh_link >= sections.size()) continue;
+    const Elf64_Shdr& strings = sections[symbols.sh_link];
+    if (!inside(strings) || !inside(symbols)) return;
+    const char* const text = bytes + strings.sh_offset;
+    for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.sh_size; at += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol;
+      std::memcpy(&symbol, bytes + symbols.sh_offset + at, sizeof symbol);
+      if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= strings.sh_size) continue;
+      names_.emplace(text + symbol.st_name, strnlen(text + symbol.st_name, strings.sh_size - symbol.st_name));
+    }
+    return;
+  }
+}
+
+NamesInFile::~NamesInFile() {
+  if (file_ != nullptr) munmap(file_, size_);
+}
+
+// Procedures that came after MPI 3.1; with their large-count forms they end in _c.
+bool is_recent(std::string_view name) {
+  static constexpr std::string_view recent[] = {
+#define RECENT(name) #name,
+#include "generated/recent.inc"
+#undef RECENT
+  };
+  if (name.size() > 2 && name.substr(name.size() - 2) == "_c") return true;
+  for (const std::string_view r : recent) {
+    if (name == r) return true;
+  }
+  return false;
+}
+
+// Where a library lies that the program will load later: where the loader is told to look, beside the launcher that
+// started us, or where the system has its libraries.
+std::string library_to_come() {
+  std::vector<std::string> places;
+  const char* const path = std::getenv("LD_LIBRARY_PATH");
+  for (const char* at = path == nullptr ? "" : path; *at != '\0';) {
+    const std::size_t length = std::strcspn(at, ":");
+    if (length != 0) places.emplace_back(at, length);
+    at += length + (at[length] == ':' ? 1 : 0);
+  }
+  static const char* const beside[] = {"/lib", "/lib64", "/lib/x86_64-linux-gnu"};
+  constexpr int generations = 4;  // a shell or a script may stand between the launcher and us
+  pid_t process = getppid();
+  for (int i = 0; i < generations && process > 1; ++i) {
+    const std::string entry = "/proc/" + std::to_string(process);
+    char program[PATH_MAX];
+    const ssize_t n = readlink((entry + "/exe").c_str(), program, sizeof program);
+    if (n > 0) {
+      std::string prefix(program, static_cast<std::size_t>(n));
+      for (int up = 0; up < 2; ++up) prefix.resize(prefix.find_last_of('/') + 1 == 0 ? 0 : prefix.find_last_of('/'));
+      for (const char* const lib : beside) places.push_back(prefix + lib);
+    }
+    std::ifstream stat(entry + "/stat");
+    std::string text;
+    std::getline(stat, text);
+    const std::size_t name_end = text.rfind(") ");  // then state and parent
+    if (name_end == std::string::npos || text.size() < name_end + 5) break;
+    process = std::atoi(text.c_str() + name_end + 4);
+  }
+  for (const char* const lib : beside) places.push_back(std::string("/usr") + lib);
+  for (const std::string& place : places) {
+    for (const char* const soname : {COMMLENS_MPI_SONAMES}) {
+      std::string file = place + "/" + soname;
+      if (access(file.c_str(), R_OK) == 0) return file;
+    }
+  }
+  return {};
+}
+
+// The number of our dynamic symbols: the table does not tell, but the last chain of the hash table ends with it.
+std::size_t symbol_count(const std::uint32_t* hash) {
+  const std::uint32_t buckets = hash[0], first = hash[1], bloom_words = hash[2];
+  const std::uint32_t* const bucket = hash + 4 + std::size_t{2} * bloom_words;
+  const std::uint32_t* const chain = bucket + buckets;
+  std::uint32_t last = 0;
+  for (std::uint32_t b = 0; b < buckets; ++b) last = bucket[b] > last ? bucket[b] : last;
+  if (last < first) return first;
+  while ((chain[last - first] & 1u) == 0) ++last;
+  return last + 1;
+}
+
+// MPI_SEND; as opposed to MPI_Send.
+bool is_fortran(const char* name) { return std::strpbrk(name + 5, "abcdefghijklmnopqrstuvwxyz") == nullptr; }
+
+void hide(const std::function<bool(const char*)>& lacking) {
+  ElfW(Sym)* symbols = nullptr;
+  const char* strings = nullptr;
+  const std::uint32_t* hash = nullptr;
+  Dl_info info;
+  link_map* ourselves = nullptr;
+  if (dladdr1(reinterpret_cast<void*>(symbol_count), &info, reinterpret_cast<void**>(&ourselves), RTLD_DL_LINKMAP) ==
+      0) {
+    return;
+  }
+  for (const ElfW(Dyn)* d = ourselves->l_ld; d->d_tag != DT_NULL; ++d) {
+    if (d->d_tag == DT_SYMTAB) symbols = reinterpret_cast<ElfW(Sym)*>(d->d_un.d_ptr);
+    if (d->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
+    if (d->d_tag == DT_GNU_HASH) hash = reinterpret_cast<const std::uint32_t*>(d->d_un.d_ptr);
+  }
+  if (symbols == nullptr || strings == nullptr || hash == nullptr) return;
+  const std::size_t count = symbol_count(hash);
+  std::vector<ElfW(Sym)*> going;
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* const name = strings + symbols[i].st_name;
+    if (symbols[i].st_value == 0 || (std::strncmp(name, "MPI_", 4) != 0 && std::strncmp(name, "PMPI_", 5) != 0) ||
+        is_fortran(name)) {
+      continue;
+    }
+    if (lacking(name)) going.push_back(&symbols[i]);
+  }
+  if (going.empty()) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(symbols) & ~(page - 1);
+  const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(symbols + count) + page - 1) & ~(page - 1);
+  if (mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE) != 0) return;
+  for (ElfW(Sym)* const symbol : going) symbol->st_value = 0;
+  mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ);
+}
+
+}  // namespace
+
+__attribute__((constructor)) static void show_what_is_there() try {
+  // A name that is never ours, nor that of a tool between us and the library.
+  const void* const loaded = dlsym(RTLD_NEXT, "PMPI_Get_library_version");
+  Dl_info info;
+  if (loaded != nullptr && dladdr(loaded, &info) != 0) {
+    void* const library = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
+    if (library == nullptr) return;
+    hide([library](const char* name) { return dlsym(library, name) == nullptr; });
+    dlclose(library);
+    return;
+  }
+  const std::string file = library_to_come();
+  const NamesInFile names(file);
+  if (!names.empty()) {
+    hide([&](const char* name) { return !names.has(name); });
+  } else {
+    // Nothing known: what every MPI library has.
+    hide([](const char* name) { return is_recent(name[0] == 'P' ? name + 1 : name); });
+  }
+} catch (...) {
+  // Out of memory in a process that has only begun: it will notice itself.
+}
+
+}  // namespace commlens

