@@ -15,7 +15,7 @@ int wrap_MPI_Request_free(MPI_Request* request) {
 template <Entry entry>
 int wrap_MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Request_get_status<entry>, entry, 402);
-  return hand::of_request(next, op::MPI_Request_get_status, COMMLENS_CALLER, request, request, flag, status);
+  return hand::get_status(next, op::MPI_Request_get_status, COMMLENS_CALLER, request, flag, status);
 }
 
 template <Entry entry>

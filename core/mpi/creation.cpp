@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <new>
 #include <string>
@@ -292,33 +293,35 @@ void creation_completed(Payload payload) noexcept try {
   say_no_memory();
 }
 
-// MPI_Request_get_status tells that a communicator is there, and the application may use and free it before it
-// completes the request.
-static void complete_creation_of(MPI_Comm comm) noexcept {
-  Payload payload = 0;
-  {
-    const std::lock_guard<std::mutex> lock(pending_mutex);
-    for (const auto& [begun, p] : pending) {
-      if (made_by(p) == comm) payload = begun;
-    }
+// Until its request is complete, MPI must not be asked about a communicator.
+static bool is_pending(MPI_Comm comm) noexcept {
+  const std::lock_guard<std::mutex> lock(pending_mutex);
+  for (const auto& [begun, p] : pending) {
+    if (made_by(p) == comm) return true;
   }
-  if (payload != 0) creation_completed(payload);
+  return false;
 }
 
 const CommView& adopt_comm(MPI_Comm comm) noexcept {
   if (!job.ready || comm == api.comm_null) return no_comm();
   static std::mutex mutex;  // two threads may meet it at once
   const std::lock_guard<std::mutex> lock(mutex);
-  if (comms.find(bits(comm)) == nullptr) complete_creation_of(comm);
+  // mpi4py gives a communicator its error handler while MPI_Comm_idup is still at it.
+  if (is_pending(comm)) return no_comm();
   created(op::unknown, no_comm(), comm, {Origin::How::by_processes, 0}, 0);
   const void* const known = comms.find(bits(comm));
   return known != nullptr ? *static_cast<const CommView*>(known) : no_comm();
 }
 
 const CommView* comm_going(MPI_Comm comm) noexcept {
-  if (comm != api.comm_null && comms.find(bits(comm)) == nullptr) complete_creation_of(comm);
-  return static_cast<const CommView*>(comms.take(bits(comm)));
+  auto* const known = static_cast<const CommView*>(comms.take(bits(comm)));
+  if (known != nullptr || comm == api.comm_null) return known;
+  // Seen complete in a way that we do not see, and freed before its request is completed: not to be looked at then.
+  const std::lock_guard<std::mutex> lock(pending_mutex);
+  for (auto p = pending.begin(); p != pending.end();) p = made_by(p->second) == comm ? pending.erase(p) : std::next(p);
+  return nullptr;
 }
+
 void comm_gone(const CommView* view) noexcept { registry->freed(view->index); }
 void comm_stays(MPI_Comm comm, const CommView* view) noexcept { comms.put(bits(comm), const_cast<CommView*>(view)); }
 

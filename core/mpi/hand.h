@@ -385,6 +385,22 @@ int of_request(Next next, Op op, Site caller, MPI_Request request, Arguments... 
   return rc;
 }
 
+// It may tell that a communicator is there, which the application may use, and free, before it completes the request.
+template <class Next>
+int get_status(Next next, Op op, Site caller, MPI_Request request, int* flag, MPI_Status* status) {
+  Call call(op, caller);
+  if (call.nested()) return next(request, flag, status);
+  Batch batch(call.thread(), 1, &request);
+  call.start();
+  const int rc = next(request, flag, status);
+  call.stop();
+  call.record(batch.owner(), Volume{});
+  if (rc == MPI_SUCCESS && *flag != 0 && (batch[0].payload & RequestFlag::idup) != 0) {
+    creation_completed(batch[0].payload);
+  }
+  return rc;
+}
+
 template <class Next, class Requests, class... Rest>
 int of_requests(Next next, Op op, Site caller, int count, Requests array_of_requests, Rest... rest) {
   Call call(op, caller);

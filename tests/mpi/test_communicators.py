@@ -326,6 +326,19 @@ def _same_outcome(mpi: Mpi, case: str, runner: Path = Path("/usr/bin/env")) -> R
     return result
 
 
+def test_calls_on_a_communicator_that_is_still_being_made(mpi: Mpi) -> None:
+    plain, result = mpi.pair(4, [mpi.compile("idup_pending.c")])
+    assert (
+        (result.rc, result.lines) == (plain.rc, plain.lines) == (0, [f"{rank} sees 2" for rank in range(4)])
+    )
+    profile = result.open()
+    profile.check()
+    assert set(profile.comms()) == {"W0.0", "i0.1", "s0.2", "s1.2", "I0.3", "i0.4"}
+    assert profile.comms()["i0.1"]["parent_name"] == "W0.0"
+    assert profile.comms()["i0.4"]["parent_name"] == "I0.3"
+    assert profile.calls("MPI_Barrier") == dict.fromkeys(("i0.1", "i0.4"), dict.fromkeys(range(4), 1))
+
+
 def test_threads_make_communicators_at_the_same_time(mpi: Mpi) -> None:
     result = mpi.run(2, [mpi.compile("comms_threads.c")], timeout=120)
     assert (result.rc, result.stdout) == (0, "done\n"), result

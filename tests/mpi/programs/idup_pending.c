@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls on communicators that MPI_Comm_idup has not finished: mpi4py gives every new one its error handler at once. */
+#include <mpi.h>
+#include <stdio.h>
+
+static void copy(MPI_Comm from) {
+  MPI_Comm made;
+  MPI_Request request;
+  MPI_Comm_idup(from, &made, &request);
+  MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  MPI_Barrier(made);
+  MPI_Comm_free(&made);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank, there;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm half, inter;
+  copy(MPI_COMM_WORLD);
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 7, &inter);
+  MPI_Comm_free(&half);
+  copy(inter);
+  MPI_Comm_remote_size(inter, &there);
+  printf("%d sees %d\n", rank, there);
+  MPI_Comm_free(&inter);
+  MPI_Finalize();
+  return 0;
+}
