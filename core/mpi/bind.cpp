@@ -173,14 +173,15 @@ void* data_definition(const char* name) noexcept {
 }
 
 bool has_entry(const std::string& c_name) {
-  static const std::set<std::string> known = [] {
-    std::set<std::string> all;
+  // Never destroyed: asked when the process ends, too.
+  static const std::set<std::string>* const known = [] {
+    auto* const all = new std::set<std::string>;
     for (int slot = 0; slot < slot_count; ++slot) {
-      if (wrappers[2 * slot] != nullptr) all.insert(names[slot] + 1);
+      if (wrappers[2 * slot] != nullptr) all->insert(names[slot] + 1);
     }
     return all;
   }();
-  return known.count(c_name) != 0;
+  return known->count(c_name) != 0;
 }
 
 void stop_measuring() noexcept {
