@@ -14,7 +14,10 @@ BOTH = (0, 1)
 
 def run(mpi: Mpi, case: str) -> Profile:
     """Run one case of programs/requests.c and open its profile."""
-    result = mpi.run(2, [mpi.compile("requests.c"), case], timeout=120)
+    program = [mpi.compile("requests.c"), case]
+    result = mpi.run(2, program, timeout=120)
+    if result.rc != 0:
+        mpi.skip_if_broken(mpi.run(2, program, timeout=120, mode="off"))
     assert (result.rc, result.lines[-1]) == (0, f"{case} done"), result
     profile = result.open()
     profile.check()
@@ -173,8 +176,8 @@ def test_matched_probes(mpi: Mpi) -> None:
 
 def test_partitioned_messages_count_when_started_and_move_their_bytes_once(mpi: Mpi) -> None:
     profile = run(mpi, "partitioned")
-    if mpi.name == "openmpi":
-        return  # Open MPI 4 has none
+    if mpi.family == "openmpi":
+        return  # Open MPI 4 has none, and Open MPI 5 says it is MPI 3.1
     for rank in BOTH:
         # 8 partitions of 2 integers, 3 times; received in 4 partitions of 4
         assert sent(profile, "MPI_Psend_init", rank) == {"d0.1": 3 * 64}
@@ -193,8 +196,8 @@ def test_partitioned_messages_count_when_started_and_move_their_bytes_once(mpi: 
 
 def test_persistent_collectives_move_their_bytes_each_time(mpi: Mpi) -> None:
     profile = run(mpi, "collectives")
-    if mpi.name == "openmpi":
-        return  # Open MPI 4 has none
+    if mpi.family == "openmpi":
+        return  # Open MPI 4 has none, and Open MPI 5 says it is MPI 3.1
     for rank in BOTH:
         assert calls(profile, "MPI_Startall", rank) == {"{W0.0,d0.1,d0.2}": 4}
         assert calls(profile, "MPI_Waitall", rank) == {"{W0.0,d0.1,d0.2}": 4}
