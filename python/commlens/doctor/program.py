@@ -243,7 +243,7 @@ def build(command: Command, family: str, install: Install) -> list[Finding]:
             problem(
                 "build",
                 f"no commlens for {title}; there is one for: {have}",
-                f"make build with an mpicc of {title}",
+                "make build: it builds one for each interface",
             )
         )
     else:
