@@ -177,11 +177,12 @@ bool has_entry(const std::string& c_name) {
   static const std::set<std::string>* const known = [] {
     auto* const all = new std::set<std::string>;
     for (int slot = 0; slot < slot_count; ++slot) {
-      if (wrappers[2 * slot] != nullptr) all->insert(names[slot] + 1);
+      if (wrappers[2L * slot] != nullptr) all->insert(names[slot] + 1);
     }
     return all;
   }();
-  return known->count(c_name) != 0;
+  // We have them all; the MPI library may not.
+  return known->count(c_name) != 0 && next_definition(c_name.c_str()) != nullptr;
 }
 
 void stop_measuring() noexcept {

@@ -151,7 +151,8 @@ void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept tr
   using FromSet = int (*)(MPI_Session, const char*, MPI_Group*);
   const auto from_set = reinterpret_cast<FromSet>(next_definition("PMPI_Group_from_session_pset"));
   MPI_Session handle{};
-  std::memcpy(&handle, &session, sizeof handle);
+  static_assert(sizeof handle <= sizeof session);
+  std::memcpy(&handle, &session, sizeof(MPI_Session));
   if (from_set == nullptr || from_set(handle, "mpi://WORLD", &job.session_group) != MPI_SUCCESS) return;
   if (job.world) return;
   complete_api();
@@ -210,6 +211,7 @@ extern "C" __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code comml
 
 // What is registered while destructors run comes after all of them; for no library, because else it would run with our
 // own.  We are never unloaded.
+// NOLINTNEXTLINE(readability-identifier-naming,bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* library) noexcept;
 __attribute__((destructor)) static void at_exit() { __cxa_atexit(at_end, nullptr, nullptr); }
 

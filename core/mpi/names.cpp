@@ -106,10 +106,10 @@ bool is_recent(std::string_view name) {
 std::string library_to_come() {
   std::vector<std::string> places;
   const char* const path = std::getenv("LD_LIBRARY_PATH");
-  for (const char* at = path == nullptr ? "" : path; *at != '\0';) {
-    const std::size_t length = std::strcspn(at, ":");
-    if (length != 0) places.emplace_back(at, length);
-    at += length + (at[length] == ':' ? 1 : 0);
+  for (std::string_view rest = path == nullptr ? "" : path; !rest.empty();) {
+    const std::size_t colon = rest.find(':');
+    if (colon != 0) places.emplace_back(rest.substr(0, colon));
+    rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
   }
   static const char* const beside[] = {"/lib", "/lib64", "/lib/x86_64-linux-gnu"};
   constexpr int generations = 4;  // a shell or a script may stand between the launcher and us
@@ -212,7 +212,7 @@ __attribute__((constructor)) static void show_what_is_there() try {
     hide([](const char* name) { return is_recent(name[0] == 'P' ? name + 1 : name); });
   }
 } catch (...) {
-  // Out of memory in a process that has only begun: it will notice itself.
+  return;  // out of memory in a process that has only begun: it will notice itself
 }
 
 }  // namespace commlens

@@ -268,9 +268,11 @@ class Mpi:
             n, argv, env, profile, mode, preload=preload, launcher_args=launcher_args
         )
         if once:
-            result = launch_once(command, environment, timeout, where, profile)
-            return result or Result(-1, "", f"killed after {timeout} s", profile, timeout, command)
-        result = launch(command, environment, timeout, where, profile)
+            result = launch_once(command, environment, timeout, where, profile) or Result(
+                -1, "", f"killed after {timeout} s", profile, timeout, command
+            )
+        else:
+            result = launch(command, environment, timeout, where, profile)
         self._note_evidence(result)
         return result
 
