@@ -29,6 +29,15 @@ inline std::uint64_t bits(Handle handle) noexcept {
   }
 }
 
+template <class Handle>
+inline Handle of_bits(std::uint64_t bits) noexcept {
+  if constexpr (sizeof(Handle) == sizeof(int)) {
+    return static_cast<Handle>(bits);
+  } else {
+    return reinterpret_cast<Handle>(bits);
+  }
+}
+
 struct Api {
 // Members have the names the standard gives the procedures.
 // NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses)

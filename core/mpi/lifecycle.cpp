@@ -6,7 +6,6 @@
 #include <unwind.h>
 
 #include <algorithm>
-#include <cstring>
 #include <ctime>
 #include <mutex>
 #include <new>
@@ -150,10 +149,8 @@ void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept tr
   if (job.sessions++ != 0) return;
   using FromSet = int (*)(MPI_Session, const char*, MPI_Group*);
   const auto from_set = reinterpret_cast<FromSet>(next_definition("PMPI_Group_from_session_pset"));
-  MPI_Session handle{};
-  static_assert(sizeof handle <= sizeof session);
-  std::memcpy(&handle, &session, sizeof(MPI_Session));
-  if (from_set == nullptr || from_set(handle, "mpi://WORLD", &job.session_group) != MPI_SUCCESS) return;
+  if (from_set == nullptr || from_set(of_bits<MPI_Session>(session), "mpi://WORLD", &job.session_group) != MPI_SUCCESS)
+    return;
   if (job.world) return;
   complete_api();
   job.group = job.session_group;

@@ -23,7 +23,9 @@ SEEDS = [seed for seed in range(1, 63) if seed not in (20, 53)]  # those hang in
 def test_every_counter_is_what_the_standard_says(mpi: Mpi) -> None:
     runner = Runner(mpi)
     programs = [runner.program(seed) for seed in SEEDS]
-    if mpi.family == "mpich":  # 4.0.2 hangs in threads now and then; `make fuzz` has the time to find that out
+    if (
+        mpi.family == "mpich"
+    ):  # 4.0.2 hangs in threads now and then; `make fuzz` has the time to find that out
         programs = [program for program in programs if not program.threads]
     executable = runner.compile(programs)
     outcomes = [runner.outcome(executable, number, program) for number, program in enumerate(programs)]
