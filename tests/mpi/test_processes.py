@@ -22,7 +22,8 @@ def files(where: Path) -> set[str]:
 
 def same(plain: Result, under: Result) -> Profile:
     """Assert that both runs ended well and alike, and open the profile."""
-    assert (under.rc, under.lines) == (plain.rc, plain.lines)
+    # in any order: MPICH mixes what two ranks write at once
+    assert (under.rc, sorted(under.stdout)) == (plain.rc, sorted(plain.stdout))
     assert under.rc == 0, under
     assert len(under.said) == 1, under.said
     profile = under.open()
@@ -67,7 +68,8 @@ def test_a_rank_becomes_another_program(mpi: Mpi, case: str) -> None:
         assert (under.rc, under.lines.count("after")) == (plain.rc, plain.lines.count("after"))
         assert under.open().total("MPI_Allreduce")[0] == 20
     else:
-        assert under.rc == plain.rc
+        # MPICH's launcher says 0 or 1 of a rank that just leaves, as it comes
+        assert under.rc == plain.rc or (mpi.name == "mpich" and {under.rc, plain.rc} <= {0, 1}), under
         assert not under.profile.exists()
 
 
