@@ -55,13 +55,7 @@ def build_id(path: Path) -> str:
     try:
         with path.open("rb") as file:
             layout = read_layout(file)
-            start, size, count = layout.program_headers
-            for i in range(count):
-                header = read_at(file, start + i * size, size)
-                if layout.wide:
-                    kind, _, offset, _, _, length = struct.unpack_from(layout.order + "IIQQQQ", header)
-                else:
-                    kind, offset, _, _, length = struct.unpack_from(layout.order + "IIIII", header)
+            for kind, offset, _, length in program_headers(file, layout):
                 if kind == PT_NOTE:
                     for name, note_kind, content in notes(read_at(file, offset, length), layout.order):
                         if name == b"GNU\0" and note_kind == NT_GNU_BUILD_ID:
