@@ -11,12 +11,12 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <exception>
 #include <set>
 
 #include "core/cold/coverage.h"
+#include "core/cold/processes.h"
 #include "core/cold/profile.h"
 #include "core/cold/say.h"
 #include "core/cold/threads.h"
@@ -307,14 +307,9 @@ bool all_are_here() {
 // Hydra's proxy on this node, or the parent process: a script between the two is nobody's launcher.
 pid_t launcher_process() {
   for (pid_t p = getppid(); p > 1;) {
-    std::FILE* const file = std::fopen(("/proc/" + std::to_string(p) + "/stat").c_str(), "re");
-    char name[64] = "", state = 0;
-    int parent = 0;
-    const int fields = file == nullptr ? 0 : std::fscanf(file, "%*d (%63[^)]) %c %d", name, &state, &parent);
-    if (file != nullptr) std::fclose(file);
-    if (fields != 3) break;
-    if (std::strncmp(name, "hydra_", 6) == 0) return p;
-    p = parent;
+    const ProcessFacts facts = facts_of(p);
+    if (facts.name.compare(0, 6, "hydra_") == 0) return p;
+    p = facts.parent;
   }
   return getppid();
 }

@@ -18,12 +18,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 #include <vector>
+
+#include "core/cold/processes.h"
 
 namespace commlens {
 namespace {
@@ -115,20 +116,14 @@ std::string library_to_come() {
   constexpr int generations = 4;  // a shell or a script may stand between the launcher and us
   pid_t process = getppid();
   for (int i = 0; i < generations && process > 1; ++i) {
-    const std::string entry = "/proc/" + std::to_string(process);
     char program[PATH_MAX];
-    const ssize_t n = readlink((entry + "/exe").c_str(), program, sizeof program);
+    const ssize_t n = readlink(("/proc/" + std::to_string(process) + "/exe").c_str(), program, sizeof program);
     if (n > 0) {
       std::string prefix(program, static_cast<std::size_t>(n));
       for (int up = 0; up < 2; ++up) prefix.resize(prefix.find_last_of('/') + 1 == 0 ? 0 : prefix.find_last_of('/'));
       for (const char* const lib : beside) places.push_back(prefix + lib);
     }
-    std::ifstream stat(entry + "/stat");
-    std::string text;
-    std::getline(stat, text);
-    const std::size_t name_end = text.rfind(") ");  // then state and parent
-    if (name_end == std::string::npos || text.size() < name_end + 5) break;
-    process = std::atoi(text.c_str() + name_end + 4);
+    process = facts_of(process).parent;
   }
   for (const char* const lib : beside) places.push_back(std::string("/usr") + lib);
   for (const std::string& place : places) {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cold/processes.h"
+
+#include <cstdlib>
+#include <fstream>
+
+namespace commlens {
+
+ProcessFacts facts_of(pid_t process) {
+  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+  std::string line;  // "17 (a name) S 16 ...": a name may hold anything, also parentheses
+  std::getline(stat, line);
+  const std::size_t name = line.find('('), end = line.rfind(") ");  // then the state, and the parent
+  if (name == std::string::npos || end == std::string::npos || line.size() < end + 5) return {};
+  return {line.substr(name + 1, end - name - 1), std::atoi(line.c_str() + end + 4)};
+}
+
+}  // namespace commlens

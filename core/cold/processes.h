@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace commlens {
+
+// A process of this machine, as the kernel tells.
+struct ProcessFacts {
+  std::string name;   // of its program, 15 characters at most
+  pid_t parent = -1;  // -1: the process is not there, or cannot be read
+};
+
+ProcessFacts facts_of(pid_t process);
+
+}  // namespace commlens
