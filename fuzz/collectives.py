@@ -127,8 +127,8 @@ class Collectives(Messages):
     def reduction(self, n: int) -> tuple[Datatype, int, str]:
         """Return a datatype, a count and an operation."""
         if self.chance(0.3):
-            c, (size, extent) = self.random.choice(sorted(PAIRS.items()))
-            return Datatype(c, size, extent, "pair", 1), n, "MPI_MAXLOC"
+            c, (size, extent, true_extent) = self.random.choice(sorted(PAIRS.items()))
+            return Datatype(c, size, extent, true_extent, "pair", 1), n, "MPI_MAXLOC"
         base = self.random.choice(["MPI_INT", "MPI_DOUBLE", "MPI_SHORT"])
         return self.types[base][0], n, "MPI_SUM"
 

@@ -26,13 +26,19 @@ Key = tuple["frozenset[str]", str, int]
 
 @dataclass(frozen=True)
 class Datatype:
-    """A datatype: its name in the C program, bytes of data, extent, and what it is made of."""
+    """A datatype: its name in the C program, bytes of data, extent, from first to last byte, and what it is made of."""
 
     c: str
     size: int
     extent: int
+    true_extent: int
     base: str
     elements: int
+
+    def leaves_gaps(self, count: int) -> bool:
+        """Tell whether a block of `count` elements has bytes in it that are no data."""
+        alone = self.size < self.true_extent
+        return count > 0 and (alone or (count > 1 and self.size != self.extent))
 
 
 @dataclass(eq=False)
@@ -103,6 +109,7 @@ class Counts:
     """The deterministic counters of one cell."""
 
     calls: int = 0
+    noncontiguous: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
 
@@ -236,6 +243,64 @@ def forms(name: str) -> dict[str, tuple[str, str]]:
     }
 
 
+# ---------------------------------------------------------------------------------------------------------------
+# The blocks of data a call names: a number of elements, and their datatype.
+
+
+def blocks(call: Call, me: int) -> Iterator[tuple[int, Datatype]]:
+    """Return the blocks in the significant arguments of a call, those that move and those that stay."""
+    name, a = call.name.removesuffix("_c"), call.args
+    name = COLLECTIVE_FORMS.get(name, (name, ""))[0]
+    if name in ("Fetch_and_op", "Compare_and_swap"):
+        yield 1, a["datatype"]
+    elif name == "Reduce_scatter":
+        yield sum(a["recvcounts"]), a["datatype"]
+    elif name == "Reduce_scatter_block":
+        yield a["recvcount"], a["datatype"]
+    elif name.startswith(("Psend", "Precv")):
+        yield a["partitions"] * a["count"], a["datatype"]
+    elif "count" in a and "datatype" in a and not bystander(a):
+        yield a["count"], a["datatype"]
+    if "datatype" in a:
+        return
+    for side in sides(name, a, me):
+        if side + "count" in a:
+            yield a[side + "count"], a[side + "type" if side + "type" in a else side + "datatype"]
+        elif side + "counts" in a:
+            counts = a[side + "counts"]
+            types = a[side + "types"] if side + "types" in a else [a[side + "type"]] * len(counts)
+            there = [True] * len(counts)
+            if name in NEIGHBOR:
+                peers = (a["comm"].destinations if side == "send" else a["comm"].sources)[me]
+                there = [peer is not None for peer in peers]
+            yield from (block for block, exists in zip(zip(counts, types), there) if exists)
+
+
+def bystander(a: Mapping[str, Any]) -> bool:
+    """Tell whether this process has no part in a rooted collective of an intercommunicator."""
+    return "root" in a and len(a["comm"].groups) == 2 and a["root"] == PROC_NULL
+
+
+def sides(name: str, a: Mapping[str, Any], me: int) -> list[str]:
+    """Return the prefixes of the significant pairs of count and datatype."""
+    if name in RMA:
+        fetches = name.endswith("et_accumulate")
+        origin = ["origin_"] * (not fetches or a["op"] != NO_OP)
+        return [*origin, "target_", *["result_"] * fetches]
+    both = ["send", "recv"]
+    if name in ROOTED:
+        if bystander(a):
+            return []
+        comm = a["comm"]
+        inter = len(comm.groups) == 2
+        own = ["recv" if name.startswith("Scatter") else "send"]  # the side that every process has
+        if a["root"] != (ROOT if inter else comm.local(me).index(me)):
+            return own
+        without = inter or IN_PLACE in (a.get("sendbuf"), a.get("recvbuf"))
+        return [side for side in both if not (without and side in own)]
+    return both[1:] if a.get("sendbuf") == IN_PLACE else both
+
+
 COLLECTIVE_FORMS = {alias: form for name in COLLECTIVE for alias, form in forms(name).items()}
 SEND_FORMS = {
     alias: form for name in ("Send", "Bsend", "Ssend", "Rsend") for alias, form in forms(name).items()
@@ -291,7 +356,9 @@ class RankModel:
         """Count one call and return its key."""
         op = "MPI_" + call.name.removesuffix("_c")
         key = (frozenset(comm.name for comm in comms), op, BIN_V if size is None else size_bin(size))
-        self.cells.setdefault(key, Counts()).calls += 1
+        cell = self.cells.setdefault(key, Counts())
+        cell.calls += 1
+        cell.noncontiguous += any(datatype.leaves_gaps(n) for n, datatype in blocks(call, self.me))
         self.add_bytes(key, sent, received)
         return key
 

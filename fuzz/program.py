@@ -178,7 +178,8 @@ def source(programs: Sequence[Program]) -> str:
 
 
 CELLS = """
-    SELECT c.id, c.kind, o.name AS op, k.bin, SUM(x.calls), SUM(x.bytes_sent), SUM(x.bytes_received)
+    SELECT c.id, c.kind, o.name AS op, k.bin, SUM(x.calls), SUM(x.noncontiguous),
+        SUM(x.bytes_sent), SUM(x.bytes_received)
     FROM cell x JOIN key k ON k.id = x.key JOIN comm c ON c.id = k.comm JOIN op o ON o.id = k.op
     WHERE x.rank = ? GROUP BY c.id, o.name, k.bin
 """

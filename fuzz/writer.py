@@ -11,8 +11,8 @@ from fuzz.calls import LARGE, PARAMETERS
 from fuzz.model import Call, Communicator, Datatype, Made, Request, makes_request
 
 BASES = {"MPI_BYTE": 1, "MPI_SHORT": 2, "MPI_INT": 4, "MPI_DOUBLE": 8}
-PAIRS = {"MPI_DOUBLE_INT": (12, 16), "MPI_SHORT_INT": (6, 8), "MPI_2INT": (8, 8)}
-"""Pair types for MPI_MAXLOC: data size and extent differ."""
+PAIRS = {"MPI_DOUBLE_INT": (12, 16, 12), "MPI_SHORT_INT": (6, 8, 8), "MPI_2INT": (8, 8, 8)}
+"""Pair types for MPI_MAXLOC: data size, extent, and true extent."""
 
 DIVISOR = 6
 """Every derived datatype here holds 0, 1, 2, 3 or 6 elements, so any of them can lay out a multiple of 6."""
@@ -70,7 +70,7 @@ class Writer:
         self.everyone = self.comms[0]
         self.made_comms = list(self.comms)  # freed ones, too
         self.received_comms = [0] * ranks
-        self.types = {base: [Datatype(base, size, size, base, 1)] for base, size in BASES.items()}
+        self.types = {base: [Datatype(base, size, size, size, base, 1)] for base, size in BASES.items()}
         self.tag = 0
 
     def slot(self, array: str) -> str:
@@ -158,19 +158,20 @@ class Writer:
         base = self.base()
         size = BASES[base]
         c = self.slot("t")
-        maker, elements, extent, arguments = self.random.choice(
+        maker, elements, extent, true_extent, arguments = self.random.choice(
             [
-                ("Type_contiguous", 3, 3 * size, f"3, {base}"),
-                ("Type_contiguous", 0, 0, f"0, {base}"),
-                ("Type_vector", 6, 8 * size, f"3, 2, 3, {base}"),
-                ("Type_indexed", 3, 5 * size, f"2, {ints([1, 2])}, {ints([0, 3])}, {base}"),
-                ("Type_create_hvector", 2, 5 * size, f"2, 1, {4 * size}, {base}"),
-                ("Type_create_resized", 1, 3 * size, f"{base}, 0, {3 * size}"),
-                ("Type_create_resized", 1, 2 * size, f"{base}, {-size}, {2 * size}"),
-                ("Type_dup", 1, size, base),
+                ("Type_contiguous", 3, 3 * size, 3 * size, f"3, {base}"),
+                ("Type_contiguous", 0, 0, 0, f"0, {base}"),
+                ("Type_vector", 6, 8 * size, 8 * size, f"3, 2, 3, {base}"),
+                ("Type_indexed", 3, 5 * size, 5 * size, f"2, {ints([1, 2])}, {ints([0, 3])}, {base}"),
+                ("Type_create_hvector", 2, 5 * size, 5 * size, f"2, 1, {4 * size}, {base}"),
+                ("Type_create_resized", 1, 3 * size, size, f"{base}, 0, {3 * size}"),
+                ("Type_create_resized", 1, 2 * size, size, f"{base}, {-size}, {2 * size}"),
+                ("Type_dup", 1, size, size, base),
                 (
                     "Type_create_struct",
                     2,
+                    4 * size,
                     4 * size,
                     f"2, {ints([1, 1])}, {ints([0, 3 * size], 'MPI_Aint')}, (MPI_Datatype[]){{{base}, {base}}}",
                 ),
@@ -179,7 +180,7 @@ class Writer:
         for me in self.world:
             self.code(me, maker, f"MPI_{maker}({arguments}, &{c});")
             self.code(me, "Type_commit", f"MPI_Type_commit(&{c});")
-        self.types[base].append(Datatype(c, elements * size, extent, base, elements))
+        self.types[base].append(Datatype(c, elements * size, extent, true_extent, base, elements))
 
     def register(
         self, letter: str, c: str, groups: tuple[tuple[int, ...], ...], **topology: Any

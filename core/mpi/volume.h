@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/hot/comm_view.h"
@@ -200,7 +201,9 @@ struct Volume {
 
   template <class Count>
   void reduce_scatter(const CommView& c, const Count recvcounts[], MPI_Datatype datatype) noexcept {
-    set(v_bin, sum(recvcounts, datatype, c.size), data(recvcounts[c.rank], datatype));
+    MPI_Count vector = 0;  // one block: the parts lie one behind the other
+    for (int i = 0; i < c.size; ++i) vector += recvcounts[i];
+    set(v_bin, data(vector, datatype), data(recvcounts[c.rank], datatype));
   }
 
   template <class Count>
@@ -221,8 +224,8 @@ struct Volume {
   template <class Count>
   void neighbor_allgatherv(const CommView& c, Count sendcount, MPI_Datatype sendtype, const Count recvcounts[],
                            MPI_Datatype recvtype) noexcept {
-    set(v_bin, c.destinations > 0 ? data(sendcount, sendtype) : 0,
-        sum_present(c, recvcounts, recvtype, c.source_slots));
+    const Bytes block = data(sendcount, sendtype);
+    set(v_bin, c.destinations > 0 ? block : 0, sum_present(c, recvcounts, recvtype, c.source_slots));
   }
 
   template <class Count>
@@ -306,10 +309,15 @@ struct Volume {
 
   template <class Count>
   Bytes data(Count count, MPI_Datatype datatype) noexcept {
-    if (count <= 0) return 0;  // the datatype of an empty message may be anything
+    return blocks(count, count, datatype);
+  }
+
+  // Blocks of one datatype with `total` elements, `largest` of them in the largest block.
+  Bytes blocks(MPI_Count total, MPI_Count largest, MPI_Datatype datatype) noexcept {
+    if (total <= 0) return 0;  // the datatype of an empty message may be anything
     const Layout layout = layout_of(datatype);
-    noncontiguous = noncontiguous || !(layout.gapless() || (count == 1 && layout.gapless_alone()));
-    return static_cast<Bytes>(count) * layout.size();
+    noncontiguous = noncontiguous || !(layout.gapless() || (largest == 1 && layout.gapless_alone()));
+    return static_cast<Bytes>(total) * layout.size();
   }
 
   // A datatype whose bytes another one tells.
@@ -319,32 +327,37 @@ struct Volume {
   }
 
   template <class Count>
-  Bytes sum(const Count counts[], MPI_Datatype datatype, int blocks) noexcept {
-    MPI_Count total = 0;
-    for (int i = 0; i < blocks; ++i) total += counts[i];
-    return data(total, datatype);
+  Bytes sum(const Count counts[], MPI_Datatype datatype, int n) noexcept {
+    MPI_Count total = 0, largest = 0;
+    for (int i = 0; i < n; ++i) {
+      total += counts[i];
+      largest = std::max<MPI_Count>(largest, counts[i]);
+    }
+    return blocks(total, largest, datatype);
   }
 
   template <class Count>
-  Bytes sum(const Count counts[], const MPI_Datatype datatypes[], int blocks) noexcept {
+  Bytes sum(const Count counts[], const MPI_Datatype datatypes[], int n) noexcept {
     Bytes total = 0;
-    for (int i = 0; i < blocks; ++i) total += data(counts[i], datatypes[i]);
+    for (int i = 0; i < n; ++i) total += data(counts[i], datatypes[i]);
     return total;
   }
 
   template <class Count>
-  Bytes sum_present(const CommView& c, const Count counts[], MPI_Datatype datatype, int blocks) noexcept {
-    MPI_Count total = 0;
-    for (int i = 0; i < blocks; ++i) {
-      if (present(c, i)) total += counts[i];
+  Bytes sum_present(const CommView& c, const Count counts[], MPI_Datatype datatype, int n) noexcept {
+    MPI_Count total = 0, largest = 0;
+    for (int i = 0; i < n; ++i) {
+      if (!present(c, i)) continue;
+      total += counts[i];
+      largest = std::max<MPI_Count>(largest, counts[i]);
     }
-    return data(total, datatype);
+    return blocks(total, largest, datatype);
   }
 
   template <class Count>
-  Bytes sum_present(const CommView& c, const Count counts[], const MPI_Datatype datatypes[], int blocks) noexcept {
+  Bytes sum_present(const CommView& c, const Count counts[], const MPI_Datatype datatypes[], int n) noexcept {
     Bytes total = 0;
-    for (int i = 0; i < blocks; ++i) {
+    for (int i = 0; i < n; ++i) {
       if (present(c, i)) total += data(counts[i], datatypes[i]);
     }
     return total;

@@ -69,6 +69,8 @@ _FAMILY = {
 }
 # The releases every test was made on.  Newer and older ones have faults of their own, which random programs find.
 _KNOWN_RELEASES = {"openmpi": "4.1.", "mpich": "4.0."}
+# Below a launch's directory: what each rank printed, where the launcher keeps that apart; gone when it has ended.
+_RANKS = ".ranks"
 _LANGUAGES = {".c": "c", ".cpp": "c++", ".cc": "c++", ".f": "fortran", ".F": "fortran", ".f90": "fortran"}
 
 
@@ -167,6 +169,11 @@ class Mpi:
         """Whether the tests were made on this release."""
         return self.release.startswith(_KNOWN_RELEASES.get(self.name, "none is"))
 
+    @property
+    def hydra(self) -> bool:
+        """Whether the launcher is MPICH's; it mixes what ranks write at once, unless each has a file."""
+        return not self.name.startswith("openmpi")
+
     def note_failing(self, *procedures: str) -> None:
         """Note for docs/coverage.md that these fail here, and that they do so without commlens too."""
         for library in self._noted:
@@ -264,6 +271,8 @@ class Mpi:
         """
         where = cwd or self.fresh("run")
         profile = profile or where / "profile.db"
+        if self.hydra:
+            launcher_args = ["-outfile-pattern", str(where / _RANKS / "%g.%r"), *launcher_args]
         command, environment = self.prepare(
             n, argv, env, profile, mode, preload=preload, launcher_args=launcher_args
         )
@@ -370,7 +379,8 @@ def launch_once(
 ) -> Result | None:
     """Run `command` once; None when it had to be killed."""
     # Files, not pipes: a process that outlives its launcher would keep a pipe open and us waiting.
-    out_path, err_path = cwd / ".stdout", cwd / ".stderr"
+    out_path, err_path, ranks = cwd / ".stdout", cwd / ".stderr", cwd / _RANKS
+    ranks.mkdir()
     begin = time.monotonic()
     with out_path.open("wb") as out, err_path.open("wb") as err:
         process = subprocess.Popen(
@@ -390,11 +400,14 @@ def launch_once(
             rc = -1
         finally:
             _kill_session(process)
+    by_rank = sorted(ranks.iterdir(), key=lambda path: [int(part) for part in path.name.split(".")])
+    printed = [path.read_text(errors="replace") for path in (out_path, *by_rank)]
+    shutil.rmtree(ranks)
     if late:
         return None
     return Result(
         rc,
-        out_path.read_text(errors="replace"),
+        "".join(printed),
         err_path.read_text(errors="replace"),
         profile,
         time.monotonic() - begin,
