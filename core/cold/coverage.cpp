@@ -106,7 +106,7 @@ std::string procedure_of(const std::string& symbol) {
 }
 
 std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const std::vector<Module>& modules,
-                                 const Outlook& outlook) {
+                                 const Definition& definition) {
   const auto goes_past_us = [&](const Importer& importer, const Import& import) {
     const bool unbound = import.bound >= importer.begin && import.bound < importer.end;
     return !unbound && in_mpi_library(modules, import.bound);
@@ -118,7 +118,7 @@ std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const s
     for (const Import& import : importer.imports) {
       const Called called = called_by(import.symbol);
       if (called.procedure == nullptr || called.fortran) continue;
-      if (outlook.has_entry(called.c_name) && !goes_past_us(importer, import)) {
+      if (definition(called.c_name) != 0 && !goes_past_us(importer, import)) {
         called_by_bindings.insert(called.procedure);
       }
     }
@@ -133,14 +133,14 @@ std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const s
       Treatment treatment = Treatment::measured;
       if (called.procedure == nullptr) {
         // The application may have names of its own that begin like those of MPI.
-        if (!in_mpi_library(modules, outlook.definition(import.symbol)) || is_callback(import.symbol)) continue;
+        if (!in_mpi_library(modules, definition(import.symbol)) || is_callback(import.symbol)) continue;
         treatment = Treatment::unknown;
       } else if (called.procedure->reason != reason_none) {
         treatment = called.procedure->reason == reason_apart ? Treatment::apart : Treatment::skipped;
       } else if (called.fortran) {
         if (called_by_bindings.count(called.procedure) == 0) treatment = Treatment::no_c_call;
-      } else if (!outlook.has_entry(called.c_name)) {
-        treatment = outlook.definition(import.symbol) == 0 ? Treatment::absent : Treatment::not_declared;
+      } else if (definition(called.c_name) == 0) {
+        treatment = Treatment::absent;
       } else if (goes_past_us(importer, import)) {
         treatment = Treatment::past_us;
       }
@@ -161,9 +161,6 @@ std::pair<const char*, std::string> explained(const std::string& symbol, Treatme
     case Treatment::no_c_call:
       return {"unseen",
               "the Fortran binding of this MPI library does not call the C procedure, where it would be seen"};
-    case Treatment::not_declared:
-      return {"unseen",
-              "the mpi.h this commlens was built with does not declare it: build commlens with this MPI library"};
     case Treatment::past_us:
       return {"unseen",
               "the loader has bound it to the MPI library, past commlens: dlopen with RTLD_DEEPBIND does that"};

@@ -14,14 +14,13 @@ namespace commlens {
 
 // What becomes of the calls of a name that the application imports; the later, the worse.
 enum class Treatment : unsigned char {
-  measured,      // they are in cells
-  apart,         // they begin or end the measurement
-  skipped,       // left out on purpose, with the reason of spec/calls.toml
-  absent,        // the MPI library does not have it; the import is weak
-  no_c_call,     // the Fortran binding does not call the C procedure, where we would see it
-  not_declared,  // newer than the mpi.h we were built with
-  past_us,       // bound to the MPI library directly
-  unknown,       // no procedure of the standard
+  measured,   // they are in cells
+  apart,      // they begin or end the measurement
+  skipped,    // left out on purpose, with the reason of spec/calls.toml
+  absent,     // the MPI library does not have it; the import is weak
+  no_c_call,  // the Fortran binding does not call the C procedure, where we would see it
+  past_us,    // bound to the MPI library directly
+  unknown,    // no procedure of the standard
 };
 
 // One imported name.
@@ -30,11 +29,8 @@ struct Covered {
   Treatment treatment;
 };
 
-// What only the library itself knows.
-struct Outlook {
-  std::function<bool(const std::string&)> has_entry;            // we can measure this C name
-  std::function<std::uint64_t(const std::string&)> definition;  // where the MPI library has this function, or 0
-};
+// Where the MPI library has the function of this name, or 0.
+using Definition = std::function<std::uint64_t(const std::string&)>;
 
 // True for the MPI library, its language bindings and its components, by their file names.
 bool is_mpi_library(const std::string& path);
@@ -45,7 +41,7 @@ std::string procedure_of(const std::string& symbol);
 
 // What the application's objects import: `importers` without the MPI library, and without us.
 std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const std::vector<Module>& modules,
-                                 const Outlook& outlook);
+                                 const Definition& definition);
 
 // "measured", "skipped", "absent" or "unseen", and the reason; empty where there is nothing to explain.
 std::pair<const char*, std::string> explained(const std::string& symbol, Treatment treatment);

@@ -100,23 +100,18 @@ const Module* named_module(const Module& m) {
 
 }  // namespace
 
-void note_site(std::uint64_t site) noexcept try {
-  if (site == 0) return;
+const Module* module_of_site(std::uint64_t site) noexcept try {
+  if (site == 0) return nullptr;
   const std::lock_guard<std::mutex> lock(sites.mutex);
   const auto [entry, is_new] = sites.module_of.try_emplace(site, nullptr);
-  if (!is_new) return;
-  read_modules_again();
-  const Module* const m = module_at(sites.loaded, site);
-  if (m != nullptr) entry->second = named_module(*m);
+  if (is_new) {
+    read_modules_again();
+    const Module* const m = module_at(sites.loaded, site);
+    if (m != nullptr) entry->second = named_module(*m);
+  }
+  return entry->second;
 } catch (const std::bad_alloc&) {
-  return;  // the site stays a number
-}
-
-const Module* module_of_site(std::uint64_t site) noexcept {
-  note_site(site);
-  const std::lock_guard<std::mutex> lock(sites.mutex);
-  const auto found = sites.module_of.find(site);
-  return found == sites.module_of.end() ? nullptr : found->second;
+  return nullptr;  // the site stays a number
 }
 
 std::vector<Module> loaded_modules() {

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "core/cold/say.h"
@@ -170,19 +169,6 @@ void* data_definition(const char* name) noexcept {
   if (found != nullptr) return found;
   void* const library = local_mpi_library();
   return library == nullptr ? nullptr : dlsym(library, name);
-}
-
-bool has_entry(const std::string& c_name) {
-  // Never destroyed: asked when the process ends, too.
-  static const std::set<std::string>* const known = [] {
-    auto* const all = new std::set<std::string>;
-    for (int slot = 0; slot < slot_count; ++slot) {
-      if (wrappers[2L * slot] != nullptr) all->insert(names[slot] + 1);
-    }
-    return all;
-  }();
-  // We have them all; the MPI library may not.
-  return known->count(c_name) != 0 && next_definition(c_name.c_str()) != nullptr;
 }
 
 void stop_measuring() noexcept {

@@ -40,9 +40,6 @@ void* data_definition(const char* name) noexcept;
 // At exit: tells when MPI was used but no name of ours was called.
 void say_when_bypassed() noexcept;
 
-// True when we have a wrapper for this procedure: the mpi.h we were built with declares it.
-bool has_entry(const std::string& c_name);
-
 // From now on every entry goes straight to the next definition.
 void stop_measuring() noexcept;
 

@@ -149,7 +149,7 @@ std::string thread_level() {
 // What the objects loaded now import of MPI, without ourselves.
 std::string own_coverage() {
   std::vector<Importer> importers = loaded_importers();
-  const auto self = reinterpret_cast<std::uint64_t>(&has_entry);
+  const auto self = reinterpret_cast<std::uint64_t>(&own_coverage);
   importers.erase(std::remove_if(importers.begin(), importers.end(),
                                  [self](const Importer& i) { return self >= i.begin && self < i.end; }),
                   importers.end());
@@ -162,7 +162,7 @@ std::string own_coverage() {
                              symbol != nullptr && ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
     return is_variable ? 0 : reinterpret_cast<std::uint64_t>(found);
   };
-  return written(coverage_of(importers, loaded_modules(), {has_entry, definition}));
+  return written(coverage_of(importers, loaded_modules(), definition));
 }
 
 RankFacts own_facts(const TickScale& scale) {
