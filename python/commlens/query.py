@@ -13,6 +13,7 @@ in which cells lie in the file; only the maximum over ranks looks at cells again
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -195,18 +196,21 @@ class Queries:
 {where(self.selection.key_conditions())}),"""
         if self.selection.time_ns is None:
             return text
-        spent = self.spent("chosen_before_time", self.same_row("chosen_before_time", "candidate"))
-        if self.shape.all_ranks:
-            test = f"EXISTS ({spent} HAVING {self.selection.time_condition('spent')})"
-        else:
-            test = self.selection.time_condition(f"(SELECT MAX(spent) FROM ({spent}))")
         columns = ", ".join(self.row)
+        condition = self.selection.time_condition("spent")
+        having = f"MAX({condition})" if self.shape.all_ranks else self.selection.time_condition("MAX(spent)")
+        # Found once and kept: `chosen` is asked for every line of the report.  Before 3.35 SQLite does not know the word.
+        keep = "MATERIALIZED " if sqlite3.sqlite_version_info >= (3, 35) else ""
         return f"""{text}
   -- of these rows, those whose time is in the range asked for
   in_time AS (
-  SELECT * FROM (SELECT DISTINCT {columns} FROM chosen_before_time) AS candidate
-   WHERE {test}),
-  chosen AS (
+  SELECT {columns}
+    FROM (SELECT {columns}, SUM(cell.time_ns) AS spent
+            FROM chosen_before_time JOIN cell ON cell.key = chosen_before_time.key\
+{where(self.selection.rank_conditions("cell.rank"))}
+           GROUP BY {columns}, cell.rank)
+   GROUP BY {columns} HAVING {having}),
+  chosen AS {keep}(
   SELECT chosen_before_time.* FROM chosen_before_time JOIN in_time
       ON {self.same_row("in_time", "chosen_before_time")}),"""
 
