@@ -35,6 +35,7 @@ Scrub = tuple[str, str]
 """A pattern and what takes its place, for what differs from run to run without commlens, too."""
 
 ADDRESS: Scrub = (r"\b0x[0-9a-f]{6,}", "0x#")
+OPEN_MPI_JOB: Scrub = (r"\[\[\d+,", "[[#,")
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ class Pairs:
 
     def clean(self, text: str) -> str:
         """Return the text without what differs from run to run."""
-        for pattern, instead in (ADDRESS, *self.suite.scrub):
+        for pattern, instead in (ADDRESS, OPEN_MPI_JOB, *self.suite.scrub):
             text = re.sub(pattern, instead, text, flags=re.MULTILINE)
         lines = text.splitlines()
         return "\n".join(sorted(lines) if self.suite.sort else lines)

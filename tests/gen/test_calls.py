@@ -202,7 +202,8 @@ def test_every_procedure_an_mpi_declares_is_known(
     declared = declared_by(compiler, tmp_path)
     known = {form.name for of in forms.values() for form in of} | set(spec["removed"]["calls"])
     assert len(declared) > 300
-    assert declared - known == set()
+    # Open MPI 5 declares one that no version of the standard has.
+    assert declared - known <= {"MPI_Session_set_info"}
 
 
 def test_what_came_after_mpi_3_1_is_what_a_library_of_it_lacks(

@@ -91,7 +91,13 @@ def test_from_fortran_as_well(mpi: Mpi, binding: str) -> None:
     result = mpi.run(2, [mpi.compile("every.F90", "fortran", flags=flags)], timeout=120)
     mpi.skip_if_broken(result)
     assert result.rc == 0, result
-    check_counts(result, called)
+    # Open MPI 5's binding does without these two procedures of C, and the profile says so.
+    unseen = {
+        row["procedure"]
+        for row in result.open().rows("SELECT procedure FROM coverage WHERE state = 'unseen'")
+    }
+    assert unseen <= (set() if mpi.known else {"MPI_Info_get", "MPI_Info_get_nthkey"})
+    check_counts(result, Counter({name: times for name, times in called.items() if name not in unseen}))
 
 
 def check_counts(under: Result, called: Counter[str]) -> None:

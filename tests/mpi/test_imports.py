@@ -95,11 +95,11 @@ def test_of_mpi4py_everything_this_mpi_has_is_measured_or_left_out_on_purpose(mp
     (object,) = {row["object"] for row in rows}
     assert re.fullmatch(rf"MPI\.{mpi.family}\..*\.so", object)
     count = {row["state"]: row["names"] for row in rows}
-    assert set(count) == {
-        "measured",
-        "skipped",
-        "absent",
-    }  # the wheel knows more of MPI than this library has
+    # The wheel knows more of MPI than an older library has, and the extensions for fault tolerance of some.
+    assert {"measured", "skipped"} <= set(count) <= {"measured", "skipped", "absent", "unseen"}
+    assert ("absent" in count) or not mpi.known
+    unseen = profile.rows("SELECT procedure FROM coverage WHERE state = 'unseen'")
+    assert [row for row in unseen if not row["procedure"].startswith("MPIX_")] == []
     assert count["measured"] > 300
     # mpi4py calls nothing it does not import.
     assert profile.rows("SELECT * FROM procedure WHERE objects IS NULL") == []

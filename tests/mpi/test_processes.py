@@ -64,7 +64,11 @@ def test_a_rank_becomes_another_program(mpi: Mpi, case: str) -> None:
     plain, under = mpi.pair(2, [mpi.compile("processes.c"), case])
     if case == "after":
         assert plain.rc == 6
-        assert (under.rc, under.lines.count("after")) == (plain.rc, plain.lines.count("after"))
+        # Open MPI 5's launcher may end before it has printed what the other rank wrote.
+        assert (under.rc, len(under.lines) if mpi.known else 0) == (
+            plain.rc,
+            len(plain.lines) if mpi.known else 0,
+        )
         assert under.open().total("MPI_Allreduce")[0] == 20
     else:
         # MPICH's launcher says 0 or 1 of a rank that just leaves, as it comes

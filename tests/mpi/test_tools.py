@@ -57,26 +57,38 @@ def tool(procedures: dict[str, str]) -> str:
     return "\n".join(lines) + TAIL
 
 
+def seen_by_tool(where: Path) -> list[Counter[str]]:
+    """Return what the tool counted on each of two ranks."""
+    files = [(where / f"tool.{rank}").read_text().splitlines() for rank in (0, 1)]
+    return [+Counter({name: int(n) for n, name in map(str.split, lines)}) for lines in files]
+
+
 @pytest.mark.parametrize("order", ["in front", "behind", "inside"])
 def test_both_see_every_call_once(mpi: Mpi, order: str, tmp_path: Path) -> None:
     source = mpi.workdir / "tool.c"
     source.write_text(tool(declared(mpi)))
     flags = ("-w", "-include", "mpi.h")
+    alone = mpi.fresh("alone")
     if order == "inside":
-        result = mpi.run(2, [mpi.compile("every.c", None, source, flags=flags)], cwd=tmp_path, timeout=120)
+        program = mpi.compile("every.c", None, source, flags=flags)
+        plain = mpi.run(2, [program], mode="off", cwd=alone, timeout=120)
+        result = mpi.run(2, [program], cwd=tmp_path, timeout=120)
     else:
         library = mpi.compile(source, flags=("-w",), shared=True)
         libraries = [library, mpi.library] if order == "in front" else [mpi.library, library]
         program = mpi.compile("every.c", flags=flags)
+        plain = mpi.run(2, [program], mode="off", preload=[library], cwd=alone, timeout=120)
         result = mpi.run(2, [program], mode="preload", preload=libraries, cwd=tmp_path, timeout=120)
-    assert (result.rc, "tool of 2 ranks" in result.lines) == (0, True), result
+    assert (plain.rc, "tool of 2 ranks" in plain.lines) == (0, True), plain
+    assert (result.rc, result.lines) == (plain.rc, plain.lines), result
     assert len(result.said) == 1, result.said
 
     called = calls_in_every_c(mpi)
-    for rank in (0, 1):
-        lines = (line.split() for line in (tmp_path / f"tool.{rank}").read_text().splitlines())
-        seen = Counter({name: int(times) for times, name in lines})
-        assert +seen == Counter({name: n for name, n in called.items() if name not in NOT_WRAPPED})
+    assert seen_by_tool(tmp_path) == seen_by_tool(alone)
+    # The tool also counts what an MPI library calls of itself: MPICH 4.2 does so.
+    if mpi.known:
+        expected = Counter({name: n for name, n in called.items() if name not in NOT_WRAPPED})
+        assert seen_by_tool(tmp_path) == [expected, expected]
     # What the tool does itself is seen by us where it comes in front of us, as documented.
     if order != "behind":
         called += Counter(["MPI_Comm_dup", "MPI_Comm_rank", "MPI_Reduce", "MPI_Comm_free"])
