@@ -102,6 +102,11 @@ int Registry::leader(std::uint32_t index) noexcept {
   return records_[index].leader;
 }
 
+std::string Registry::topology(std::uint32_t index) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return records_[index].topology;
+}
+
 const CommView& Registry::set_of(const std::uint32_t* sorted, std::size_t n) noexcept {
   // HandleMap keeps 0 and `gone` for itself.
   Identity key = n;

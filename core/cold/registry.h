@@ -82,6 +82,7 @@ class Registry {
   const CommView& none() const noexcept { return *none_; }
   Lineage lineage(std::uint32_t index) noexcept;
   int leader(std::uint32_t index) noexcept;
+  std::string topology(std::uint32_t index);
 
   // For collection, when no other thread calls MPI any more.
   const std::deque<CommRecord>& records() const noexcept { return records_; }

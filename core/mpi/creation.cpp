@@ -87,11 +87,34 @@ Identity members_of(MPI_Comm comm) {
   return inter != 0 ? local + processes_of(groups.remote, all_here) : local;
 }
 
-// What collectives need to know of a topology, and a line for the report.
-void describe_topology(MPI_Comm comm, CommRecord& record) {
-  CommView& view = record.view;
+// Known from what made the communicator.  MPI_Topo_test is wrong in Open MPI 5.0 where a distributed graph is made from
+// a graph, and asking on then ends the process.
+int kind_of_topology(MPI_Comm comm, Op op) {
   int kind = MPI_UNDEFINED;
-  if (api.Topo_test(comm, &kind) != MPI_SUCCESS) return;
+  switch (op) {
+    case op::MPI_Cart_create:
+    case op::MPI_Cart_sub: return MPI_CART;
+    case op::MPI_Graph_create: return MPI_GRAPH;
+    case op::MPI_Dist_graph_create:
+    case op::MPI_Dist_graph_create_adjacent: return MPI_DIST_GRAPH;
+    case op::unknown: api.Topo_test(comm, &kind); return kind;
+    default: return kind;
+  }
+}
+
+// What collectives need to know of a topology, and a line for the report.
+void describe_topology(MPI_Comm comm, Op op, const CommView& parent, CommRecord& record) {
+  CommView& view = record.view;
+  if (is_duplicate(op) && parent.index != 0) {
+    view.sources = parent.sources;
+    view.destinations = parent.destinations;
+    view.source_slots = parent.source_slots;
+    view.destination_slots = parent.destination_slots;
+    view.absent = parent.absent;
+    record.topology = registry->topology(parent.index);
+    return;
+  }
+  const int kind = kind_of_topology(comm, op);
   if (kind == MPI_CART) {
     int n = 0;
     api.Cartdim_get(comm, &n);
@@ -198,7 +221,7 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
     }
     // A leader of another world has no rank here; which processes of this world are members tells as much.
     leaders = record.leader >= 0 ? static_cast<Identity>(record.leader) : members_of(made);
-    describe_topology(made, record);
+    describe_topology(made, op, parent, record);
   }
 
   // What the new one has in common with those made like it, on all its members; then what sets it apart from them.

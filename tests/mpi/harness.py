@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import time
+import uuid
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -71,6 +72,8 @@ _FAMILY = {
 _KNOWN_RELEASES = {"openmpi": "4.1.", "mpich": "4.0."}
 # Below a launch's directory: what each rank printed, where the launcher keeps that apart; gone when it has ended.
 _RANKS = ".ranks"
+# In the environment of all that a launch starts: what outlives its launcher is found by it.
+_MARK = "MPI_TEST_LAUNCH"
 _LANGUAGES = {".c": "c", ".cpp": "c++", ".cc": "c++", ".f": "fortran", ".F": "fortran", ".f90": "fortran"}
 
 
@@ -381,11 +384,12 @@ def launch_once(
     # Files, not pipes: a process that outlives its launcher would keep a pipe open and us waiting.
     out_path, err_path, ranks = cwd / ".stdout", cwd / ".stderr", cwd / _RANKS
     ranks.mkdir()
+    mark = uuid.uuid4().hex
     begin = time.monotonic()
     with out_path.open("wb") as out, err_path.open("wb") as err:
         process = subprocess.Popen(
             command,
-            env=dict(env),
+            env={**env, _MARK: mark},
             cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -399,7 +403,7 @@ def launch_once(
             late = True
             rc = -1
         finally:
-            _kill_session(process)
+            _kill_all(process, mark)
     by_rank = sorted(ranks.iterdir(), key=lambda path: [int(part) for part in path.name.split(".")])
     printed = [path.read_text(errors="replace") for path in (out_path, *by_rank)]
     shutil.rmtree(ranks)
@@ -415,8 +419,8 @@ def launch_once(
     )
 
 
-def _kill_session(leader: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of a launch: launchers put ranks in process groups of their own, but not in sessions."""
+def _kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
+    """Kill what is left of a launch: launchers put ranks in process groups of their own, and some in sessions."""
     if leader.poll() is None:
         leader.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -424,8 +428,7 @@ def _kill_session(leader: subprocess.Popen[bytes]) -> None:
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
-        with contextlib.suppress(OSError, ValueError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(fields[3]) == leader.pid:
+        with contextlib.suppress(OSError):
+            if f"{_MARK}={mark}\0".encode() in (entry / "environ").read_bytes():
                 os.kill(int(entry.name), signal.SIGKILL)
     leader.wait(5)

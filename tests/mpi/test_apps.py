@@ -102,6 +102,7 @@ APPS = {
             for name in (
                 *("Allreduce", "Barrier", "Type_size", "Put", "Get", "Accumulate"),
                 *("Win_flush", "Win_flush_local", "Win_flush_all"),
+                *("Type_commit", "Type_free"),  # with Open MPI 5
             )
         },
     ),
