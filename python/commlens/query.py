@@ -35,7 +35,8 @@ ORDERS = {
 
 SUMS = """SUM({0}calls) AS calls, SUM({0}time_ns) AS time_ns,
          MIN({0}{1}min_ns) AS call_min_ns, MAX({0}{1}max_ns) AS call_max_ns,
-         SUM({0}bytes_sent) AS bytes_sent, SUM({0}bytes_received) AS bytes_received"""
+         SUM({0}bytes_sent) AS bytes_sent, SUM({0}bytes_received) AS bytes_received,
+         SUM({0}noncontiguous) AS noncontiguous"""
 SUMS_OF_CELLS = SUMS.format("cell.", "time_")
 SUMS_OF_PARTS = SUMS.format("part.", "call_")
 BINS = "MIN(CASE WHEN bin >= 0 THEN bin END) AS bin_low, MAX(CASE WHEN bin >= 0 THEN bin END) AS bin_high"
@@ -271,7 +272,7 @@ SELECT total.line AS {self.line_name}, communicator, user_name, kind, communicat
     {self.spent("chosen", "chosen.line = total.line")})) AS rank_max_ns,
        (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
        1.0 * time_ns / {self.all_time()} AS share,
-       call_min_ns, call_max_ns, bytes_sent, bytes_received
+       call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
   FROM total JOIN line ON line.line = total.line LEFT JOIN line_ranks ON line_ranks.line = total.line\
 {" LEFT JOIN (SELECT family, name FROM family) AS family ON family.family = line.parent" if self.shape.fold else ""})
 {self.cut([], order)}"""
@@ -295,7 +296,7 @@ WITH
     {self.spent("chosen", self.same_row("chosen", "total"))})) AS rank_max_ns,
          (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
          1.0 * time_ns / {self.all_time()} AS share,
-         call_min_ns, call_max_ns, bytes_sent, bytes_received
+         call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
     FROM total JOIN line ON line.line = total.line LEFT JOIN line_ranks ON line_ranks.line = total.line
          JOIN (SELECT id, name AS operation, class FROM op) AS op ON op.id = total.op)
 {self.cut([self.line_name], order)}"""
@@ -324,7 +325,7 @@ WITH
   report AS (
   SELECT {self.row_columns()}, total.rank, calls, time_ns,
          1.0 * time_ns / {self.all_time()} AS share,
-         call_min_ns, call_max_ns, bytes_sent, bytes_received
+         call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
     FROM total JOIN line ON line.line = total.line LEFT JOIN line_ranks ON line_ranks.line = total.line
          JOIN (SELECT id, name AS operation, class FROM op) AS op ON op.id = total.op)
 {self.cut([self.line_name, *self.row[1:]], order)}"""

@@ -98,6 +98,7 @@ COLUMNS = (
     Column("", right=False, wide=3, drawing=True),
     Column("sent"),
     Column("received"),
+    Column("non-contig.", wide=1, seldom=True),
 )
 
 
@@ -118,6 +119,7 @@ def numbers(row: Row, *, ranks: bool = True) -> list[str]:
         bar(row["share"]),
         bytes_text(row["bytes_sent"]),
         bytes_text(row["bytes_received"]),
+        share_text(row["noncontiguous"] / row["calls"]) if row["noncontiguous"] else "",
     ]
 
 

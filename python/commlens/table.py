@@ -33,12 +33,15 @@ class Column:
         0 for a column that is always there; else, the larger the sooner it goes where space is short.
     drawing : bool
         Only for a terminal.
+    seldom : bool
+        Only where some row has something to say in it.
     """
 
     title: str
     right: bool = True
     wide: int = 0
     drawing: bool = False
+    seldom: bool = False
 
 
 class Cells(NamedTuple):
@@ -77,7 +80,12 @@ class Table:
         heading = Cells([column.title for column in self.columns], "dim")
         rows = [heading.texts, *(row.texts for row in self.rows if isinstance(row, Cells))]
         widths = [max(cell_len(row[i]) for row in rows) for i in range(len(self.columns))]
-        shown = [i for i, column in enumerate(self.columns) if width is not None or not column.drawing]
+        shown = [
+            i
+            for i, column in enumerate(self.columns)
+            if (width is not None or not column.drawing)
+            and (not column.seldom or any(row[i] for row in rows[1:]))
+        ]
         gap = 2
         if width is not None:
 

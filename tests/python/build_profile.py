@@ -75,6 +75,7 @@ class Cell:
     max_ns: int
     sent: int
     received: int
+    noncontiguous: int
 
 
 @dataclass
@@ -115,6 +116,7 @@ class ProfileBuilder:
         sent: int = 0,
         received: int = 0,
         callsite: int = 0,
+        noncontiguous: int = 0,
     ) -> None:
         """Add a cell; its shortest and longest call are made up from the average."""
         average = time_ns // calls
@@ -131,6 +133,7 @@ class ProfileBuilder:
                 average * 2,
                 sent,
                 received,
+                noncontiguous,
             )
         )
 
@@ -206,7 +209,7 @@ class ProfileBuilder:
                 [
                     (
                         keys[key], cell.rank, cell.calls, cell.time_ns, cell.min_ns, cell.max_ns,
-                        cell.sent, cell.received, 0,
+                        cell.sent, cell.received, cell.noncontiguous,
                     )
                 ],
             )  # fmt: skip

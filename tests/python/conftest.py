@@ -61,7 +61,9 @@ def small_builder() -> ProfileBuilder:
     build.count(1, "MPI_Isend", 0, 10, 5 * MS, size=100_000, sent=1_000_000)
     build.count(1, "MPI_Irecv", 3, 10, 3 * MS, size=100_000, received=1_000_000)
     build.count(1, "MPI_Alltoallv", 0, 2, 2 * MS, size=None, sent=777, received=333)
-    build.count(grid, "MPI_Neighbor_alltoall", 1, 5, 4 * MS, size=4096, sent=40960, received=40960)
+    build.count(
+        grid, "MPI_Neighbor_alltoall", 1, 5, 4 * MS, size=4096, sent=40960, received=40960, noncontiguous=2
+    )
     build.count(both, "MPI_Waitall", 0, 10, 40 * MS)
     build.count(low, "MPI_Comm_free", 0, 1, MS // 2)
     return build

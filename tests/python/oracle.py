@@ -143,6 +143,7 @@ class Oracle:
             "call_max_ns": max(cell.max_ns for cell in cells),
             "bytes_sent": sum(cell.sent for cell in cells),
             "bytes_received": sum(cell.received for cell in cells),
+            "noncontiguous": sum(cell.noncontiguous for cell in cells),
         }
 
     def lines(self) -> dict[int, Row]:

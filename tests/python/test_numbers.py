@@ -59,9 +59,10 @@ def made_up(seed: int) -> ProfileBuilder:
         rank, site = dice.choice(comm.ranks), dice.randrange(3)
         if (comm.id, op, size and size.bit_length(), rank, site) not in seen:
             seen.add((comm.id, op, size and size.bit_length(), rank, site))
+            calls = dice.randrange(1, 50)
             build.count(
-                comm.id, op, rank, dice.randrange(1, 50), dice.randrange(1, 10**9), size,
-                dice.randrange(10**6), dice.randrange(10**6), site,
+                comm.id, op, rank, calls, dice.randrange(1, 10**9), size,
+                dice.randrange(10**6), dice.randrange(10**6), site, dice.randrange(calls + 1),
             )  # fmt: skip
     return build
 
@@ -128,7 +129,7 @@ def test_every_number_is_what_plain_loops_compute(
         assert "ranks" not in report
 
 
-COUNTERS = {"calls", "time_ns", "call_min_ns", "call_max_ns", "bytes_sent", "bytes_received"}
+COUNTERS = {"calls", "time_ns", "call_min_ns", "call_max_ns", "bytes_sent", "bytes_received", "noncontiguous"}
 LINE_COLUMNS = {*COUNTERS, "communicators", "size_min", "size_max", "ranks", "rank_max_ns", "rank_avg_ns"}
 ROW_COLUMNS = {*COUNTERS, "size_low", "size_high", "rank_max_ns", "rank_avg_ns"}
 RANK_COLUMNS = COUNTERS

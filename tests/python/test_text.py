@@ -35,7 +35,7 @@ in MPI    11.1 % of it, 566 calls; per rank 111 ms on average, from 96.0 ms (ran
 balance   98.3 %: time between MPI calls, average rank to busiest
 commlens  0.1.0 cost 0.3 %: 1.00 ms in MPI_Init, 2.00 ms in MPI_Finalize, 15 ns a call
 
-communicator             size        calls  max/rank  avg/rank  longest   share      sent  received
+communicator             size        calls  max/rank  avg/rank  longest   share      sent  received  non-contig.
 s*.1 x2                  2 ranks       401    100 ms   85.1 ms  2.67 ms  76.6 %   400 KiB   400 KiB
   MPI_Comm_split of W0.0 at listing1+0x1234
   MPI_Allreduce          1-2 KiB       400    100 ms   85.0 ms  2.67 ms  76.5 %   400 KiB   400 KiB
@@ -52,9 +52,9 @@ W0.0                     4 ranks       146   18.0 ms   15.0 ms  2.00 ms  13.5 % 
   completion of requests of several communicators at once
   MPI_Waitall            0 B            10   40.0 ms   10.0 ms  8.00 ms   9.0 %       0 B       0 B
 
-a0.2                     2 ranks         5   4.00 ms   2.00 ms  1.60 ms   0.9 %  40.0 KiB  40.0 KiB
+a0.2                     2 ranks         5   4.00 ms   2.00 ms  1.60 ms   0.9 %  40.0 KiB  40.0 KiB       40.0 %
   "halo grid", MPI_Cart_create of s*.1 at listing1+0x1300, cart 2x1 periodic 00
-  MPI_Neighbor_alltoall  4-8 KiB         5   4.00 ms   2.00 ms  1.60 ms   0.9 %  40.0 KiB  40.0 KiB
+  MPI_Neighbor_alltoall  4-8 KiB         5   4.00 ms   2.00 ms  1.60 ms   0.9 %  40.0 KiB  40.0 KiB       40.0 %
 
 -                                        4   1.00 µs   1.00 µs  2.00 µs  <0.1 %       0 B       0 B
   calls that belong to no communicator

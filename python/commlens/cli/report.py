@@ -112,7 +112,8 @@ def report(
 
     Columns: calls of all ranks; max/rank, the time of the rank that spent most, and avg/rank, the time of all
     ranks divided by the number of ranks in the communicator, whether they made the call or not; the longest
-    single call; share, of the time all ranks spent in MPI; bytes sent and received by all ranks.
+    single call; share, of the time all ranks spent in MPI; bytes sent and received by all ranks; where there
+    are any, non-contig., the share of the calls that named a non-contiguous datatype.
     """
     if top is None:
         top = DEFAULT_TOP if style == "table" else 0
