@@ -21,8 +21,8 @@ std::vector<Module> loaded_modules();
 // The module that holds `address`, or null.
 const Module* module_at(const std::vector<Module>& modules, std::uint64_t address);
 
-// The module in which a call site lies, or null; remembered when first asked.  That is at the site's first call, because a
-// plugin may be gone, and another one in its place, when the profile is collected.
+// The module in which a call site lies, or null; remembered when first asked.  That is at the site's first call,
+// because a plugin may be gone, and another one in its place, when the profile is collected.
 const Module* module_of_site(std::uint64_t site) noexcept;
 
 }  // namespace commlens

@@ -187,6 +187,13 @@ class Mpi:
         """The procedures the library has, large-count forms included."""
         return evidence.procedures_of(self.compile("tour.c"))
 
+    def codes(self, *of_ranks: int) -> set[int]:
+        """Return the exit codes a launch may have in which a rank ends with one of `of_ranks`, others left behind.
+
+        MPICH's launcher may end the others before it hears of that code; then it says one of its own.
+        """
+        return {*of_ranks, *((0, 1, 9, 15) if self.hydra else ())}
+
     def fails_by_itself(self, plain: Result) -> bool:
         """Return whether a program fails without commlens, on a release other than those the tests were made on."""
         return plain.rc != 0 and not self.known

@@ -34,7 +34,8 @@ def test_signals_to_a_rank_that_waits(mpi: Mpi) -> None:
 def test_a_signal_that_ends_a_rank(mpi: Mpi) -> None:
     plain, under = mpi.pair(2, [mpi.compile("signals.c"), "ended"])
     assert plain.rc != 0
-    assert (under.rc, "worked" in under.lines) == (plain.rc, True)
+    assert under.rc in mpi.codes(plain.rc)
+    assert "worked" in under.lines
     assert not under.profile.exists()
 
 
