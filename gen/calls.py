@@ -215,7 +215,7 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
         body.append(f"  const CommView& comm_view = {owner(form)};")
     if policy.volume:
         rule, rest = policy.volume.split("(", 1)
-        body.append("  Volume volume;")
+        body.append("  Volume volume(call.freed());")
         body.append(f"  if (rc == MPI_SUCCESS) volume.{rule}(comm_view, {rest};")
         volume = "volume"
     else:
@@ -241,7 +241,7 @@ def owner(form: Form) -> str:
     """Return the expression for the communicator a call counts under."""
     for p in form.parameters:
         if p.kind == "COMMUNICATOR" and not p.pointer and "[" not in p.text:
-            return f"comm_of({p.name}, rc)"
+            return f"comm_of({p.name}, rc, call.freed())"
     for kind, what in (("WINDOW", "win"), ("FILE", "file")):
         found = form.first(kind, pointer=False)
         if found is not None:
@@ -291,11 +291,11 @@ def wrap_file(klass: str, forms: list[tuple[Form, Policy, int]]) -> str:
     for form, policy, slot in forms:
         parts.append(wrapper(form, policy, slot))
         table.append(
-            f"    {{{slot}, erase(&wrap_{form.name}<Entry::mpi>), erase(&wrap_{form.name}<Entry::pmpi>)}},"
+            f"  wrap(wrappers, {slot}, &wrap_{form.name}<Entry::mpi>, &wrap_{form.name}<Entry::pmpi>);"
         )
-    parts.append(f"}}  // namespace\n\nextern const Wrapper wrappers_{klass}[] = {{\n")
+    parts.append(f"}}  // namespace\n\nvoid wrap_{klass}(void* wrappers[]) noexcept {{")
     parts.append("\n".join(table))
-    parts.append("    {-1, nullptr, nullptr},\n};\n\n}  // namespace commlens\n")
+    parts.append("}\n\n}  // namespace commlens\n")
     return "\n".join(parts)
 
 

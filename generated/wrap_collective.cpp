@@ -14,8 +14,8 @@ int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -29,8 +29,8 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -44,8 +44,8 @@ int wrap_MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sen
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -59,8 +59,8 @@ int wrap_MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -74,8 +74,8 @@ int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -89,8 +89,8 @@ int wrap_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -104,8 +104,8 @@ int wrap_MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype se
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -119,8 +119,8 @@ int wrap_MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -134,8 +134,8 @@ int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -149,8 +149,8 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -164,8 +164,8 @@ int wrap_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_D
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -179,8 +179,8 @@ int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -194,8 +194,8 @@ int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -209,8 +209,8 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -224,8 +224,8 @@ int wrap_MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype send
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -239,8 +239,8 @@ int wrap_MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datat
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -254,8 +254,8 @@ int wrap_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sd
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -269,8 +269,8 @@ int wrap_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -284,8 +284,8 @@ int wrap_MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], const i
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -299,8 +299,8 @@ int wrap_MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -314,8 +314,8 @@ int wrap_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sd
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
   return rc;
@@ -329,8 +329,8 @@ int wrap_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
   return rc;
@@ -344,8 +344,8 @@ int wrap_MPI_Alltoallw_init(const void* sendbuf, const int sendcounts[], const i
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -359,8 +359,8 @@ int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -374,7 +374,7 @@ int wrap_MPI_Barrier(MPI_Comm comm) {
   call.start();
   const int rc = next(comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -387,7 +387,7 @@ int wrap_MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   call.start();
   const int rc = next(comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::persistent);
   return rc;
 }
@@ -400,8 +400,8 @@ int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI
   call.start();
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record(comm_view, volume);
   return rc;
@@ -415,8 +415,8 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   call.start();
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record(comm_view, volume);
   return rc;
@@ -430,8 +430,8 @@ int wrap_MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root
   call.start();
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -445,8 +445,8 @@ int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, 
   call.start();
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -460,8 +460,8 @@ int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -475,8 +475,8 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -490,8 +490,8 @@ int wrap_MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -505,8 +505,8 @@ int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -520,8 +520,8 @@ int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
@@ -535,8 +535,8 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
@@ -550,8 +550,8 @@ int wrap_MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendty
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -565,8 +565,8 @@ int wrap_MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -580,8 +580,8 @@ int wrap_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record(comm_view, volume);
   return rc;
@@ -595,8 +595,8 @@ int wrap_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record(comm_view, volume);
   return rc;
@@ -610,8 +610,8 @@ int wrap_MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -625,8 +625,8 @@ int wrap_MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -640,8 +640,8 @@ int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -655,8 +655,8 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -670,8 +670,8 @@ int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendty
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -685,8 +685,8 @@ int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -700,8 +700,8 @@ int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datat
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -715,8 +715,8 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -730,8 +730,8 @@ int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -745,8 +745,8 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -760,8 +760,8 @@ int wrap_MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int s
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -775,8 +775,8 @@ int wrap_MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], con
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -790,8 +790,8 @@ int wrap_MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int s
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -805,8 +805,8 @@ int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], con
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -820,7 +820,7 @@ int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   call.start();
   const int rc = next(comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
@@ -833,8 +833,8 @@ int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MP
   call.start();
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -848,8 +848,8 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   call.start();
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -863,8 +863,8 @@ int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -878,8 +878,8 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -893,8 +893,8 @@ int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -908,8 +908,8 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -923,8 +923,8 @@ int wrap_MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -938,8 +938,8 @@ int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -953,8 +953,8 @@ int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -968,8 +968,8 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -983,8 +983,8 @@ int wrap_MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvc
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -998,8 +998,8 @@ int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Cou
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -1013,8 +1013,8 @@ int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvc
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -1028,8 +1028,8 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -1043,8 +1043,8 @@ int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -1058,8 +1058,8 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -1073,8 +1073,8 @@ int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -1088,8 +1088,8 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -1103,8 +1103,8 @@ int wrap_MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int di
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -1118,8 +1118,8 @@ int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -1133,8 +1133,8 @@ int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record(comm_view, volume);
   return rc;
@@ -1148,8 +1148,8 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record(comm_view, volume);
   return rc;
@@ -1163,8 +1163,8 @@ int wrap_MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1178,8 +1178,8 @@ int wrap_MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1193,8 +1193,8 @@ int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvco
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1208,8 +1208,8 @@ int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Coun
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1223,8 +1223,8 @@ int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvco
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1238,8 +1238,8 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1253,8 +1253,8 @@ int wrap_MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int r
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1268,8 +1268,8 @@ int wrap_MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1283,8 +1283,8 @@ int wrap_MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int r
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1298,8 +1298,8 @@ int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI
   call.start();
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1313,8 +1313,8 @@ int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1328,8 +1328,8 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1343,8 +1343,8 @@ int wrap_MPI_Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1358,8 +1358,8 @@ int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   call.start();
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1373,8 +1373,8 @@ int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
@@ -1388,8 +1388,8 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
@@ -1403,8 +1403,8 @@ int wrap_MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1418,8 +1418,8 @@ int wrap_MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1433,8 +1433,8 @@ int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int dis
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
@@ -1448,8 +1448,8 @@ int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
   return rc;
@@ -1463,8 +1463,8 @@ int wrap_MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const in
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1478,8 +1478,8 @@ int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], 
   call.start();
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -1487,108 +1487,106 @@ int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], 
 
 }  // namespace
 
-extern const Wrapper wrappers_collective[] = {
-
-    {6, erase(&wrap_MPI_Allgather<Entry::mpi>), erase(&wrap_MPI_Allgather<Entry::pmpi>)},
-    {7, erase(&wrap_MPI_Allgather_c<Entry::mpi>), erase(&wrap_MPI_Allgather_c<Entry::pmpi>)},
-    {8, erase(&wrap_MPI_Allgather_init<Entry::mpi>), erase(&wrap_MPI_Allgather_init<Entry::pmpi>)},
-    {9, erase(&wrap_MPI_Allgather_init_c<Entry::mpi>), erase(&wrap_MPI_Allgather_init_c<Entry::pmpi>)},
-    {10, erase(&wrap_MPI_Allgatherv<Entry::mpi>), erase(&wrap_MPI_Allgatherv<Entry::pmpi>)},
-    {11, erase(&wrap_MPI_Allgatherv_c<Entry::mpi>), erase(&wrap_MPI_Allgatherv_c<Entry::pmpi>)},
-    {12, erase(&wrap_MPI_Allgatherv_init<Entry::mpi>), erase(&wrap_MPI_Allgatherv_init<Entry::pmpi>)},
-    {13, erase(&wrap_MPI_Allgatherv_init_c<Entry::mpi>), erase(&wrap_MPI_Allgatherv_init_c<Entry::pmpi>)},
-    {15, erase(&wrap_MPI_Allreduce<Entry::mpi>), erase(&wrap_MPI_Allreduce<Entry::pmpi>)},
-    {16, erase(&wrap_MPI_Allreduce_c<Entry::mpi>), erase(&wrap_MPI_Allreduce_c<Entry::pmpi>)},
-    {17, erase(&wrap_MPI_Allreduce_init<Entry::mpi>), erase(&wrap_MPI_Allreduce_init<Entry::pmpi>)},
-    {18, erase(&wrap_MPI_Allreduce_init_c<Entry::mpi>), erase(&wrap_MPI_Allreduce_init_c<Entry::pmpi>)},
-    {19, erase(&wrap_MPI_Alltoall<Entry::mpi>), erase(&wrap_MPI_Alltoall<Entry::pmpi>)},
-    {20, erase(&wrap_MPI_Alltoall_c<Entry::mpi>), erase(&wrap_MPI_Alltoall_c<Entry::pmpi>)},
-    {21, erase(&wrap_MPI_Alltoall_init<Entry::mpi>), erase(&wrap_MPI_Alltoall_init<Entry::pmpi>)},
-    {22, erase(&wrap_MPI_Alltoall_init_c<Entry::mpi>), erase(&wrap_MPI_Alltoall_init_c<Entry::pmpi>)},
-    {23, erase(&wrap_MPI_Alltoallv<Entry::mpi>), erase(&wrap_MPI_Alltoallv<Entry::pmpi>)},
-    {24, erase(&wrap_MPI_Alltoallv_c<Entry::mpi>), erase(&wrap_MPI_Alltoallv_c<Entry::pmpi>)},
-    {25, erase(&wrap_MPI_Alltoallv_init<Entry::mpi>), erase(&wrap_MPI_Alltoallv_init<Entry::pmpi>)},
-    {26, erase(&wrap_MPI_Alltoallv_init_c<Entry::mpi>), erase(&wrap_MPI_Alltoallv_init_c<Entry::pmpi>)},
-    {27, erase(&wrap_MPI_Alltoallw<Entry::mpi>), erase(&wrap_MPI_Alltoallw<Entry::pmpi>)},
-    {28, erase(&wrap_MPI_Alltoallw_c<Entry::mpi>), erase(&wrap_MPI_Alltoallw_c<Entry::pmpi>)},
-    {29, erase(&wrap_MPI_Alltoallw_init<Entry::mpi>), erase(&wrap_MPI_Alltoallw_init<Entry::pmpi>)},
-    {30, erase(&wrap_MPI_Alltoallw_init_c<Entry::mpi>), erase(&wrap_MPI_Alltoallw_init_c<Entry::pmpi>)},
-    {34, erase(&wrap_MPI_Barrier<Entry::mpi>), erase(&wrap_MPI_Barrier<Entry::pmpi>)},
-    {35, erase(&wrap_MPI_Barrier_init<Entry::mpi>), erase(&wrap_MPI_Barrier_init<Entry::pmpi>)},
-    {36, erase(&wrap_MPI_Bcast<Entry::mpi>), erase(&wrap_MPI_Bcast<Entry::pmpi>)},
-    {37, erase(&wrap_MPI_Bcast_c<Entry::mpi>), erase(&wrap_MPI_Bcast_c<Entry::pmpi>)},
-    {38, erase(&wrap_MPI_Bcast_init<Entry::mpi>), erase(&wrap_MPI_Bcast_init<Entry::pmpi>)},
-    {39, erase(&wrap_MPI_Bcast_init_c<Entry::mpi>), erase(&wrap_MPI_Bcast_init_c<Entry::pmpi>)},
-    {112, erase(&wrap_MPI_Exscan<Entry::mpi>), erase(&wrap_MPI_Exscan<Entry::pmpi>)},
-    {113, erase(&wrap_MPI_Exscan_c<Entry::mpi>), erase(&wrap_MPI_Exscan_c<Entry::pmpi>)},
-    {114, erase(&wrap_MPI_Exscan_init<Entry::mpi>), erase(&wrap_MPI_Exscan_init<Entry::pmpi>)},
-    {115, erase(&wrap_MPI_Exscan_init_c<Entry::mpi>), erase(&wrap_MPI_Exscan_init_c<Entry::pmpi>)},
-    {207, erase(&wrap_MPI_Gather<Entry::mpi>), erase(&wrap_MPI_Gather<Entry::pmpi>)},
-    {208, erase(&wrap_MPI_Gather_c<Entry::mpi>), erase(&wrap_MPI_Gather_c<Entry::pmpi>)},
-    {209, erase(&wrap_MPI_Gather_init<Entry::mpi>), erase(&wrap_MPI_Gather_init<Entry::pmpi>)},
-    {210, erase(&wrap_MPI_Gather_init_c<Entry::mpi>), erase(&wrap_MPI_Gather_init_c<Entry::pmpi>)},
-    {211, erase(&wrap_MPI_Gatherv<Entry::mpi>), erase(&wrap_MPI_Gatherv<Entry::pmpi>)},
-    {212, erase(&wrap_MPI_Gatherv_c<Entry::mpi>), erase(&wrap_MPI_Gatherv_c<Entry::pmpi>)},
-    {213, erase(&wrap_MPI_Gatherv_init<Entry::mpi>), erase(&wrap_MPI_Gatherv_init<Entry::pmpi>)},
-    {214, erase(&wrap_MPI_Gatherv_init_c<Entry::mpi>), erase(&wrap_MPI_Gatherv_init_c<Entry::pmpi>)},
-    {248, erase(&wrap_MPI_Iallgather<Entry::mpi>), erase(&wrap_MPI_Iallgather<Entry::pmpi>)},
-    {249, erase(&wrap_MPI_Iallgather_c<Entry::mpi>), erase(&wrap_MPI_Iallgather_c<Entry::pmpi>)},
-    {250, erase(&wrap_MPI_Iallgatherv<Entry::mpi>), erase(&wrap_MPI_Iallgatherv<Entry::pmpi>)},
-    {251, erase(&wrap_MPI_Iallgatherv_c<Entry::mpi>), erase(&wrap_MPI_Iallgatherv_c<Entry::pmpi>)},
-    {252, erase(&wrap_MPI_Iallreduce<Entry::mpi>), erase(&wrap_MPI_Iallreduce<Entry::pmpi>)},
-    {253, erase(&wrap_MPI_Iallreduce_c<Entry::mpi>), erase(&wrap_MPI_Iallreduce_c<Entry::pmpi>)},
-    {254, erase(&wrap_MPI_Ialltoall<Entry::mpi>), erase(&wrap_MPI_Ialltoall<Entry::pmpi>)},
-    {255, erase(&wrap_MPI_Ialltoall_c<Entry::mpi>), erase(&wrap_MPI_Ialltoall_c<Entry::pmpi>)},
-    {256, erase(&wrap_MPI_Ialltoallv<Entry::mpi>), erase(&wrap_MPI_Ialltoallv<Entry::pmpi>)},
-    {257, erase(&wrap_MPI_Ialltoallv_c<Entry::mpi>), erase(&wrap_MPI_Ialltoallv_c<Entry::pmpi>)},
-    {258, erase(&wrap_MPI_Ialltoallw<Entry::mpi>), erase(&wrap_MPI_Ialltoallw<Entry::pmpi>)},
-    {259, erase(&wrap_MPI_Ialltoallw_c<Entry::mpi>), erase(&wrap_MPI_Ialltoallw_c<Entry::pmpi>)},
-    {260, erase(&wrap_MPI_Ibarrier<Entry::mpi>), erase(&wrap_MPI_Ibarrier<Entry::pmpi>)},
-    {261, erase(&wrap_MPI_Ibcast<Entry::mpi>), erase(&wrap_MPI_Ibcast<Entry::pmpi>)},
-    {262, erase(&wrap_MPI_Ibcast_c<Entry::mpi>), erase(&wrap_MPI_Ibcast_c<Entry::pmpi>)},
-    {265, erase(&wrap_MPI_Iexscan<Entry::mpi>), erase(&wrap_MPI_Iexscan<Entry::pmpi>)},
-    {266, erase(&wrap_MPI_Iexscan_c<Entry::mpi>), erase(&wrap_MPI_Iexscan_c<Entry::pmpi>)},
-    {267, erase(&wrap_MPI_Igather<Entry::mpi>), erase(&wrap_MPI_Igather<Entry::pmpi>)},
-    {268, erase(&wrap_MPI_Igather_c<Entry::mpi>), erase(&wrap_MPI_Igather_c<Entry::pmpi>)},
-    {269, erase(&wrap_MPI_Igatherv<Entry::mpi>), erase(&wrap_MPI_Igatherv<Entry::pmpi>)},
-    {270, erase(&wrap_MPI_Igatherv_c<Entry::mpi>), erase(&wrap_MPI_Igatherv_c<Entry::pmpi>)},
-    {303, erase(&wrap_MPI_Ireduce<Entry::mpi>), erase(&wrap_MPI_Ireduce<Entry::pmpi>)},
-    {304, erase(&wrap_MPI_Ireduce_c<Entry::mpi>), erase(&wrap_MPI_Ireduce_c<Entry::pmpi>)},
-    {305, erase(&wrap_MPI_Ireduce_scatter<Entry::mpi>), erase(&wrap_MPI_Ireduce_scatter<Entry::pmpi>)},
-    {306, erase(&wrap_MPI_Ireduce_scatter_c<Entry::mpi>), erase(&wrap_MPI_Ireduce_scatter_c<Entry::pmpi>)},
-    {307, erase(&wrap_MPI_Ireduce_scatter_block<Entry::mpi>), erase(&wrap_MPI_Ireduce_scatter_block<Entry::pmpi>)},
-    {308, erase(&wrap_MPI_Ireduce_scatter_block_c<Entry::mpi>), erase(&wrap_MPI_Ireduce_scatter_block_c<Entry::pmpi>)},
-    {312, erase(&wrap_MPI_Iscan<Entry::mpi>), erase(&wrap_MPI_Iscan<Entry::pmpi>)},
-    {313, erase(&wrap_MPI_Iscan_c<Entry::mpi>), erase(&wrap_MPI_Iscan_c<Entry::pmpi>)},
-    {314, erase(&wrap_MPI_Iscatter<Entry::mpi>), erase(&wrap_MPI_Iscatter<Entry::pmpi>)},
-    {315, erase(&wrap_MPI_Iscatter_c<Entry::mpi>), erase(&wrap_MPI_Iscatter_c<Entry::pmpi>)},
-    {316, erase(&wrap_MPI_Iscatterv<Entry::mpi>), erase(&wrap_MPI_Iscatterv<Entry::pmpi>)},
-    {317, erase(&wrap_MPI_Iscatterv_c<Entry::mpi>), erase(&wrap_MPI_Iscatterv_c<Entry::pmpi>)},
-    {382, erase(&wrap_MPI_Reduce<Entry::mpi>), erase(&wrap_MPI_Reduce<Entry::pmpi>)},
-    {383, erase(&wrap_MPI_Reduce_c<Entry::mpi>), erase(&wrap_MPI_Reduce_c<Entry::pmpi>)},
-    {384, erase(&wrap_MPI_Reduce_init<Entry::mpi>), erase(&wrap_MPI_Reduce_init<Entry::pmpi>)},
-    {385, erase(&wrap_MPI_Reduce_init_c<Entry::mpi>), erase(&wrap_MPI_Reduce_init_c<Entry::pmpi>)},
-    {388, erase(&wrap_MPI_Reduce_scatter<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter<Entry::pmpi>)},
-    {389, erase(&wrap_MPI_Reduce_scatter_c<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_c<Entry::pmpi>)},
-    {390, erase(&wrap_MPI_Reduce_scatter_block<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_block<Entry::pmpi>)},
-    {391, erase(&wrap_MPI_Reduce_scatter_block_c<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_block_c<Entry::pmpi>)},
-    {392, erase(&wrap_MPI_Reduce_scatter_block_init<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_block_init<Entry::pmpi>)},
-    {393, erase(&wrap_MPI_Reduce_scatter_block_init_c<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_block_init_c<Entry::pmpi>)},
-    {394, erase(&wrap_MPI_Reduce_scatter_init<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_init<Entry::pmpi>)},
-    {395, erase(&wrap_MPI_Reduce_scatter_init_c<Entry::mpi>), erase(&wrap_MPI_Reduce_scatter_init_c<Entry::pmpi>)},
-    {416, erase(&wrap_MPI_Scan<Entry::mpi>), erase(&wrap_MPI_Scan<Entry::pmpi>)},
-    {417, erase(&wrap_MPI_Scan_c<Entry::mpi>), erase(&wrap_MPI_Scan_c<Entry::pmpi>)},
-    {418, erase(&wrap_MPI_Scan_init<Entry::mpi>), erase(&wrap_MPI_Scan_init<Entry::pmpi>)},
-    {419, erase(&wrap_MPI_Scan_init_c<Entry::mpi>), erase(&wrap_MPI_Scan_init_c<Entry::pmpi>)},
-    {420, erase(&wrap_MPI_Scatter<Entry::mpi>), erase(&wrap_MPI_Scatter<Entry::pmpi>)},
-    {421, erase(&wrap_MPI_Scatter_c<Entry::mpi>), erase(&wrap_MPI_Scatter_c<Entry::pmpi>)},
-    {422, erase(&wrap_MPI_Scatter_init<Entry::mpi>), erase(&wrap_MPI_Scatter_init<Entry::pmpi>)},
-    {423, erase(&wrap_MPI_Scatter_init_c<Entry::mpi>), erase(&wrap_MPI_Scatter_init_c<Entry::pmpi>)},
-    {424, erase(&wrap_MPI_Scatterv<Entry::mpi>), erase(&wrap_MPI_Scatterv<Entry::pmpi>)},
-    {425, erase(&wrap_MPI_Scatterv_c<Entry::mpi>), erase(&wrap_MPI_Scatterv_c<Entry::pmpi>)},
-    {426, erase(&wrap_MPI_Scatterv_init<Entry::mpi>), erase(&wrap_MPI_Scatterv_init<Entry::pmpi>)},
-    {427, erase(&wrap_MPI_Scatterv_init_c<Entry::mpi>), erase(&wrap_MPI_Scatterv_init_c<Entry::pmpi>)},
-    {-1, nullptr, nullptr},
-};
+void wrap_collective(void* wrappers[]) noexcept {
+  wrap(wrappers, 6, &wrap_MPI_Allgather<Entry::mpi>, &wrap_MPI_Allgather<Entry::pmpi>);
+  wrap(wrappers, 7, &wrap_MPI_Allgather_c<Entry::mpi>, &wrap_MPI_Allgather_c<Entry::pmpi>);
+  wrap(wrappers, 8, &wrap_MPI_Allgather_init<Entry::mpi>, &wrap_MPI_Allgather_init<Entry::pmpi>);
+  wrap(wrappers, 9, &wrap_MPI_Allgather_init_c<Entry::mpi>, &wrap_MPI_Allgather_init_c<Entry::pmpi>);
+  wrap(wrappers, 10, &wrap_MPI_Allgatherv<Entry::mpi>, &wrap_MPI_Allgatherv<Entry::pmpi>);
+  wrap(wrappers, 11, &wrap_MPI_Allgatherv_c<Entry::mpi>, &wrap_MPI_Allgatherv_c<Entry::pmpi>);
+  wrap(wrappers, 12, &wrap_MPI_Allgatherv_init<Entry::mpi>, &wrap_MPI_Allgatherv_init<Entry::pmpi>);
+  wrap(wrappers, 13, &wrap_MPI_Allgatherv_init_c<Entry::mpi>, &wrap_MPI_Allgatherv_init_c<Entry::pmpi>);
+  wrap(wrappers, 15, &wrap_MPI_Allreduce<Entry::mpi>, &wrap_MPI_Allreduce<Entry::pmpi>);
+  wrap(wrappers, 16, &wrap_MPI_Allreduce_c<Entry::mpi>, &wrap_MPI_Allreduce_c<Entry::pmpi>);
+  wrap(wrappers, 17, &wrap_MPI_Allreduce_init<Entry::mpi>, &wrap_MPI_Allreduce_init<Entry::pmpi>);
+  wrap(wrappers, 18, &wrap_MPI_Allreduce_init_c<Entry::mpi>, &wrap_MPI_Allreduce_init_c<Entry::pmpi>);
+  wrap(wrappers, 19, &wrap_MPI_Alltoall<Entry::mpi>, &wrap_MPI_Alltoall<Entry::pmpi>);
+  wrap(wrappers, 20, &wrap_MPI_Alltoall_c<Entry::mpi>, &wrap_MPI_Alltoall_c<Entry::pmpi>);
+  wrap(wrappers, 21, &wrap_MPI_Alltoall_init<Entry::mpi>, &wrap_MPI_Alltoall_init<Entry::pmpi>);
+  wrap(wrappers, 22, &wrap_MPI_Alltoall_init_c<Entry::mpi>, &wrap_MPI_Alltoall_init_c<Entry::pmpi>);
+  wrap(wrappers, 23, &wrap_MPI_Alltoallv<Entry::mpi>, &wrap_MPI_Alltoallv<Entry::pmpi>);
+  wrap(wrappers, 24, &wrap_MPI_Alltoallv_c<Entry::mpi>, &wrap_MPI_Alltoallv_c<Entry::pmpi>);
+  wrap(wrappers, 25, &wrap_MPI_Alltoallv_init<Entry::mpi>, &wrap_MPI_Alltoallv_init<Entry::pmpi>);
+  wrap(wrappers, 26, &wrap_MPI_Alltoallv_init_c<Entry::mpi>, &wrap_MPI_Alltoallv_init_c<Entry::pmpi>);
+  wrap(wrappers, 27, &wrap_MPI_Alltoallw<Entry::mpi>, &wrap_MPI_Alltoallw<Entry::pmpi>);
+  wrap(wrappers, 28, &wrap_MPI_Alltoallw_c<Entry::mpi>, &wrap_MPI_Alltoallw_c<Entry::pmpi>);
+  wrap(wrappers, 29, &wrap_MPI_Alltoallw_init<Entry::mpi>, &wrap_MPI_Alltoallw_init<Entry::pmpi>);
+  wrap(wrappers, 30, &wrap_MPI_Alltoallw_init_c<Entry::mpi>, &wrap_MPI_Alltoallw_init_c<Entry::pmpi>);
+  wrap(wrappers, 34, &wrap_MPI_Barrier<Entry::mpi>, &wrap_MPI_Barrier<Entry::pmpi>);
+  wrap(wrappers, 35, &wrap_MPI_Barrier_init<Entry::mpi>, &wrap_MPI_Barrier_init<Entry::pmpi>);
+  wrap(wrappers, 36, &wrap_MPI_Bcast<Entry::mpi>, &wrap_MPI_Bcast<Entry::pmpi>);
+  wrap(wrappers, 37, &wrap_MPI_Bcast_c<Entry::mpi>, &wrap_MPI_Bcast_c<Entry::pmpi>);
+  wrap(wrappers, 38, &wrap_MPI_Bcast_init<Entry::mpi>, &wrap_MPI_Bcast_init<Entry::pmpi>);
+  wrap(wrappers, 39, &wrap_MPI_Bcast_init_c<Entry::mpi>, &wrap_MPI_Bcast_init_c<Entry::pmpi>);
+  wrap(wrappers, 112, &wrap_MPI_Exscan<Entry::mpi>, &wrap_MPI_Exscan<Entry::pmpi>);
+  wrap(wrappers, 113, &wrap_MPI_Exscan_c<Entry::mpi>, &wrap_MPI_Exscan_c<Entry::pmpi>);
+  wrap(wrappers, 114, &wrap_MPI_Exscan_init<Entry::mpi>, &wrap_MPI_Exscan_init<Entry::pmpi>);
+  wrap(wrappers, 115, &wrap_MPI_Exscan_init_c<Entry::mpi>, &wrap_MPI_Exscan_init_c<Entry::pmpi>);
+  wrap(wrappers, 207, &wrap_MPI_Gather<Entry::mpi>, &wrap_MPI_Gather<Entry::pmpi>);
+  wrap(wrappers, 208, &wrap_MPI_Gather_c<Entry::mpi>, &wrap_MPI_Gather_c<Entry::pmpi>);
+  wrap(wrappers, 209, &wrap_MPI_Gather_init<Entry::mpi>, &wrap_MPI_Gather_init<Entry::pmpi>);
+  wrap(wrappers, 210, &wrap_MPI_Gather_init_c<Entry::mpi>, &wrap_MPI_Gather_init_c<Entry::pmpi>);
+  wrap(wrappers, 211, &wrap_MPI_Gatherv<Entry::mpi>, &wrap_MPI_Gatherv<Entry::pmpi>);
+  wrap(wrappers, 212, &wrap_MPI_Gatherv_c<Entry::mpi>, &wrap_MPI_Gatherv_c<Entry::pmpi>);
+  wrap(wrappers, 213, &wrap_MPI_Gatherv_init<Entry::mpi>, &wrap_MPI_Gatherv_init<Entry::pmpi>);
+  wrap(wrappers, 214, &wrap_MPI_Gatherv_init_c<Entry::mpi>, &wrap_MPI_Gatherv_init_c<Entry::pmpi>);
+  wrap(wrappers, 248, &wrap_MPI_Iallgather<Entry::mpi>, &wrap_MPI_Iallgather<Entry::pmpi>);
+  wrap(wrappers, 249, &wrap_MPI_Iallgather_c<Entry::mpi>, &wrap_MPI_Iallgather_c<Entry::pmpi>);
+  wrap(wrappers, 250, &wrap_MPI_Iallgatherv<Entry::mpi>, &wrap_MPI_Iallgatherv<Entry::pmpi>);
+  wrap(wrappers, 251, &wrap_MPI_Iallgatherv_c<Entry::mpi>, &wrap_MPI_Iallgatherv_c<Entry::pmpi>);
+  wrap(wrappers, 252, &wrap_MPI_Iallreduce<Entry::mpi>, &wrap_MPI_Iallreduce<Entry::pmpi>);
+  wrap(wrappers, 253, &wrap_MPI_Iallreduce_c<Entry::mpi>, &wrap_MPI_Iallreduce_c<Entry::pmpi>);
+  wrap(wrappers, 254, &wrap_MPI_Ialltoall<Entry::mpi>, &wrap_MPI_Ialltoall<Entry::pmpi>);
+  wrap(wrappers, 255, &wrap_MPI_Ialltoall_c<Entry::mpi>, &wrap_MPI_Ialltoall_c<Entry::pmpi>);
+  wrap(wrappers, 256, &wrap_MPI_Ialltoallv<Entry::mpi>, &wrap_MPI_Ialltoallv<Entry::pmpi>);
+  wrap(wrappers, 257, &wrap_MPI_Ialltoallv_c<Entry::mpi>, &wrap_MPI_Ialltoallv_c<Entry::pmpi>);
+  wrap(wrappers, 258, &wrap_MPI_Ialltoallw<Entry::mpi>, &wrap_MPI_Ialltoallw<Entry::pmpi>);
+  wrap(wrappers, 259, &wrap_MPI_Ialltoallw_c<Entry::mpi>, &wrap_MPI_Ialltoallw_c<Entry::pmpi>);
+  wrap(wrappers, 260, &wrap_MPI_Ibarrier<Entry::mpi>, &wrap_MPI_Ibarrier<Entry::pmpi>);
+  wrap(wrappers, 261, &wrap_MPI_Ibcast<Entry::mpi>, &wrap_MPI_Ibcast<Entry::pmpi>);
+  wrap(wrappers, 262, &wrap_MPI_Ibcast_c<Entry::mpi>, &wrap_MPI_Ibcast_c<Entry::pmpi>);
+  wrap(wrappers, 265, &wrap_MPI_Iexscan<Entry::mpi>, &wrap_MPI_Iexscan<Entry::pmpi>);
+  wrap(wrappers, 266, &wrap_MPI_Iexscan_c<Entry::mpi>, &wrap_MPI_Iexscan_c<Entry::pmpi>);
+  wrap(wrappers, 267, &wrap_MPI_Igather<Entry::mpi>, &wrap_MPI_Igather<Entry::pmpi>);
+  wrap(wrappers, 268, &wrap_MPI_Igather_c<Entry::mpi>, &wrap_MPI_Igather_c<Entry::pmpi>);
+  wrap(wrappers, 269, &wrap_MPI_Igatherv<Entry::mpi>, &wrap_MPI_Igatherv<Entry::pmpi>);
+  wrap(wrappers, 270, &wrap_MPI_Igatherv_c<Entry::mpi>, &wrap_MPI_Igatherv_c<Entry::pmpi>);
+  wrap(wrappers, 303, &wrap_MPI_Ireduce<Entry::mpi>, &wrap_MPI_Ireduce<Entry::pmpi>);
+  wrap(wrappers, 304, &wrap_MPI_Ireduce_c<Entry::mpi>, &wrap_MPI_Ireduce_c<Entry::pmpi>);
+  wrap(wrappers, 305, &wrap_MPI_Ireduce_scatter<Entry::mpi>, &wrap_MPI_Ireduce_scatter<Entry::pmpi>);
+  wrap(wrappers, 306, &wrap_MPI_Ireduce_scatter_c<Entry::mpi>, &wrap_MPI_Ireduce_scatter_c<Entry::pmpi>);
+  wrap(wrappers, 307, &wrap_MPI_Ireduce_scatter_block<Entry::mpi>, &wrap_MPI_Ireduce_scatter_block<Entry::pmpi>);
+  wrap(wrappers, 308, &wrap_MPI_Ireduce_scatter_block_c<Entry::mpi>, &wrap_MPI_Ireduce_scatter_block_c<Entry::pmpi>);
+  wrap(wrappers, 312, &wrap_MPI_Iscan<Entry::mpi>, &wrap_MPI_Iscan<Entry::pmpi>);
+  wrap(wrappers, 313, &wrap_MPI_Iscan_c<Entry::mpi>, &wrap_MPI_Iscan_c<Entry::pmpi>);
+  wrap(wrappers, 314, &wrap_MPI_Iscatter<Entry::mpi>, &wrap_MPI_Iscatter<Entry::pmpi>);
+  wrap(wrappers, 315, &wrap_MPI_Iscatter_c<Entry::mpi>, &wrap_MPI_Iscatter_c<Entry::pmpi>);
+  wrap(wrappers, 316, &wrap_MPI_Iscatterv<Entry::mpi>, &wrap_MPI_Iscatterv<Entry::pmpi>);
+  wrap(wrappers, 317, &wrap_MPI_Iscatterv_c<Entry::mpi>, &wrap_MPI_Iscatterv_c<Entry::pmpi>);
+  wrap(wrappers, 382, &wrap_MPI_Reduce<Entry::mpi>, &wrap_MPI_Reduce<Entry::pmpi>);
+  wrap(wrappers, 383, &wrap_MPI_Reduce_c<Entry::mpi>, &wrap_MPI_Reduce_c<Entry::pmpi>);
+  wrap(wrappers, 384, &wrap_MPI_Reduce_init<Entry::mpi>, &wrap_MPI_Reduce_init<Entry::pmpi>);
+  wrap(wrappers, 385, &wrap_MPI_Reduce_init_c<Entry::mpi>, &wrap_MPI_Reduce_init_c<Entry::pmpi>);
+  wrap(wrappers, 388, &wrap_MPI_Reduce_scatter<Entry::mpi>, &wrap_MPI_Reduce_scatter<Entry::pmpi>);
+  wrap(wrappers, 389, &wrap_MPI_Reduce_scatter_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_c<Entry::pmpi>);
+  wrap(wrappers, 390, &wrap_MPI_Reduce_scatter_block<Entry::mpi>, &wrap_MPI_Reduce_scatter_block<Entry::pmpi>);
+  wrap(wrappers, 391, &wrap_MPI_Reduce_scatter_block_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_c<Entry::pmpi>);
+  wrap(wrappers, 392, &wrap_MPI_Reduce_scatter_block_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init<Entry::pmpi>);
+  wrap(wrappers, 393, &wrap_MPI_Reduce_scatter_block_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init_c<Entry::pmpi>);
+  wrap(wrappers, 394, &wrap_MPI_Reduce_scatter_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_init<Entry::pmpi>);
+  wrap(wrappers, 395, &wrap_MPI_Reduce_scatter_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_init_c<Entry::pmpi>);
+  wrap(wrappers, 416, &wrap_MPI_Scan<Entry::mpi>, &wrap_MPI_Scan<Entry::pmpi>);
+  wrap(wrappers, 417, &wrap_MPI_Scan_c<Entry::mpi>, &wrap_MPI_Scan_c<Entry::pmpi>);
+  wrap(wrappers, 418, &wrap_MPI_Scan_init<Entry::mpi>, &wrap_MPI_Scan_init<Entry::pmpi>);
+  wrap(wrappers, 419, &wrap_MPI_Scan_init_c<Entry::mpi>, &wrap_MPI_Scan_init_c<Entry::pmpi>);
+  wrap(wrappers, 420, &wrap_MPI_Scatter<Entry::mpi>, &wrap_MPI_Scatter<Entry::pmpi>);
+  wrap(wrappers, 421, &wrap_MPI_Scatter_c<Entry::mpi>, &wrap_MPI_Scatter_c<Entry::pmpi>);
+  wrap(wrappers, 422, &wrap_MPI_Scatter_init<Entry::mpi>, &wrap_MPI_Scatter_init<Entry::pmpi>);
+  wrap(wrappers, 423, &wrap_MPI_Scatter_init_c<Entry::mpi>, &wrap_MPI_Scatter_init_c<Entry::pmpi>);
+  wrap(wrappers, 424, &wrap_MPI_Scatterv<Entry::mpi>, &wrap_MPI_Scatterv<Entry::pmpi>);
+  wrap(wrappers, 425, &wrap_MPI_Scatterv_c<Entry::mpi>, &wrap_MPI_Scatterv_c<Entry::pmpi>);
+  wrap(wrappers, 426, &wrap_MPI_Scatterv_init<Entry::mpi>, &wrap_MPI_Scatterv_init<Entry::pmpi>);
+  wrap(wrappers, 427, &wrap_MPI_Scatterv_init_c<Entry::mpi>, &wrap_MPI_Scatterv_init_c<Entry::pmpi>);
+}
 
 }  // namespace commlens

@@ -14,7 +14,7 @@ int wrap_MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const i
   call.start();
   const int rc = next(comm_old, ndims, dims, periods, reorder, comm_cart);
   call.stop();
-  const CommView& comm_view = comm_of(comm_old, rc);
+  const CommView& comm_view = comm_of(comm_old, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Cart_create, comm_view, *comm_cart, identity::parent(), call.site());
   return rc;
@@ -28,7 +28,7 @@ int wrap_MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm)
   call.start();
   const int rc = next(comm, remain_dims, newcomm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Cart_sub, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
@@ -55,7 +55,7 @@ int wrap_MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Com
   call.start();
   const int rc = next(port_name, info, root, comm, newcomm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_accept, comm_view, *newcomm, identity::meeting(), call.site());
   return rc;
@@ -69,7 +69,7 @@ int wrap_MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Co
   call.start();
   const int rc = next(port_name, info, root, comm, newcomm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_connect, comm_view, *newcomm, identity::meeting(), call.site());
   return rc;
@@ -83,7 +83,7 @@ int wrap_MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   call.start();
   const int rc = next(comm, group, newcomm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_create, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
@@ -111,7 +111,7 @@ int wrap_MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm
   call.start();
   const int rc = next(comm, group, tag, newcomm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_create_group, comm_view, *newcomm, identity::group(group, tag), call.site());
   return rc;
@@ -131,7 +131,7 @@ int wrap_MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   call.start();
   const int rc = next(comm, newcomm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_dup, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
@@ -145,7 +145,7 @@ int wrap_MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm)
   call.start();
   const int rc = next(comm, info, newcomm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_dup_with_info, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
@@ -211,7 +211,7 @@ int wrap_MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Inf
   call.start();
   const int rc = next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_spawn, comm_view, *intercomm, identity::parent(), call.site());
   return rc;
@@ -225,7 +225,7 @@ int wrap_MPI_Comm_spawn_multiple(int count, char* array_of_commands[], char** ar
   call.start();
   const int rc = next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_spawn_multiple, comm_view, *intercomm, identity::parent(), call.site());
   return rc;
@@ -239,7 +239,7 @@ int wrap_MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   call.start();
   const int rc = next(comm, color, key, newcomm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_split, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
@@ -253,7 +253,7 @@ int wrap_MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info in
   call.start();
   const int rc = next(comm, split_type, key, info, newcomm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_split_type, comm_view, *newcomm, identity::parent(), call.site());
   return rc;
@@ -267,7 +267,7 @@ int wrap_MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], co
   call.start();
   const int rc = next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
   call.stop();
-  const CommView& comm_view = comm_of(comm_old, rc);
+  const CommView& comm_view = comm_of(comm_old, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Dist_graph_create, comm_view, *comm_dist_graph, identity::parent(), call.site());
   return rc;
@@ -281,7 +281,7 @@ int wrap_MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const i
   call.start();
   const int rc = next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
   call.stop();
-  const CommView& comm_view = comm_of(comm_old, rc);
+  const CommView& comm_view = comm_of(comm_old, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Dist_graph_create_adjacent, comm_view, *comm_dist_graph, identity::parent(), call.site());
   return rc;
@@ -295,7 +295,7 @@ int wrap_MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], cons
   call.start();
   const int rc = next(comm_old, nnodes, index, edges, reorder, comm_graph);
   call.stop();
-  const CommView& comm_view = comm_of(comm_old, rc);
+  const CommView& comm_view = comm_of(comm_old, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Graph_create, comm_view, *comm_graph, identity::parent(), call.site());
   return rc;
@@ -309,7 +309,7 @@ int wrap_MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm pe
   call.start();
   const int rc = next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
   call.stop();
-  const CommView& comm_view = comm_of(local_comm, rc);
+  const CommView& comm_view = comm_of(local_comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_create, comm_view, *newintercomm, identity::processes(tag), call.site());
   return rc;
@@ -337,7 +337,7 @@ int wrap_MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracom
   call.start();
   const int rc = next(intercomm, high, newintracomm);
   call.stop();
-  const CommView& comm_view = comm_of(intercomm, rc);
+  const CommView& comm_view = comm_of(intercomm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_merge, comm_view, *newintracomm, identity::parent(), call.site());
   return rc;
@@ -397,40 +397,38 @@ int wrap_MPI_Unpublish_name(const char* service_name, MPI_Info info, const char*
 
 }  // namespace
 
-extern const Wrapper wrappers_comm[] = {
-
-    {52, erase(&wrap_MPI_Cart_create<Entry::mpi>), erase(&wrap_MPI_Cart_create<Entry::pmpi>)},
-    {57, erase(&wrap_MPI_Cart_sub<Entry::mpi>), erase(&wrap_MPI_Cart_sub<Entry::pmpi>)},
-    {59, erase(&wrap_MPI_Close_port<Entry::mpi>), erase(&wrap_MPI_Close_port<Entry::pmpi>)},
-    {60, erase(&wrap_MPI_Comm_accept<Entry::mpi>), erase(&wrap_MPI_Comm_accept<Entry::pmpi>)},
-    {65, erase(&wrap_MPI_Comm_connect<Entry::mpi>), erase(&wrap_MPI_Comm_connect<Entry::pmpi>)},
-    {66, erase(&wrap_MPI_Comm_create<Entry::mpi>), erase(&wrap_MPI_Comm_create<Entry::pmpi>)},
-    {68, erase(&wrap_MPI_Comm_create_from_group<Entry::mpi>), erase(&wrap_MPI_Comm_create_from_group<Entry::pmpi>)},
-    {69, erase(&wrap_MPI_Comm_create_group<Entry::mpi>), erase(&wrap_MPI_Comm_create_group<Entry::pmpi>)},
-    {74, erase(&wrap_MPI_Comm_disconnect<Entry::mpi>), erase(&wrap_MPI_Comm_disconnect<Entry::pmpi>)},
-    {75, erase(&wrap_MPI_Comm_dup<Entry::mpi>), erase(&wrap_MPI_Comm_dup<Entry::pmpi>)},
-    {76, erase(&wrap_MPI_Comm_dup_with_info<Entry::mpi>), erase(&wrap_MPI_Comm_dup_with_info<Entry::pmpi>)},
-    {78, erase(&wrap_MPI_Comm_free<Entry::mpi>), erase(&wrap_MPI_Comm_free<Entry::pmpi>)},
-    {84, erase(&wrap_MPI_Comm_get_parent<Entry::mpi>), erase(&wrap_MPI_Comm_get_parent<Entry::pmpi>)},
-    {86, erase(&wrap_MPI_Comm_idup<Entry::mpi>), erase(&wrap_MPI_Comm_idup<Entry::pmpi>)},
-    {87, erase(&wrap_MPI_Comm_idup_with_info<Entry::mpi>), erase(&wrap_MPI_Comm_idup_with_info<Entry::pmpi>)},
-    {89, erase(&wrap_MPI_Comm_join<Entry::mpi>), erase(&wrap_MPI_Comm_join<Entry::pmpi>)},
-    {96, erase(&wrap_MPI_Comm_set_name<Entry::mpi>), erase(&wrap_MPI_Comm_set_name<Entry::pmpi>)},
-    {98, erase(&wrap_MPI_Comm_spawn<Entry::mpi>), erase(&wrap_MPI_Comm_spawn<Entry::pmpi>)},
-    {99, erase(&wrap_MPI_Comm_spawn_multiple<Entry::mpi>), erase(&wrap_MPI_Comm_spawn_multiple<Entry::pmpi>)},
-    {100, erase(&wrap_MPI_Comm_split<Entry::mpi>), erase(&wrap_MPI_Comm_split<Entry::pmpi>)},
-    {101, erase(&wrap_MPI_Comm_split_type<Entry::mpi>), erase(&wrap_MPI_Comm_split_type<Entry::pmpi>)},
-    {105, erase(&wrap_MPI_Dist_graph_create<Entry::mpi>), erase(&wrap_MPI_Dist_graph_create<Entry::pmpi>)},
-    {106, erase(&wrap_MPI_Dist_graph_create_adjacent<Entry::mpi>), erase(&wrap_MPI_Dist_graph_create_adjacent<Entry::pmpi>)},
-    {227, erase(&wrap_MPI_Graph_create<Entry::mpi>), erase(&wrap_MPI_Graph_create<Entry::pmpi>)},
-    {297, erase(&wrap_MPI_Intercomm_create<Entry::mpi>), erase(&wrap_MPI_Intercomm_create<Entry::pmpi>)},
-    {298, erase(&wrap_MPI_Intercomm_create_from_groups<Entry::mpi>), erase(&wrap_MPI_Intercomm_create_from_groups<Entry::pmpi>)},
-    {299, erase(&wrap_MPI_Intercomm_merge<Entry::mpi>), erase(&wrap_MPI_Intercomm_merge<Entry::pmpi>)},
-    {328, erase(&wrap_MPI_Lookup_name<Entry::mpi>), erase(&wrap_MPI_Lookup_name<Entry::pmpi>)},
-    {356, erase(&wrap_MPI_Open_port<Entry::mpi>), erase(&wrap_MPI_Open_port<Entry::pmpi>)},
-    {372, erase(&wrap_MPI_Publish_name<Entry::mpi>), erase(&wrap_MPI_Publish_name<Entry::pmpi>)},
-    {528, erase(&wrap_MPI_Unpublish_name<Entry::mpi>), erase(&wrap_MPI_Unpublish_name<Entry::pmpi>)},
-    {-1, nullptr, nullptr},
-};
+void wrap_comm(void* wrappers[]) noexcept {
+  wrap(wrappers, 52, &wrap_MPI_Cart_create<Entry::mpi>, &wrap_MPI_Cart_create<Entry::pmpi>);
+  wrap(wrappers, 57, &wrap_MPI_Cart_sub<Entry::mpi>, &wrap_MPI_Cart_sub<Entry::pmpi>);
+  wrap(wrappers, 59, &wrap_MPI_Close_port<Entry::mpi>, &wrap_MPI_Close_port<Entry::pmpi>);
+  wrap(wrappers, 60, &wrap_MPI_Comm_accept<Entry::mpi>, &wrap_MPI_Comm_accept<Entry::pmpi>);
+  wrap(wrappers, 65, &wrap_MPI_Comm_connect<Entry::mpi>, &wrap_MPI_Comm_connect<Entry::pmpi>);
+  wrap(wrappers, 66, &wrap_MPI_Comm_create<Entry::mpi>, &wrap_MPI_Comm_create<Entry::pmpi>);
+  wrap(wrappers, 68, &wrap_MPI_Comm_create_from_group<Entry::mpi>, &wrap_MPI_Comm_create_from_group<Entry::pmpi>);
+  wrap(wrappers, 69, &wrap_MPI_Comm_create_group<Entry::mpi>, &wrap_MPI_Comm_create_group<Entry::pmpi>);
+  wrap(wrappers, 74, &wrap_MPI_Comm_disconnect<Entry::mpi>, &wrap_MPI_Comm_disconnect<Entry::pmpi>);
+  wrap(wrappers, 75, &wrap_MPI_Comm_dup<Entry::mpi>, &wrap_MPI_Comm_dup<Entry::pmpi>);
+  wrap(wrappers, 76, &wrap_MPI_Comm_dup_with_info<Entry::mpi>, &wrap_MPI_Comm_dup_with_info<Entry::pmpi>);
+  wrap(wrappers, 78, &wrap_MPI_Comm_free<Entry::mpi>, &wrap_MPI_Comm_free<Entry::pmpi>);
+  wrap(wrappers, 84, &wrap_MPI_Comm_get_parent<Entry::mpi>, &wrap_MPI_Comm_get_parent<Entry::pmpi>);
+  wrap(wrappers, 86, &wrap_MPI_Comm_idup<Entry::mpi>, &wrap_MPI_Comm_idup<Entry::pmpi>);
+  wrap(wrappers, 87, &wrap_MPI_Comm_idup_with_info<Entry::mpi>, &wrap_MPI_Comm_idup_with_info<Entry::pmpi>);
+  wrap(wrappers, 89, &wrap_MPI_Comm_join<Entry::mpi>, &wrap_MPI_Comm_join<Entry::pmpi>);
+  wrap(wrappers, 96, &wrap_MPI_Comm_set_name<Entry::mpi>, &wrap_MPI_Comm_set_name<Entry::pmpi>);
+  wrap(wrappers, 98, &wrap_MPI_Comm_spawn<Entry::mpi>, &wrap_MPI_Comm_spawn<Entry::pmpi>);
+  wrap(wrappers, 99, &wrap_MPI_Comm_spawn_multiple<Entry::mpi>, &wrap_MPI_Comm_spawn_multiple<Entry::pmpi>);
+  wrap(wrappers, 100, &wrap_MPI_Comm_split<Entry::mpi>, &wrap_MPI_Comm_split<Entry::pmpi>);
+  wrap(wrappers, 101, &wrap_MPI_Comm_split_type<Entry::mpi>, &wrap_MPI_Comm_split_type<Entry::pmpi>);
+  wrap(wrappers, 105, &wrap_MPI_Dist_graph_create<Entry::mpi>, &wrap_MPI_Dist_graph_create<Entry::pmpi>);
+  wrap(wrappers, 106, &wrap_MPI_Dist_graph_create_adjacent<Entry::mpi>, &wrap_MPI_Dist_graph_create_adjacent<Entry::pmpi>);
+  wrap(wrappers, 227, &wrap_MPI_Graph_create<Entry::mpi>, &wrap_MPI_Graph_create<Entry::pmpi>);
+  wrap(wrappers, 297, &wrap_MPI_Intercomm_create<Entry::mpi>, &wrap_MPI_Intercomm_create<Entry::pmpi>);
+  wrap(wrappers, 298, &wrap_MPI_Intercomm_create_from_groups<Entry::mpi>, &wrap_MPI_Intercomm_create_from_groups<Entry::pmpi>);
+  wrap(wrappers, 299, &wrap_MPI_Intercomm_merge<Entry::mpi>, &wrap_MPI_Intercomm_merge<Entry::pmpi>);
+  wrap(wrappers, 328, &wrap_MPI_Lookup_name<Entry::mpi>, &wrap_MPI_Lookup_name<Entry::pmpi>);
+  wrap(wrappers, 356, &wrap_MPI_Open_port<Entry::mpi>, &wrap_MPI_Open_port<Entry::pmpi>);
+  wrap(wrappers, 372, &wrap_MPI_Publish_name<Entry::mpi>, &wrap_MPI_Publish_name<Entry::pmpi>);
+  wrap(wrappers, 528, &wrap_MPI_Unpublish_name<Entry::mpi>, &wrap_MPI_Unpublish_name<Entry::pmpi>);
+}
 
 }  // namespace commlens

@@ -86,22 +86,20 @@ int wrap_MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcoun
 
 }  // namespace
 
-extern const Wrapper wrappers_completion[] = {
-
-    {401, erase(&wrap_MPI_Request_free<Entry::mpi>), erase(&wrap_MPI_Request_free<Entry::pmpi>)},
-    {402, erase(&wrap_MPI_Request_get_status<Entry::mpi>), erase(&wrap_MPI_Request_get_status<Entry::pmpi>)},
-    {403, erase(&wrap_MPI_Request_get_status_all<Entry::mpi>), erase(&wrap_MPI_Request_get_status_all<Entry::pmpi>)},
-    {404, erase(&wrap_MPI_Request_get_status_any<Entry::mpi>), erase(&wrap_MPI_Request_get_status_any<Entry::pmpi>)},
-    {405, erase(&wrap_MPI_Request_get_status_some<Entry::mpi>), erase(&wrap_MPI_Request_get_status_some<Entry::pmpi>)},
-    {468, erase(&wrap_MPI_Test<Entry::mpi>), erase(&wrap_MPI_Test<Entry::pmpi>)},
-    {470, erase(&wrap_MPI_Testall<Entry::mpi>), erase(&wrap_MPI_Testall<Entry::pmpi>)},
-    {471, erase(&wrap_MPI_Testany<Entry::mpi>), erase(&wrap_MPI_Testany<Entry::pmpi>)},
-    {472, erase(&wrap_MPI_Testsome<Entry::mpi>), erase(&wrap_MPI_Testsome<Entry::pmpi>)},
-    {529, erase(&wrap_MPI_Wait<Entry::mpi>), erase(&wrap_MPI_Wait<Entry::pmpi>)},
-    {530, erase(&wrap_MPI_Waitall<Entry::mpi>), erase(&wrap_MPI_Waitall<Entry::pmpi>)},
-    {531, erase(&wrap_MPI_Waitany<Entry::mpi>), erase(&wrap_MPI_Waitany<Entry::pmpi>)},
-    {532, erase(&wrap_MPI_Waitsome<Entry::mpi>), erase(&wrap_MPI_Waitsome<Entry::pmpi>)},
-    {-1, nullptr, nullptr},
-};
+void wrap_completion(void* wrappers[]) noexcept {
+  wrap(wrappers, 401, &wrap_MPI_Request_free<Entry::mpi>, &wrap_MPI_Request_free<Entry::pmpi>);
+  wrap(wrappers, 402, &wrap_MPI_Request_get_status<Entry::mpi>, &wrap_MPI_Request_get_status<Entry::pmpi>);
+  wrap(wrappers, 403, &wrap_MPI_Request_get_status_all<Entry::mpi>, &wrap_MPI_Request_get_status_all<Entry::pmpi>);
+  wrap(wrappers, 404, &wrap_MPI_Request_get_status_any<Entry::mpi>, &wrap_MPI_Request_get_status_any<Entry::pmpi>);
+  wrap(wrappers, 405, &wrap_MPI_Request_get_status_some<Entry::mpi>, &wrap_MPI_Request_get_status_some<Entry::pmpi>);
+  wrap(wrappers, 468, &wrap_MPI_Test<Entry::mpi>, &wrap_MPI_Test<Entry::pmpi>);
+  wrap(wrappers, 470, &wrap_MPI_Testall<Entry::mpi>, &wrap_MPI_Testall<Entry::pmpi>);
+  wrap(wrappers, 471, &wrap_MPI_Testany<Entry::mpi>, &wrap_MPI_Testany<Entry::pmpi>);
+  wrap(wrappers, 472, &wrap_MPI_Testsome<Entry::mpi>, &wrap_MPI_Testsome<Entry::pmpi>);
+  wrap(wrappers, 529, &wrap_MPI_Wait<Entry::mpi>, &wrap_MPI_Wait<Entry::pmpi>);
+  wrap(wrappers, 530, &wrap_MPI_Waitall<Entry::mpi>, &wrap_MPI_Waitall<Entry::pmpi>);
+  wrap(wrappers, 531, &wrap_MPI_Waitany<Entry::mpi>, &wrap_MPI_Waitany<Entry::pmpi>);
+  wrap(wrappers, 532, &wrap_MPI_Waitsome<Entry::mpi>, &wrap_MPI_Waitsome<Entry::pmpi>);
+}
 
 }  // namespace commlens

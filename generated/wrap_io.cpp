@@ -177,7 +177,7 @@ int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -192,7 +192,7 @@ int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype 
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -207,7 +207,7 @@ int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype data
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -222,7 +222,7 @@ int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datat
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -237,7 +237,7 @@ int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -252,7 +252,7 @@ int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Coun
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -267,7 +267,7 @@ int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int co
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -282,7 +282,7 @@ int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -297,7 +297,7 @@ int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype d
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -312,7 +312,7 @@ int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -327,7 +327,7 @@ int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype d
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -342,7 +342,7 @@ int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Da
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -357,7 +357,7 @@ int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Dataty
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -372,7 +372,7 @@ int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MP
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -387,7 +387,7 @@ int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -402,7 +402,7 @@ int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, M
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -417,7 +417,7 @@ int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -432,7 +432,7 @@ int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* bu
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -447,7 +447,7 @@ int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Dat
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -462,7 +462,7 @@ int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -476,7 +476,7 @@ int wrap_MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info 
   call.start();
   const int rc = next(comm, filename, amode, info, fh);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_file(*fh, comm_view);
   return rc;
@@ -505,7 +505,7 @@ int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -522,7 +522,7 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -539,7 +539,7 @@ int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datat
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -556,7 +556,7 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -591,7 +591,7 @@ int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, 
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -608,7 +608,7 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -625,7 +625,7 @@ int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int cou
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -642,7 +642,7 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -677,7 +677,7 @@ int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype d
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -694,7 +694,7 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -729,7 +729,7 @@ int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype da
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -746,7 +746,7 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -853,7 +853,7 @@ int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype da
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -868,7 +868,7 @@ int wrap_MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Dat
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -883,7 +883,7 @@ int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatyp
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -898,7 +898,7 @@ int wrap_MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -913,7 +913,7 @@ int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_D
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -928,7 +928,7 @@ int wrap_MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count coun
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -956,7 +956,7 @@ int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int 
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -971,7 +971,7 @@ int wrap_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MP
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -986,7 +986,7 @@ int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, 
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1001,7 +1001,7 @@ int wrap_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1016,7 +1016,7 @@ int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void*
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1031,7 +1031,7 @@ int wrap_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const voi
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1059,7 +1059,7 @@ int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Dat
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1074,7 +1074,7 @@ int wrap_MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1089,7 +1089,7 @@ int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, M
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1104,7 +1104,7 @@ int wrap_MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count 
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1132,7 +1132,7 @@ int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Data
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1147,7 +1147,7 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   const CommView& comm_view = comm_of_file(fh);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
   return rc;
@@ -1155,93 +1155,91 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
 
 }  // namespace
 
-extern const Wrapper wrappers_io[] = {
-
-    {118, erase(&wrap_MPI_File_close<Entry::mpi>), erase(&wrap_MPI_File_close<Entry::pmpi>)},
-    {120, erase(&wrap_MPI_File_delete<Entry::mpi>), erase(&wrap_MPI_File_delete<Entry::pmpi>)},
-    {121, erase(&wrap_MPI_File_get_amode<Entry::mpi>), erase(&wrap_MPI_File_get_amode<Entry::pmpi>)},
-    {122, erase(&wrap_MPI_File_get_atomicity<Entry::mpi>), erase(&wrap_MPI_File_get_atomicity<Entry::pmpi>)},
-    {123, erase(&wrap_MPI_File_get_byte_offset<Entry::mpi>), erase(&wrap_MPI_File_get_byte_offset<Entry::pmpi>)},
-    {125, erase(&wrap_MPI_File_get_group<Entry::mpi>), erase(&wrap_MPI_File_get_group<Entry::pmpi>)},
-    {126, erase(&wrap_MPI_File_get_info<Entry::mpi>), erase(&wrap_MPI_File_get_info<Entry::pmpi>)},
-    {127, erase(&wrap_MPI_File_get_position<Entry::mpi>), erase(&wrap_MPI_File_get_position<Entry::pmpi>)},
-    {128, erase(&wrap_MPI_File_get_position_shared<Entry::mpi>), erase(&wrap_MPI_File_get_position_shared<Entry::pmpi>)},
-    {129, erase(&wrap_MPI_File_get_size<Entry::mpi>), erase(&wrap_MPI_File_get_size<Entry::pmpi>)},
-    {130, erase(&wrap_MPI_File_get_type_extent<Entry::mpi>), erase(&wrap_MPI_File_get_type_extent<Entry::pmpi>)},
-    {131, erase(&wrap_MPI_File_get_type_extent_c<Entry::mpi>), erase(&wrap_MPI_File_get_type_extent_c<Entry::pmpi>)},
-    {132, erase(&wrap_MPI_File_get_view<Entry::mpi>), erase(&wrap_MPI_File_get_view<Entry::pmpi>)},
-    {133, erase(&wrap_MPI_File_iread<Entry::mpi>), erase(&wrap_MPI_File_iread<Entry::pmpi>)},
-    {134, erase(&wrap_MPI_File_iread_c<Entry::mpi>), erase(&wrap_MPI_File_iread_c<Entry::pmpi>)},
-    {135, erase(&wrap_MPI_File_iread_all<Entry::mpi>), erase(&wrap_MPI_File_iread_all<Entry::pmpi>)},
-    {136, erase(&wrap_MPI_File_iread_all_c<Entry::mpi>), erase(&wrap_MPI_File_iread_all_c<Entry::pmpi>)},
-    {137, erase(&wrap_MPI_File_iread_at<Entry::mpi>), erase(&wrap_MPI_File_iread_at<Entry::pmpi>)},
-    {138, erase(&wrap_MPI_File_iread_at_c<Entry::mpi>), erase(&wrap_MPI_File_iread_at_c<Entry::pmpi>)},
-    {139, erase(&wrap_MPI_File_iread_at_all<Entry::mpi>), erase(&wrap_MPI_File_iread_at_all<Entry::pmpi>)},
-    {140, erase(&wrap_MPI_File_iread_at_all_c<Entry::mpi>), erase(&wrap_MPI_File_iread_at_all_c<Entry::pmpi>)},
-    {141, erase(&wrap_MPI_File_iread_shared<Entry::mpi>), erase(&wrap_MPI_File_iread_shared<Entry::pmpi>)},
-    {142, erase(&wrap_MPI_File_iread_shared_c<Entry::mpi>), erase(&wrap_MPI_File_iread_shared_c<Entry::pmpi>)},
-    {143, erase(&wrap_MPI_File_iwrite<Entry::mpi>), erase(&wrap_MPI_File_iwrite<Entry::pmpi>)},
-    {144, erase(&wrap_MPI_File_iwrite_c<Entry::mpi>), erase(&wrap_MPI_File_iwrite_c<Entry::pmpi>)},
-    {145, erase(&wrap_MPI_File_iwrite_all<Entry::mpi>), erase(&wrap_MPI_File_iwrite_all<Entry::pmpi>)},
-    {146, erase(&wrap_MPI_File_iwrite_all_c<Entry::mpi>), erase(&wrap_MPI_File_iwrite_all_c<Entry::pmpi>)},
-    {147, erase(&wrap_MPI_File_iwrite_at<Entry::mpi>), erase(&wrap_MPI_File_iwrite_at<Entry::pmpi>)},
-    {148, erase(&wrap_MPI_File_iwrite_at_c<Entry::mpi>), erase(&wrap_MPI_File_iwrite_at_c<Entry::pmpi>)},
-    {149, erase(&wrap_MPI_File_iwrite_at_all<Entry::mpi>), erase(&wrap_MPI_File_iwrite_at_all<Entry::pmpi>)},
-    {150, erase(&wrap_MPI_File_iwrite_at_all_c<Entry::mpi>), erase(&wrap_MPI_File_iwrite_at_all_c<Entry::pmpi>)},
-    {151, erase(&wrap_MPI_File_iwrite_shared<Entry::mpi>), erase(&wrap_MPI_File_iwrite_shared<Entry::pmpi>)},
-    {152, erase(&wrap_MPI_File_iwrite_shared_c<Entry::mpi>), erase(&wrap_MPI_File_iwrite_shared_c<Entry::pmpi>)},
-    {153, erase(&wrap_MPI_File_open<Entry::mpi>), erase(&wrap_MPI_File_open<Entry::pmpi>)},
-    {154, erase(&wrap_MPI_File_preallocate<Entry::mpi>), erase(&wrap_MPI_File_preallocate<Entry::pmpi>)},
-    {155, erase(&wrap_MPI_File_read<Entry::mpi>), erase(&wrap_MPI_File_read<Entry::pmpi>)},
-    {156, erase(&wrap_MPI_File_read_c<Entry::mpi>), erase(&wrap_MPI_File_read_c<Entry::pmpi>)},
-    {157, erase(&wrap_MPI_File_read_all<Entry::mpi>), erase(&wrap_MPI_File_read_all<Entry::pmpi>)},
-    {158, erase(&wrap_MPI_File_read_all_c<Entry::mpi>), erase(&wrap_MPI_File_read_all_c<Entry::pmpi>)},
-    {159, erase(&wrap_MPI_File_read_all_begin<Entry::mpi>), erase(&wrap_MPI_File_read_all_begin<Entry::pmpi>)},
-    {160, erase(&wrap_MPI_File_read_all_begin_c<Entry::mpi>), erase(&wrap_MPI_File_read_all_begin_c<Entry::pmpi>)},
-    {161, erase(&wrap_MPI_File_read_all_end<Entry::mpi>), erase(&wrap_MPI_File_read_all_end<Entry::pmpi>)},
-    {162, erase(&wrap_MPI_File_read_at<Entry::mpi>), erase(&wrap_MPI_File_read_at<Entry::pmpi>)},
-    {163, erase(&wrap_MPI_File_read_at_c<Entry::mpi>), erase(&wrap_MPI_File_read_at_c<Entry::pmpi>)},
-    {164, erase(&wrap_MPI_File_read_at_all<Entry::mpi>), erase(&wrap_MPI_File_read_at_all<Entry::pmpi>)},
-    {165, erase(&wrap_MPI_File_read_at_all_c<Entry::mpi>), erase(&wrap_MPI_File_read_at_all_c<Entry::pmpi>)},
-    {166, erase(&wrap_MPI_File_read_at_all_begin<Entry::mpi>), erase(&wrap_MPI_File_read_at_all_begin<Entry::pmpi>)},
-    {167, erase(&wrap_MPI_File_read_at_all_begin_c<Entry::mpi>), erase(&wrap_MPI_File_read_at_all_begin_c<Entry::pmpi>)},
-    {168, erase(&wrap_MPI_File_read_at_all_end<Entry::mpi>), erase(&wrap_MPI_File_read_at_all_end<Entry::pmpi>)},
-    {169, erase(&wrap_MPI_File_read_ordered<Entry::mpi>), erase(&wrap_MPI_File_read_ordered<Entry::pmpi>)},
-    {170, erase(&wrap_MPI_File_read_ordered_c<Entry::mpi>), erase(&wrap_MPI_File_read_ordered_c<Entry::pmpi>)},
-    {171, erase(&wrap_MPI_File_read_ordered_begin<Entry::mpi>), erase(&wrap_MPI_File_read_ordered_begin<Entry::pmpi>)},
-    {172, erase(&wrap_MPI_File_read_ordered_begin_c<Entry::mpi>), erase(&wrap_MPI_File_read_ordered_begin_c<Entry::pmpi>)},
-    {173, erase(&wrap_MPI_File_read_ordered_end<Entry::mpi>), erase(&wrap_MPI_File_read_ordered_end<Entry::pmpi>)},
-    {174, erase(&wrap_MPI_File_read_shared<Entry::mpi>), erase(&wrap_MPI_File_read_shared<Entry::pmpi>)},
-    {175, erase(&wrap_MPI_File_read_shared_c<Entry::mpi>), erase(&wrap_MPI_File_read_shared_c<Entry::pmpi>)},
-    {176, erase(&wrap_MPI_File_seek<Entry::mpi>), erase(&wrap_MPI_File_seek<Entry::pmpi>)},
-    {177, erase(&wrap_MPI_File_seek_shared<Entry::mpi>), erase(&wrap_MPI_File_seek_shared<Entry::pmpi>)},
-    {178, erase(&wrap_MPI_File_set_atomicity<Entry::mpi>), erase(&wrap_MPI_File_set_atomicity<Entry::pmpi>)},
-    {180, erase(&wrap_MPI_File_set_info<Entry::mpi>), erase(&wrap_MPI_File_set_info<Entry::pmpi>)},
-    {181, erase(&wrap_MPI_File_set_size<Entry::mpi>), erase(&wrap_MPI_File_set_size<Entry::pmpi>)},
-    {182, erase(&wrap_MPI_File_set_view<Entry::mpi>), erase(&wrap_MPI_File_set_view<Entry::pmpi>)},
-    {183, erase(&wrap_MPI_File_sync<Entry::mpi>), erase(&wrap_MPI_File_sync<Entry::pmpi>)},
-    {184, erase(&wrap_MPI_File_write<Entry::mpi>), erase(&wrap_MPI_File_write<Entry::pmpi>)},
-    {185, erase(&wrap_MPI_File_write_c<Entry::mpi>), erase(&wrap_MPI_File_write_c<Entry::pmpi>)},
-    {186, erase(&wrap_MPI_File_write_all<Entry::mpi>), erase(&wrap_MPI_File_write_all<Entry::pmpi>)},
-    {187, erase(&wrap_MPI_File_write_all_c<Entry::mpi>), erase(&wrap_MPI_File_write_all_c<Entry::pmpi>)},
-    {188, erase(&wrap_MPI_File_write_all_begin<Entry::mpi>), erase(&wrap_MPI_File_write_all_begin<Entry::pmpi>)},
-    {189, erase(&wrap_MPI_File_write_all_begin_c<Entry::mpi>), erase(&wrap_MPI_File_write_all_begin_c<Entry::pmpi>)},
-    {190, erase(&wrap_MPI_File_write_all_end<Entry::mpi>), erase(&wrap_MPI_File_write_all_end<Entry::pmpi>)},
-    {191, erase(&wrap_MPI_File_write_at<Entry::mpi>), erase(&wrap_MPI_File_write_at<Entry::pmpi>)},
-    {192, erase(&wrap_MPI_File_write_at_c<Entry::mpi>), erase(&wrap_MPI_File_write_at_c<Entry::pmpi>)},
-    {193, erase(&wrap_MPI_File_write_at_all<Entry::mpi>), erase(&wrap_MPI_File_write_at_all<Entry::pmpi>)},
-    {194, erase(&wrap_MPI_File_write_at_all_c<Entry::mpi>), erase(&wrap_MPI_File_write_at_all_c<Entry::pmpi>)},
-    {195, erase(&wrap_MPI_File_write_at_all_begin<Entry::mpi>), erase(&wrap_MPI_File_write_at_all_begin<Entry::pmpi>)},
-    {196, erase(&wrap_MPI_File_write_at_all_begin_c<Entry::mpi>), erase(&wrap_MPI_File_write_at_all_begin_c<Entry::pmpi>)},
-    {197, erase(&wrap_MPI_File_write_at_all_end<Entry::mpi>), erase(&wrap_MPI_File_write_at_all_end<Entry::pmpi>)},
-    {198, erase(&wrap_MPI_File_write_ordered<Entry::mpi>), erase(&wrap_MPI_File_write_ordered<Entry::pmpi>)},
-    {199, erase(&wrap_MPI_File_write_ordered_c<Entry::mpi>), erase(&wrap_MPI_File_write_ordered_c<Entry::pmpi>)},
-    {200, erase(&wrap_MPI_File_write_ordered_begin<Entry::mpi>), erase(&wrap_MPI_File_write_ordered_begin<Entry::pmpi>)},
-    {201, erase(&wrap_MPI_File_write_ordered_begin_c<Entry::mpi>), erase(&wrap_MPI_File_write_ordered_begin_c<Entry::pmpi>)},
-    {202, erase(&wrap_MPI_File_write_ordered_end<Entry::mpi>), erase(&wrap_MPI_File_write_ordered_end<Entry::pmpi>)},
-    {203, erase(&wrap_MPI_File_write_shared<Entry::mpi>), erase(&wrap_MPI_File_write_shared<Entry::pmpi>)},
-    {204, erase(&wrap_MPI_File_write_shared_c<Entry::mpi>), erase(&wrap_MPI_File_write_shared_c<Entry::pmpi>)},
-    {-1, nullptr, nullptr},
-};
+void wrap_io(void* wrappers[]) noexcept {
+  wrap(wrappers, 118, &wrap_MPI_File_close<Entry::mpi>, &wrap_MPI_File_close<Entry::pmpi>);
+  wrap(wrappers, 120, &wrap_MPI_File_delete<Entry::mpi>, &wrap_MPI_File_delete<Entry::pmpi>);
+  wrap(wrappers, 121, &wrap_MPI_File_get_amode<Entry::mpi>, &wrap_MPI_File_get_amode<Entry::pmpi>);
+  wrap(wrappers, 122, &wrap_MPI_File_get_atomicity<Entry::mpi>, &wrap_MPI_File_get_atomicity<Entry::pmpi>);
+  wrap(wrappers, 123, &wrap_MPI_File_get_byte_offset<Entry::mpi>, &wrap_MPI_File_get_byte_offset<Entry::pmpi>);
+  wrap(wrappers, 125, &wrap_MPI_File_get_group<Entry::mpi>, &wrap_MPI_File_get_group<Entry::pmpi>);
+  wrap(wrappers, 126, &wrap_MPI_File_get_info<Entry::mpi>, &wrap_MPI_File_get_info<Entry::pmpi>);
+  wrap(wrappers, 127, &wrap_MPI_File_get_position<Entry::mpi>, &wrap_MPI_File_get_position<Entry::pmpi>);
+  wrap(wrappers, 128, &wrap_MPI_File_get_position_shared<Entry::mpi>, &wrap_MPI_File_get_position_shared<Entry::pmpi>);
+  wrap(wrappers, 129, &wrap_MPI_File_get_size<Entry::mpi>, &wrap_MPI_File_get_size<Entry::pmpi>);
+  wrap(wrappers, 130, &wrap_MPI_File_get_type_extent<Entry::mpi>, &wrap_MPI_File_get_type_extent<Entry::pmpi>);
+  wrap(wrappers, 131, &wrap_MPI_File_get_type_extent_c<Entry::mpi>, &wrap_MPI_File_get_type_extent_c<Entry::pmpi>);
+  wrap(wrappers, 132, &wrap_MPI_File_get_view<Entry::mpi>, &wrap_MPI_File_get_view<Entry::pmpi>);
+  wrap(wrappers, 133, &wrap_MPI_File_iread<Entry::mpi>, &wrap_MPI_File_iread<Entry::pmpi>);
+  wrap(wrappers, 134, &wrap_MPI_File_iread_c<Entry::mpi>, &wrap_MPI_File_iread_c<Entry::pmpi>);
+  wrap(wrappers, 135, &wrap_MPI_File_iread_all<Entry::mpi>, &wrap_MPI_File_iread_all<Entry::pmpi>);
+  wrap(wrappers, 136, &wrap_MPI_File_iread_all_c<Entry::mpi>, &wrap_MPI_File_iread_all_c<Entry::pmpi>);
+  wrap(wrappers, 137, &wrap_MPI_File_iread_at<Entry::mpi>, &wrap_MPI_File_iread_at<Entry::pmpi>);
+  wrap(wrappers, 138, &wrap_MPI_File_iread_at_c<Entry::mpi>, &wrap_MPI_File_iread_at_c<Entry::pmpi>);
+  wrap(wrappers, 139, &wrap_MPI_File_iread_at_all<Entry::mpi>, &wrap_MPI_File_iread_at_all<Entry::pmpi>);
+  wrap(wrappers, 140, &wrap_MPI_File_iread_at_all_c<Entry::mpi>, &wrap_MPI_File_iread_at_all_c<Entry::pmpi>);
+  wrap(wrappers, 141, &wrap_MPI_File_iread_shared<Entry::mpi>, &wrap_MPI_File_iread_shared<Entry::pmpi>);
+  wrap(wrappers, 142, &wrap_MPI_File_iread_shared_c<Entry::mpi>, &wrap_MPI_File_iread_shared_c<Entry::pmpi>);
+  wrap(wrappers, 143, &wrap_MPI_File_iwrite<Entry::mpi>, &wrap_MPI_File_iwrite<Entry::pmpi>);
+  wrap(wrappers, 144, &wrap_MPI_File_iwrite_c<Entry::mpi>, &wrap_MPI_File_iwrite_c<Entry::pmpi>);
+  wrap(wrappers, 145, &wrap_MPI_File_iwrite_all<Entry::mpi>, &wrap_MPI_File_iwrite_all<Entry::pmpi>);
+  wrap(wrappers, 146, &wrap_MPI_File_iwrite_all_c<Entry::mpi>, &wrap_MPI_File_iwrite_all_c<Entry::pmpi>);
+  wrap(wrappers, 147, &wrap_MPI_File_iwrite_at<Entry::mpi>, &wrap_MPI_File_iwrite_at<Entry::pmpi>);
+  wrap(wrappers, 148, &wrap_MPI_File_iwrite_at_c<Entry::mpi>, &wrap_MPI_File_iwrite_at_c<Entry::pmpi>);
+  wrap(wrappers, 149, &wrap_MPI_File_iwrite_at_all<Entry::mpi>, &wrap_MPI_File_iwrite_at_all<Entry::pmpi>);
+  wrap(wrappers, 150, &wrap_MPI_File_iwrite_at_all_c<Entry::mpi>, &wrap_MPI_File_iwrite_at_all_c<Entry::pmpi>);
+  wrap(wrappers, 151, &wrap_MPI_File_iwrite_shared<Entry::mpi>, &wrap_MPI_File_iwrite_shared<Entry::pmpi>);
+  wrap(wrappers, 152, &wrap_MPI_File_iwrite_shared_c<Entry::mpi>, &wrap_MPI_File_iwrite_shared_c<Entry::pmpi>);
+  wrap(wrappers, 153, &wrap_MPI_File_open<Entry::mpi>, &wrap_MPI_File_open<Entry::pmpi>);
+  wrap(wrappers, 154, &wrap_MPI_File_preallocate<Entry::mpi>, &wrap_MPI_File_preallocate<Entry::pmpi>);
+  wrap(wrappers, 155, &wrap_MPI_File_read<Entry::mpi>, &wrap_MPI_File_read<Entry::pmpi>);
+  wrap(wrappers, 156, &wrap_MPI_File_read_c<Entry::mpi>, &wrap_MPI_File_read_c<Entry::pmpi>);
+  wrap(wrappers, 157, &wrap_MPI_File_read_all<Entry::mpi>, &wrap_MPI_File_read_all<Entry::pmpi>);
+  wrap(wrappers, 158, &wrap_MPI_File_read_all_c<Entry::mpi>, &wrap_MPI_File_read_all_c<Entry::pmpi>);
+  wrap(wrappers, 159, &wrap_MPI_File_read_all_begin<Entry::mpi>, &wrap_MPI_File_read_all_begin<Entry::pmpi>);
+  wrap(wrappers, 160, &wrap_MPI_File_read_all_begin_c<Entry::mpi>, &wrap_MPI_File_read_all_begin_c<Entry::pmpi>);
+  wrap(wrappers, 161, &wrap_MPI_File_read_all_end<Entry::mpi>, &wrap_MPI_File_read_all_end<Entry::pmpi>);
+  wrap(wrappers, 162, &wrap_MPI_File_read_at<Entry::mpi>, &wrap_MPI_File_read_at<Entry::pmpi>);
+  wrap(wrappers, 163, &wrap_MPI_File_read_at_c<Entry::mpi>, &wrap_MPI_File_read_at_c<Entry::pmpi>);
+  wrap(wrappers, 164, &wrap_MPI_File_read_at_all<Entry::mpi>, &wrap_MPI_File_read_at_all<Entry::pmpi>);
+  wrap(wrappers, 165, &wrap_MPI_File_read_at_all_c<Entry::mpi>, &wrap_MPI_File_read_at_all_c<Entry::pmpi>);
+  wrap(wrappers, 166, &wrap_MPI_File_read_at_all_begin<Entry::mpi>, &wrap_MPI_File_read_at_all_begin<Entry::pmpi>);
+  wrap(wrappers, 167, &wrap_MPI_File_read_at_all_begin_c<Entry::mpi>, &wrap_MPI_File_read_at_all_begin_c<Entry::pmpi>);
+  wrap(wrappers, 168, &wrap_MPI_File_read_at_all_end<Entry::mpi>, &wrap_MPI_File_read_at_all_end<Entry::pmpi>);
+  wrap(wrappers, 169, &wrap_MPI_File_read_ordered<Entry::mpi>, &wrap_MPI_File_read_ordered<Entry::pmpi>);
+  wrap(wrappers, 170, &wrap_MPI_File_read_ordered_c<Entry::mpi>, &wrap_MPI_File_read_ordered_c<Entry::pmpi>);
+  wrap(wrappers, 171, &wrap_MPI_File_read_ordered_begin<Entry::mpi>, &wrap_MPI_File_read_ordered_begin<Entry::pmpi>);
+  wrap(wrappers, 172, &wrap_MPI_File_read_ordered_begin_c<Entry::mpi>, &wrap_MPI_File_read_ordered_begin_c<Entry::pmpi>);
+  wrap(wrappers, 173, &wrap_MPI_File_read_ordered_end<Entry::mpi>, &wrap_MPI_File_read_ordered_end<Entry::pmpi>);
+  wrap(wrappers, 174, &wrap_MPI_File_read_shared<Entry::mpi>, &wrap_MPI_File_read_shared<Entry::pmpi>);
+  wrap(wrappers, 175, &wrap_MPI_File_read_shared_c<Entry::mpi>, &wrap_MPI_File_read_shared_c<Entry::pmpi>);
+  wrap(wrappers, 176, &wrap_MPI_File_seek<Entry::mpi>, &wrap_MPI_File_seek<Entry::pmpi>);
+  wrap(wrappers, 177, &wrap_MPI_File_seek_shared<Entry::mpi>, &wrap_MPI_File_seek_shared<Entry::pmpi>);
+  wrap(wrappers, 178, &wrap_MPI_File_set_atomicity<Entry::mpi>, &wrap_MPI_File_set_atomicity<Entry::pmpi>);
+  wrap(wrappers, 180, &wrap_MPI_File_set_info<Entry::mpi>, &wrap_MPI_File_set_info<Entry::pmpi>);
+  wrap(wrappers, 181, &wrap_MPI_File_set_size<Entry::mpi>, &wrap_MPI_File_set_size<Entry::pmpi>);
+  wrap(wrappers, 182, &wrap_MPI_File_set_view<Entry::mpi>, &wrap_MPI_File_set_view<Entry::pmpi>);
+  wrap(wrappers, 183, &wrap_MPI_File_sync<Entry::mpi>, &wrap_MPI_File_sync<Entry::pmpi>);
+  wrap(wrappers, 184, &wrap_MPI_File_write<Entry::mpi>, &wrap_MPI_File_write<Entry::pmpi>);
+  wrap(wrappers, 185, &wrap_MPI_File_write_c<Entry::mpi>, &wrap_MPI_File_write_c<Entry::pmpi>);
+  wrap(wrappers, 186, &wrap_MPI_File_write_all<Entry::mpi>, &wrap_MPI_File_write_all<Entry::pmpi>);
+  wrap(wrappers, 187, &wrap_MPI_File_write_all_c<Entry::mpi>, &wrap_MPI_File_write_all_c<Entry::pmpi>);
+  wrap(wrappers, 188, &wrap_MPI_File_write_all_begin<Entry::mpi>, &wrap_MPI_File_write_all_begin<Entry::pmpi>);
+  wrap(wrappers, 189, &wrap_MPI_File_write_all_begin_c<Entry::mpi>, &wrap_MPI_File_write_all_begin_c<Entry::pmpi>);
+  wrap(wrappers, 190, &wrap_MPI_File_write_all_end<Entry::mpi>, &wrap_MPI_File_write_all_end<Entry::pmpi>);
+  wrap(wrappers, 191, &wrap_MPI_File_write_at<Entry::mpi>, &wrap_MPI_File_write_at<Entry::pmpi>);
+  wrap(wrappers, 192, &wrap_MPI_File_write_at_c<Entry::mpi>, &wrap_MPI_File_write_at_c<Entry::pmpi>);
+  wrap(wrappers, 193, &wrap_MPI_File_write_at_all<Entry::mpi>, &wrap_MPI_File_write_at_all<Entry::pmpi>);
+  wrap(wrappers, 194, &wrap_MPI_File_write_at_all_c<Entry::mpi>, &wrap_MPI_File_write_at_all_c<Entry::pmpi>);
+  wrap(wrappers, 195, &wrap_MPI_File_write_at_all_begin<Entry::mpi>, &wrap_MPI_File_write_at_all_begin<Entry::pmpi>);
+  wrap(wrappers, 196, &wrap_MPI_File_write_at_all_begin_c<Entry::mpi>, &wrap_MPI_File_write_at_all_begin_c<Entry::pmpi>);
+  wrap(wrappers, 197, &wrap_MPI_File_write_at_all_end<Entry::mpi>, &wrap_MPI_File_write_at_all_end<Entry::pmpi>);
+  wrap(wrappers, 198, &wrap_MPI_File_write_ordered<Entry::mpi>, &wrap_MPI_File_write_ordered<Entry::pmpi>);
+  wrap(wrappers, 199, &wrap_MPI_File_write_ordered_c<Entry::mpi>, &wrap_MPI_File_write_ordered_c<Entry::pmpi>);
+  wrap(wrappers, 200, &wrap_MPI_File_write_ordered_begin<Entry::mpi>, &wrap_MPI_File_write_ordered_begin<Entry::pmpi>);
+  wrap(wrappers, 201, &wrap_MPI_File_write_ordered_begin_c<Entry::mpi>, &wrap_MPI_File_write_ordered_begin_c<Entry::pmpi>);
+  wrap(wrappers, 202, &wrap_MPI_File_write_ordered_end<Entry::mpi>, &wrap_MPI_File_write_ordered_end<Entry::pmpi>);
+  wrap(wrappers, 203, &wrap_MPI_File_write_shared<Entry::mpi>, &wrap_MPI_File_write_shared<Entry::pmpi>);
+  wrap(wrappers, 204, &wrap_MPI_File_write_shared_c<Entry::mpi>, &wrap_MPI_File_write_shared_c<Entry::pmpi>);
+}
 
 }  // namespace commlens

@@ -14,8 +14,8 @@ int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatyp
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -29,8 +29,8 @@ int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -44,8 +44,8 @@ int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Dataty
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -59,8 +59,8 @@ int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MP
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -74,8 +74,8 @@ int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -89,8 +89,8 @@ int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -104,8 +104,8 @@ int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const int sendcounts[], co
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -119,8 +119,8 @@ int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcoun
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -134,8 +134,8 @@ int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const int sendcounts[], co
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -149,8 +149,8 @@ int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcoun
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -164,8 +164,8 @@ int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -179,8 +179,8 @@ int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -194,8 +194,8 @@ int wrap_MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Dat
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -209,8 +209,8 @@ int wrap_MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -224,8 +224,8 @@ int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -239,8 +239,8 @@ int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -254,8 +254,8 @@ int wrap_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Da
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -269,8 +269,8 @@ int wrap_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -284,8 +284,8 @@ int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -299,8 +299,8 @@ int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -314,8 +314,8 @@ int wrap_MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Data
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -329,8 +329,8 @@ int wrap_MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, 
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -344,8 +344,8 @@ int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], con
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -359,8 +359,8 @@ int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcount
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
   return rc;
@@ -374,8 +374,8 @@ int wrap_MPI_Neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[]
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -389,8 +389,8 @@ int wrap_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count send
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -404,8 +404,8 @@ int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], con
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
   return rc;
@@ -419,8 +419,8 @@ int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcount
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
   return rc;
@@ -434,8 +434,8 @@ int wrap_MPI_Neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[]
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -449,8 +449,8 @@ int wrap_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count send
   call.start();
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -458,39 +458,37 @@ int wrap_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count send
 
 }  // namespace
 
-extern const Wrapper wrappers_neighbor[] = {
-
-    {274, erase(&wrap_MPI_Ineighbor_allgather<Entry::mpi>), erase(&wrap_MPI_Ineighbor_allgather<Entry::pmpi>)},
-    {275, erase(&wrap_MPI_Ineighbor_allgather_c<Entry::mpi>), erase(&wrap_MPI_Ineighbor_allgather_c<Entry::pmpi>)},
-    {276, erase(&wrap_MPI_Ineighbor_allgatherv<Entry::mpi>), erase(&wrap_MPI_Ineighbor_allgatherv<Entry::pmpi>)},
-    {277, erase(&wrap_MPI_Ineighbor_allgatherv_c<Entry::mpi>), erase(&wrap_MPI_Ineighbor_allgatherv_c<Entry::pmpi>)},
-    {278, erase(&wrap_MPI_Ineighbor_alltoall<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoall<Entry::pmpi>)},
-    {279, erase(&wrap_MPI_Ineighbor_alltoall_c<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoall_c<Entry::pmpi>)},
-    {280, erase(&wrap_MPI_Ineighbor_alltoallv<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoallv<Entry::pmpi>)},
-    {281, erase(&wrap_MPI_Ineighbor_alltoallv_c<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoallv_c<Entry::pmpi>)},
-    {282, erase(&wrap_MPI_Ineighbor_alltoallw<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoallw<Entry::pmpi>)},
-    {283, erase(&wrap_MPI_Ineighbor_alltoallw_c<Entry::mpi>), erase(&wrap_MPI_Ineighbor_alltoallw_c<Entry::pmpi>)},
-    {332, erase(&wrap_MPI_Neighbor_allgather<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgather<Entry::pmpi>)},
-    {333, erase(&wrap_MPI_Neighbor_allgather_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgather_c<Entry::pmpi>)},
-    {334, erase(&wrap_MPI_Neighbor_allgather_init<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgather_init<Entry::pmpi>)},
-    {335, erase(&wrap_MPI_Neighbor_allgather_init_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgather_init_c<Entry::pmpi>)},
-    {336, erase(&wrap_MPI_Neighbor_allgatherv<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgatherv<Entry::pmpi>)},
-    {337, erase(&wrap_MPI_Neighbor_allgatherv_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgatherv_c<Entry::pmpi>)},
-    {338, erase(&wrap_MPI_Neighbor_allgatherv_init<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgatherv_init<Entry::pmpi>)},
-    {339, erase(&wrap_MPI_Neighbor_allgatherv_init_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_allgatherv_init_c<Entry::pmpi>)},
-    {340, erase(&wrap_MPI_Neighbor_alltoall<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoall<Entry::pmpi>)},
-    {341, erase(&wrap_MPI_Neighbor_alltoall_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoall_c<Entry::pmpi>)},
-    {342, erase(&wrap_MPI_Neighbor_alltoall_init<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoall_init<Entry::pmpi>)},
-    {343, erase(&wrap_MPI_Neighbor_alltoall_init_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoall_init_c<Entry::pmpi>)},
-    {344, erase(&wrap_MPI_Neighbor_alltoallv<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallv<Entry::pmpi>)},
-    {345, erase(&wrap_MPI_Neighbor_alltoallv_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallv_c<Entry::pmpi>)},
-    {346, erase(&wrap_MPI_Neighbor_alltoallv_init<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallv_init<Entry::pmpi>)},
-    {347, erase(&wrap_MPI_Neighbor_alltoallv_init_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallv_init_c<Entry::pmpi>)},
-    {348, erase(&wrap_MPI_Neighbor_alltoallw<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallw<Entry::pmpi>)},
-    {349, erase(&wrap_MPI_Neighbor_alltoallw_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallw_c<Entry::pmpi>)},
-    {350, erase(&wrap_MPI_Neighbor_alltoallw_init<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallw_init<Entry::pmpi>)},
-    {351, erase(&wrap_MPI_Neighbor_alltoallw_init_c<Entry::mpi>), erase(&wrap_MPI_Neighbor_alltoallw_init_c<Entry::pmpi>)},
-    {-1, nullptr, nullptr},
-};
+void wrap_neighbor(void* wrappers[]) noexcept {
+  wrap(wrappers, 274, &wrap_MPI_Ineighbor_allgather<Entry::mpi>, &wrap_MPI_Ineighbor_allgather<Entry::pmpi>);
+  wrap(wrappers, 275, &wrap_MPI_Ineighbor_allgather_c<Entry::mpi>, &wrap_MPI_Ineighbor_allgather_c<Entry::pmpi>);
+  wrap(wrappers, 276, &wrap_MPI_Ineighbor_allgatherv<Entry::mpi>, &wrap_MPI_Ineighbor_allgatherv<Entry::pmpi>);
+  wrap(wrappers, 277, &wrap_MPI_Ineighbor_allgatherv_c<Entry::mpi>, &wrap_MPI_Ineighbor_allgatherv_c<Entry::pmpi>);
+  wrap(wrappers, 278, &wrap_MPI_Ineighbor_alltoall<Entry::mpi>, &wrap_MPI_Ineighbor_alltoall<Entry::pmpi>);
+  wrap(wrappers, 279, &wrap_MPI_Ineighbor_alltoall_c<Entry::mpi>, &wrap_MPI_Ineighbor_alltoall_c<Entry::pmpi>);
+  wrap(wrappers, 280, &wrap_MPI_Ineighbor_alltoallv<Entry::mpi>, &wrap_MPI_Ineighbor_alltoallv<Entry::pmpi>);
+  wrap(wrappers, 281, &wrap_MPI_Ineighbor_alltoallv_c<Entry::mpi>, &wrap_MPI_Ineighbor_alltoallv_c<Entry::pmpi>);
+  wrap(wrappers, 282, &wrap_MPI_Ineighbor_alltoallw<Entry::mpi>, &wrap_MPI_Ineighbor_alltoallw<Entry::pmpi>);
+  wrap(wrappers, 283, &wrap_MPI_Ineighbor_alltoallw_c<Entry::mpi>, &wrap_MPI_Ineighbor_alltoallw_c<Entry::pmpi>);
+  wrap(wrappers, 332, &wrap_MPI_Neighbor_allgather<Entry::mpi>, &wrap_MPI_Neighbor_allgather<Entry::pmpi>);
+  wrap(wrappers, 333, &wrap_MPI_Neighbor_allgather_c<Entry::mpi>, &wrap_MPI_Neighbor_allgather_c<Entry::pmpi>);
+  wrap(wrappers, 334, &wrap_MPI_Neighbor_allgather_init<Entry::mpi>, &wrap_MPI_Neighbor_allgather_init<Entry::pmpi>);
+  wrap(wrappers, 335, &wrap_MPI_Neighbor_allgather_init_c<Entry::mpi>, &wrap_MPI_Neighbor_allgather_init_c<Entry::pmpi>);
+  wrap(wrappers, 336, &wrap_MPI_Neighbor_allgatherv<Entry::mpi>, &wrap_MPI_Neighbor_allgatherv<Entry::pmpi>);
+  wrap(wrappers, 337, &wrap_MPI_Neighbor_allgatherv_c<Entry::mpi>, &wrap_MPI_Neighbor_allgatherv_c<Entry::pmpi>);
+  wrap(wrappers, 338, &wrap_MPI_Neighbor_allgatherv_init<Entry::mpi>, &wrap_MPI_Neighbor_allgatherv_init<Entry::pmpi>);
+  wrap(wrappers, 339, &wrap_MPI_Neighbor_allgatherv_init_c<Entry::mpi>, &wrap_MPI_Neighbor_allgatherv_init_c<Entry::pmpi>);
+  wrap(wrappers, 340, &wrap_MPI_Neighbor_alltoall<Entry::mpi>, &wrap_MPI_Neighbor_alltoall<Entry::pmpi>);
+  wrap(wrappers, 341, &wrap_MPI_Neighbor_alltoall_c<Entry::mpi>, &wrap_MPI_Neighbor_alltoall_c<Entry::pmpi>);
+  wrap(wrappers, 342, &wrap_MPI_Neighbor_alltoall_init<Entry::mpi>, &wrap_MPI_Neighbor_alltoall_init<Entry::pmpi>);
+  wrap(wrappers, 343, &wrap_MPI_Neighbor_alltoall_init_c<Entry::mpi>, &wrap_MPI_Neighbor_alltoall_init_c<Entry::pmpi>);
+  wrap(wrappers, 344, &wrap_MPI_Neighbor_alltoallv<Entry::mpi>, &wrap_MPI_Neighbor_alltoallv<Entry::pmpi>);
+  wrap(wrappers, 345, &wrap_MPI_Neighbor_alltoallv_c<Entry::mpi>, &wrap_MPI_Neighbor_alltoallv_c<Entry::pmpi>);
+  wrap(wrappers, 346, &wrap_MPI_Neighbor_alltoallv_init<Entry::mpi>, &wrap_MPI_Neighbor_alltoallv_init<Entry::pmpi>);
+  wrap(wrappers, 347, &wrap_MPI_Neighbor_alltoallv_init_c<Entry::mpi>, &wrap_MPI_Neighbor_alltoallv_init_c<Entry::pmpi>);
+  wrap(wrappers, 348, &wrap_MPI_Neighbor_alltoallw<Entry::mpi>, &wrap_MPI_Neighbor_alltoallw<Entry::pmpi>);
+  wrap(wrappers, 349, &wrap_MPI_Neighbor_alltoallw_c<Entry::mpi>, &wrap_MPI_Neighbor_alltoallw_c<Entry::pmpi>);
+  wrap(wrappers, 350, &wrap_MPI_Neighbor_alltoallw_init<Entry::mpi>, &wrap_MPI_Neighbor_alltoallw_init<Entry::pmpi>);
+  wrap(wrappers, 351, &wrap_MPI_Neighbor_alltoallw_init_c<Entry::mpi>, &wrap_MPI_Neighbor_alltoallw_init_c<Entry::pmpi>);
+}
 
 }  // namespace commlens

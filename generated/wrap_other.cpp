@@ -72,7 +72,7 @@ int wrap_MPI_Attr_delete(MPI_Comm comm, int keyval) {
   call.start();
   const int rc = next(comm, keyval);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -85,7 +85,7 @@ int wrap_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag)
   call.start();
   const int rc = next(comm, keyval, attribute_val, flag);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -98,7 +98,7 @@ int wrap_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
   call.start();
   const int rc = next(comm, keyval, attribute_val);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -163,7 +163,7 @@ int wrap_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
   call.start();
   const int rc = next(comm, rank, maxdims, coords);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -176,7 +176,7 @@ int wrap_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int
   call.start();
   const int rc = next(comm, maxdims, dims, periods, coords);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -189,7 +189,7 @@ int wrap_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int peri
   call.start();
   const int rc = next(comm, ndims, dims, periods, newrank);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -202,7 +202,7 @@ int wrap_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
   call.start();
   const int rc = next(comm, coords, rank);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -215,7 +215,7 @@ int wrap_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source
   call.start();
   const int rc = next(comm, direction, disp, rank_source, rank_dest);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -228,7 +228,7 @@ int wrap_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
   call.start();
   const int rc = next(comm, ndims);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -241,7 +241,7 @@ int wrap_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
   call.start();
   const int rc = next(comm, buffer, size);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -254,7 +254,7 @@ int wrap_MPI_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size) {
   call.start();
   const int rc = next(comm, buffer, size);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -267,7 +267,7 @@ int wrap_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
   call.start();
   const int rc = next(comm, errorcode);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -280,7 +280,7 @@ int wrap_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
   call.start();
   const int rc = next(comm1, comm2, result);
   call.stop();
-  const CommView& comm_view = comm_of(comm1, rc);
+  const CommView& comm_view = comm_of(comm1, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -319,7 +319,7 @@ int wrap_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
   call.start();
   const int rc = next(comm, comm_keyval);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -332,7 +332,7 @@ int wrap_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
   call.start();
   const int rc = next(comm, buffer_addr, size);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -345,7 +345,7 @@ int wrap_MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* s
   call.start();
   const int rc = next(comm, buffer_addr, size);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -371,7 +371,7 @@ int wrap_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, 
   call.start();
   const int rc = next(comm, comm_keyval, attribute_val, flag);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -384,7 +384,7 @@ int wrap_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
   call.start();
   const int rc = next(comm, errhandler);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -397,7 +397,7 @@ int wrap_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
   call.start();
   const int rc = next(comm, info_used);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -410,7 +410,7 @@ int wrap_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
   call.start();
   const int rc = next(comm, comm_name, resultlen);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -423,7 +423,7 @@ int wrap_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
   call.start();
   const int rc = next(comm, group);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -436,7 +436,7 @@ int wrap_MPI_Comm_rank(MPI_Comm comm, int* rank) {
   call.start();
   const int rc = next(comm, rank);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -449,7 +449,7 @@ int wrap_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
   call.start();
   const int rc = next(comm, group);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -462,7 +462,7 @@ int wrap_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
   call.start();
   const int rc = next(comm, size);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -475,7 +475,7 @@ int wrap_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) 
   call.start();
   const int rc = next(comm, comm_keyval, attribute_val);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -488,7 +488,7 @@ int wrap_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
   call.start();
   const int rc = next(comm, errhandler);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -501,7 +501,7 @@ int wrap_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   call.start();
   const int rc = next(comm, info);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -514,7 +514,7 @@ int wrap_MPI_Comm_size(MPI_Comm comm, int* size) {
   call.start();
   const int rc = next(comm, size);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -527,7 +527,7 @@ int wrap_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
   call.start();
   const int rc = next(comm, flag);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -553,7 +553,7 @@ int wrap_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[],
   call.start();
   const int rc = next(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -566,7 +566,7 @@ int wrap_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outde
   call.start();
   const int rc = next(comm, indegree, outdegree, weighted);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -793,7 +793,7 @@ int wrap_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], i
   call.start();
   const int rc = next(comm, maxindex, maxedges, index, edges);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -806,7 +806,7 @@ int wrap_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int e
   call.start();
   const int rc = next(comm, nnodes, index, edges, newrank);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -819,7 +819,7 @@ int wrap_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neig
   call.start();
   const int rc = next(comm, rank, maxneighbors, neighbors);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -832,7 +832,7 @@ int wrap_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
   call.start();
   const int rc = next(comm, rank, nneighbors);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -845,7 +845,7 @@ int wrap_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
   call.start();
   const int rc = next(comm, nnodes, nedges);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1299,7 +1299,7 @@ int wrap_MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* o
   call.start();
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1312,7 +1312,7 @@ int wrap_MPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
   call.start();
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1377,7 +1377,7 @@ int wrap_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* s
   call.start();
   const int rc = next(incount, datatype, comm, size);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1390,7 +1390,7 @@ int wrap_MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm
   call.start();
   const int rc = next(incount, datatype, comm, size);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1818,7 +1818,7 @@ int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
   call.start();
   const int rc = next(comm, status);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2474,7 +2474,7 @@ int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, 
   call.start();
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2487,7 +2487,7 @@ int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, 
   call.start();
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2728,222 +2728,220 @@ int wrap_MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint*
 
 }  // namespace
 
-extern const Wrapper wrappers_other[] = {
-
-    {0, erase(&wrap_MPI_Abort<Entry::mpi>), erase(&wrap_MPI_Abort<Entry::pmpi>)},
-    {3, erase(&wrap_MPI_Add_error_class<Entry::mpi>), erase(&wrap_MPI_Add_error_class<Entry::pmpi>)},
-    {4, erase(&wrap_MPI_Add_error_code<Entry::mpi>), erase(&wrap_MPI_Add_error_code<Entry::pmpi>)},
-    {5, erase(&wrap_MPI_Add_error_string<Entry::mpi>), erase(&wrap_MPI_Add_error_string<Entry::pmpi>)},
-    {14, erase(&wrap_MPI_Alloc_mem<Entry::mpi>), erase(&wrap_MPI_Alloc_mem<Entry::pmpi>)},
-    {31, erase(&wrap_MPI_Attr_delete<Entry::mpi>), erase(&wrap_MPI_Attr_delete<Entry::pmpi>)},
-    {32, erase(&wrap_MPI_Attr_get<Entry::mpi>), erase(&wrap_MPI_Attr_get<Entry::pmpi>)},
-    {33, erase(&wrap_MPI_Attr_put<Entry::mpi>), erase(&wrap_MPI_Attr_put<Entry::pmpi>)},
-    {44, erase(&wrap_MPI_Buffer_attach<Entry::mpi>), erase(&wrap_MPI_Buffer_attach<Entry::pmpi>)},
-    {45, erase(&wrap_MPI_Buffer_attach_c<Entry::mpi>), erase(&wrap_MPI_Buffer_attach_c<Entry::pmpi>)},
-    {46, erase(&wrap_MPI_Buffer_detach<Entry::mpi>), erase(&wrap_MPI_Buffer_detach<Entry::pmpi>)},
-    {47, erase(&wrap_MPI_Buffer_detach_c<Entry::mpi>), erase(&wrap_MPI_Buffer_detach_c<Entry::pmpi>)},
-    {51, erase(&wrap_MPI_Cart_coords<Entry::mpi>), erase(&wrap_MPI_Cart_coords<Entry::pmpi>)},
-    {53, erase(&wrap_MPI_Cart_get<Entry::mpi>), erase(&wrap_MPI_Cart_get<Entry::pmpi>)},
-    {54, erase(&wrap_MPI_Cart_map<Entry::mpi>), erase(&wrap_MPI_Cart_map<Entry::pmpi>)},
-    {55, erase(&wrap_MPI_Cart_rank<Entry::mpi>), erase(&wrap_MPI_Cart_rank<Entry::pmpi>)},
-    {56, erase(&wrap_MPI_Cart_shift<Entry::mpi>), erase(&wrap_MPI_Cart_shift<Entry::pmpi>)},
-    {58, erase(&wrap_MPI_Cartdim_get<Entry::mpi>), erase(&wrap_MPI_Cartdim_get<Entry::pmpi>)},
-    {61, erase(&wrap_MPI_Comm_attach_buffer<Entry::mpi>), erase(&wrap_MPI_Comm_attach_buffer<Entry::pmpi>)},
-    {62, erase(&wrap_MPI_Comm_attach_buffer_c<Entry::mpi>), erase(&wrap_MPI_Comm_attach_buffer_c<Entry::pmpi>)},
-    {63, erase(&wrap_MPI_Comm_call_errhandler<Entry::mpi>), erase(&wrap_MPI_Comm_call_errhandler<Entry::pmpi>)},
-    {64, erase(&wrap_MPI_Comm_compare<Entry::mpi>), erase(&wrap_MPI_Comm_compare<Entry::pmpi>)},
-    {67, erase(&wrap_MPI_Comm_create_errhandler<Entry::mpi>), erase(&wrap_MPI_Comm_create_errhandler<Entry::pmpi>)},
-    {70, erase(&wrap_MPI_Comm_create_keyval<Entry::mpi>), erase(&wrap_MPI_Comm_create_keyval<Entry::pmpi>)},
-    {71, erase(&wrap_MPI_Comm_delete_attr<Entry::mpi>), erase(&wrap_MPI_Comm_delete_attr<Entry::pmpi>)},
-    {72, erase(&wrap_MPI_Comm_detach_buffer<Entry::mpi>), erase(&wrap_MPI_Comm_detach_buffer<Entry::pmpi>)},
-    {73, erase(&wrap_MPI_Comm_detach_buffer_c<Entry::mpi>), erase(&wrap_MPI_Comm_detach_buffer_c<Entry::pmpi>)},
-    {79, erase(&wrap_MPI_Comm_free_keyval<Entry::mpi>), erase(&wrap_MPI_Comm_free_keyval<Entry::pmpi>)},
-    {80, erase(&wrap_MPI_Comm_get_attr<Entry::mpi>), erase(&wrap_MPI_Comm_get_attr<Entry::pmpi>)},
-    {81, erase(&wrap_MPI_Comm_get_errhandler<Entry::mpi>), erase(&wrap_MPI_Comm_get_errhandler<Entry::pmpi>)},
-    {82, erase(&wrap_MPI_Comm_get_info<Entry::mpi>), erase(&wrap_MPI_Comm_get_info<Entry::pmpi>)},
-    {83, erase(&wrap_MPI_Comm_get_name<Entry::mpi>), erase(&wrap_MPI_Comm_get_name<Entry::pmpi>)},
-    {85, erase(&wrap_MPI_Comm_group<Entry::mpi>), erase(&wrap_MPI_Comm_group<Entry::pmpi>)},
-    {90, erase(&wrap_MPI_Comm_rank<Entry::mpi>), erase(&wrap_MPI_Comm_rank<Entry::pmpi>)},
-    {91, erase(&wrap_MPI_Comm_remote_group<Entry::mpi>), erase(&wrap_MPI_Comm_remote_group<Entry::pmpi>)},
-    {92, erase(&wrap_MPI_Comm_remote_size<Entry::mpi>), erase(&wrap_MPI_Comm_remote_size<Entry::pmpi>)},
-    {93, erase(&wrap_MPI_Comm_set_attr<Entry::mpi>), erase(&wrap_MPI_Comm_set_attr<Entry::pmpi>)},
-    {94, erase(&wrap_MPI_Comm_set_errhandler<Entry::mpi>), erase(&wrap_MPI_Comm_set_errhandler<Entry::pmpi>)},
-    {95, erase(&wrap_MPI_Comm_set_info<Entry::mpi>), erase(&wrap_MPI_Comm_set_info<Entry::pmpi>)},
-    {97, erase(&wrap_MPI_Comm_size<Entry::mpi>), erase(&wrap_MPI_Comm_size<Entry::pmpi>)},
-    {102, erase(&wrap_MPI_Comm_test_inter<Entry::mpi>), erase(&wrap_MPI_Comm_test_inter<Entry::pmpi>)},
-    {104, erase(&wrap_MPI_Dims_create<Entry::mpi>), erase(&wrap_MPI_Dims_create<Entry::pmpi>)},
-    {107, erase(&wrap_MPI_Dist_graph_neighbors<Entry::mpi>), erase(&wrap_MPI_Dist_graph_neighbors<Entry::pmpi>)},
-    {108, erase(&wrap_MPI_Dist_graph_neighbors_count<Entry::mpi>), erase(&wrap_MPI_Dist_graph_neighbors_count<Entry::pmpi>)},
-    {109, erase(&wrap_MPI_Errhandler_free<Entry::mpi>), erase(&wrap_MPI_Errhandler_free<Entry::pmpi>)},
-    {110, erase(&wrap_MPI_Error_class<Entry::mpi>), erase(&wrap_MPI_Error_class<Entry::pmpi>)},
-    {111, erase(&wrap_MPI_Error_string<Entry::mpi>), erase(&wrap_MPI_Error_string<Entry::pmpi>)},
-    {117, erase(&wrap_MPI_File_call_errhandler<Entry::mpi>), erase(&wrap_MPI_File_call_errhandler<Entry::pmpi>)},
-    {119, erase(&wrap_MPI_File_create_errhandler<Entry::mpi>), erase(&wrap_MPI_File_create_errhandler<Entry::pmpi>)},
-    {124, erase(&wrap_MPI_File_get_errhandler<Entry::mpi>), erase(&wrap_MPI_File_get_errhandler<Entry::pmpi>)},
-    {179, erase(&wrap_MPI_File_set_errhandler<Entry::mpi>), erase(&wrap_MPI_File_set_errhandler<Entry::pmpi>)},
-    {205, erase(&wrap_MPI_Finalize<Entry::mpi>), erase(&wrap_MPI_Finalize<Entry::pmpi>)},
-    {206, erase(&wrap_MPI_Free_mem<Entry::mpi>), erase(&wrap_MPI_Free_mem<Entry::pmpi>)},
-    {219, erase(&wrap_MPI_Get_address<Entry::mpi>), erase(&wrap_MPI_Get_address<Entry::pmpi>)},
-    {220, erase(&wrap_MPI_Get_count<Entry::mpi>), erase(&wrap_MPI_Get_count<Entry::pmpi>)},
-    {221, erase(&wrap_MPI_Get_count_c<Entry::mpi>), erase(&wrap_MPI_Get_count_c<Entry::pmpi>)},
-    {222, erase(&wrap_MPI_Get_elements<Entry::mpi>), erase(&wrap_MPI_Get_elements<Entry::pmpi>)},
-    {223, erase(&wrap_MPI_Get_elements_c<Entry::mpi>), erase(&wrap_MPI_Get_elements_c<Entry::pmpi>)},
-    {224, erase(&wrap_MPI_Get_elements_x<Entry::mpi>), erase(&wrap_MPI_Get_elements_x<Entry::pmpi>)},
-    {225, erase(&wrap_MPI_Get_hw_resource_info<Entry::mpi>), erase(&wrap_MPI_Get_hw_resource_info<Entry::pmpi>)},
-    {226, erase(&wrap_MPI_Get_processor_name<Entry::mpi>), erase(&wrap_MPI_Get_processor_name<Entry::pmpi>)},
-    {228, erase(&wrap_MPI_Graph_get<Entry::mpi>), erase(&wrap_MPI_Graph_get<Entry::pmpi>)},
-    {229, erase(&wrap_MPI_Graph_map<Entry::mpi>), erase(&wrap_MPI_Graph_map<Entry::pmpi>)},
-    {230, erase(&wrap_MPI_Graph_neighbors<Entry::mpi>), erase(&wrap_MPI_Graph_neighbors<Entry::pmpi>)},
-    {231, erase(&wrap_MPI_Graph_neighbors_count<Entry::mpi>), erase(&wrap_MPI_Graph_neighbors_count<Entry::pmpi>)},
-    {232, erase(&wrap_MPI_Graphdims_get<Entry::mpi>), erase(&wrap_MPI_Graphdims_get<Entry::pmpi>)},
-    {233, erase(&wrap_MPI_Grequest_complete<Entry::mpi>), erase(&wrap_MPI_Grequest_complete<Entry::pmpi>)},
-    {234, erase(&wrap_MPI_Grequest_start<Entry::mpi>), erase(&wrap_MPI_Grequest_start<Entry::pmpi>)},
-    {235, erase(&wrap_MPI_Group_compare<Entry::mpi>), erase(&wrap_MPI_Group_compare<Entry::pmpi>)},
-    {236, erase(&wrap_MPI_Group_difference<Entry::mpi>), erase(&wrap_MPI_Group_difference<Entry::pmpi>)},
-    {237, erase(&wrap_MPI_Group_excl<Entry::mpi>), erase(&wrap_MPI_Group_excl<Entry::pmpi>)},
-    {238, erase(&wrap_MPI_Group_free<Entry::mpi>), erase(&wrap_MPI_Group_free<Entry::pmpi>)},
-    {239, erase(&wrap_MPI_Group_from_session_pset<Entry::mpi>), erase(&wrap_MPI_Group_from_session_pset<Entry::pmpi>)},
-    {240, erase(&wrap_MPI_Group_incl<Entry::mpi>), erase(&wrap_MPI_Group_incl<Entry::pmpi>)},
-    {241, erase(&wrap_MPI_Group_intersection<Entry::mpi>), erase(&wrap_MPI_Group_intersection<Entry::pmpi>)},
-    {242, erase(&wrap_MPI_Group_range_excl<Entry::mpi>), erase(&wrap_MPI_Group_range_excl<Entry::pmpi>)},
-    {243, erase(&wrap_MPI_Group_range_incl<Entry::mpi>), erase(&wrap_MPI_Group_range_incl<Entry::pmpi>)},
-    {244, erase(&wrap_MPI_Group_rank<Entry::mpi>), erase(&wrap_MPI_Group_rank<Entry::pmpi>)},
-    {245, erase(&wrap_MPI_Group_size<Entry::mpi>), erase(&wrap_MPI_Group_size<Entry::pmpi>)},
-    {246, erase(&wrap_MPI_Group_translate_ranks<Entry::mpi>), erase(&wrap_MPI_Group_translate_ranks<Entry::pmpi>)},
-    {247, erase(&wrap_MPI_Group_union<Entry::mpi>), erase(&wrap_MPI_Group_union<Entry::pmpi>)},
-    {284, erase(&wrap_MPI_Info_create<Entry::mpi>), erase(&wrap_MPI_Info_create<Entry::pmpi>)},
-    {285, erase(&wrap_MPI_Info_create_env<Entry::mpi>), erase(&wrap_MPI_Info_create_env<Entry::pmpi>)},
-    {286, erase(&wrap_MPI_Info_delete<Entry::mpi>), erase(&wrap_MPI_Info_delete<Entry::pmpi>)},
-    {287, erase(&wrap_MPI_Info_dup<Entry::mpi>), erase(&wrap_MPI_Info_dup<Entry::pmpi>)},
-    {288, erase(&wrap_MPI_Info_free<Entry::mpi>), erase(&wrap_MPI_Info_free<Entry::pmpi>)},
-    {289, erase(&wrap_MPI_Info_get<Entry::mpi>), erase(&wrap_MPI_Info_get<Entry::pmpi>)},
-    {290, erase(&wrap_MPI_Info_get_nkeys<Entry::mpi>), erase(&wrap_MPI_Info_get_nkeys<Entry::pmpi>)},
-    {291, erase(&wrap_MPI_Info_get_nthkey<Entry::mpi>), erase(&wrap_MPI_Info_get_nthkey<Entry::pmpi>)},
-    {292, erase(&wrap_MPI_Info_get_string<Entry::mpi>), erase(&wrap_MPI_Info_get_string<Entry::pmpi>)},
-    {293, erase(&wrap_MPI_Info_get_valuelen<Entry::mpi>), erase(&wrap_MPI_Info_get_valuelen<Entry::pmpi>)},
-    {294, erase(&wrap_MPI_Info_set<Entry::mpi>), erase(&wrap_MPI_Info_set<Entry::pmpi>)},
-    {295, erase(&wrap_MPI_Init<Entry::mpi>), erase(&wrap_MPI_Init<Entry::pmpi>)},
-    {296, erase(&wrap_MPI_Init_thread<Entry::mpi>), erase(&wrap_MPI_Init_thread<Entry::pmpi>)},
-    {311, erase(&wrap_MPI_Is_thread_main<Entry::mpi>), erase(&wrap_MPI_Is_thread_main<Entry::pmpi>)},
-    {326, erase(&wrap_MPI_Keyval_create<Entry::mpi>), erase(&wrap_MPI_Keyval_create<Entry::pmpi>)},
-    {327, erase(&wrap_MPI_Keyval_free<Entry::mpi>), erase(&wrap_MPI_Keyval_free<Entry::pmpi>)},
-    {352, erase(&wrap_MPI_Op_commutative<Entry::mpi>), erase(&wrap_MPI_Op_commutative<Entry::pmpi>)},
-    {353, erase(&wrap_MPI_Op_create<Entry::mpi>), erase(&wrap_MPI_Op_create<Entry::pmpi>)},
-    {354, erase(&wrap_MPI_Op_create_c<Entry::mpi>), erase(&wrap_MPI_Op_create_c<Entry::pmpi>)},
-    {355, erase(&wrap_MPI_Op_free<Entry::mpi>), erase(&wrap_MPI_Op_free<Entry::pmpi>)},
-    {357, erase(&wrap_MPI_Pack<Entry::mpi>), erase(&wrap_MPI_Pack<Entry::pmpi>)},
-    {358, erase(&wrap_MPI_Pack_c<Entry::mpi>), erase(&wrap_MPI_Pack_c<Entry::pmpi>)},
-    {359, erase(&wrap_MPI_Pack_external<Entry::mpi>), erase(&wrap_MPI_Pack_external<Entry::pmpi>)},
-    {360, erase(&wrap_MPI_Pack_external_c<Entry::mpi>), erase(&wrap_MPI_Pack_external_c<Entry::pmpi>)},
-    {361, erase(&wrap_MPI_Pack_external_size<Entry::mpi>), erase(&wrap_MPI_Pack_external_size<Entry::pmpi>)},
-    {362, erase(&wrap_MPI_Pack_external_size_c<Entry::mpi>), erase(&wrap_MPI_Pack_external_size_c<Entry::pmpi>)},
-    {363, erase(&wrap_MPI_Pack_size<Entry::mpi>), erase(&wrap_MPI_Pack_size<Entry::pmpi>)},
-    {364, erase(&wrap_MPI_Pack_size_c<Entry::mpi>), erase(&wrap_MPI_Pack_size_c<Entry::pmpi>)},
-    {375, erase(&wrap_MPI_Query_thread<Entry::mpi>), erase(&wrap_MPI_Query_thread<Entry::pmpi>)},
-    {386, erase(&wrap_MPI_Reduce_local<Entry::mpi>), erase(&wrap_MPI_Reduce_local<Entry::pmpi>)},
-    {387, erase(&wrap_MPI_Reduce_local_c<Entry::mpi>), erase(&wrap_MPI_Reduce_local_c<Entry::pmpi>)},
-    {396, erase(&wrap_MPI_Register_datarep<Entry::mpi>), erase(&wrap_MPI_Register_datarep<Entry::pmpi>)},
-    {397, erase(&wrap_MPI_Register_datarep_c<Entry::mpi>), erase(&wrap_MPI_Register_datarep_c<Entry::pmpi>)},
-    {398, erase(&wrap_MPI_Remove_error_class<Entry::mpi>), erase(&wrap_MPI_Remove_error_class<Entry::pmpi>)},
-    {399, erase(&wrap_MPI_Remove_error_code<Entry::mpi>), erase(&wrap_MPI_Remove_error_code<Entry::pmpi>)},
-    {400, erase(&wrap_MPI_Remove_error_string<Entry::mpi>), erase(&wrap_MPI_Remove_error_string<Entry::pmpi>)},
-    {436, erase(&wrap_MPI_Session_attach_buffer<Entry::mpi>), erase(&wrap_MPI_Session_attach_buffer<Entry::pmpi>)},
-    {437, erase(&wrap_MPI_Session_attach_buffer_c<Entry::mpi>), erase(&wrap_MPI_Session_attach_buffer_c<Entry::pmpi>)},
-    {438, erase(&wrap_MPI_Session_call_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_call_errhandler<Entry::pmpi>)},
-    {439, erase(&wrap_MPI_Session_create_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_create_errhandler<Entry::pmpi>)},
-    {440, erase(&wrap_MPI_Session_detach_buffer<Entry::mpi>), erase(&wrap_MPI_Session_detach_buffer<Entry::pmpi>)},
-    {441, erase(&wrap_MPI_Session_detach_buffer_c<Entry::mpi>), erase(&wrap_MPI_Session_detach_buffer_c<Entry::pmpi>)},
-    {442, erase(&wrap_MPI_Session_finalize<Entry::mpi>), erase(&wrap_MPI_Session_finalize<Entry::pmpi>)},
-    {444, erase(&wrap_MPI_Session_get_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_get_errhandler<Entry::pmpi>)},
-    {445, erase(&wrap_MPI_Session_get_info<Entry::mpi>), erase(&wrap_MPI_Session_get_info<Entry::pmpi>)},
-    {446, erase(&wrap_MPI_Session_get_nth_pset<Entry::mpi>), erase(&wrap_MPI_Session_get_nth_pset<Entry::pmpi>)},
-    {447, erase(&wrap_MPI_Session_get_num_psets<Entry::mpi>), erase(&wrap_MPI_Session_get_num_psets<Entry::pmpi>)},
-    {448, erase(&wrap_MPI_Session_get_pset_info<Entry::mpi>), erase(&wrap_MPI_Session_get_pset_info<Entry::pmpi>)},
-    {450, erase(&wrap_MPI_Session_init<Entry::mpi>), erase(&wrap_MPI_Session_init<Entry::pmpi>)},
-    {451, erase(&wrap_MPI_Session_set_errhandler<Entry::mpi>), erase(&wrap_MPI_Session_set_errhandler<Entry::pmpi>)},
-    {458, erase(&wrap_MPI_Status_get_error<Entry::mpi>), erase(&wrap_MPI_Status_get_error<Entry::pmpi>)},
-    {459, erase(&wrap_MPI_Status_get_source<Entry::mpi>), erase(&wrap_MPI_Status_get_source<Entry::pmpi>)},
-    {460, erase(&wrap_MPI_Status_get_tag<Entry::mpi>), erase(&wrap_MPI_Status_get_tag<Entry::pmpi>)},
-    {461, erase(&wrap_MPI_Status_set_cancelled<Entry::mpi>), erase(&wrap_MPI_Status_set_cancelled<Entry::pmpi>)},
-    {462, erase(&wrap_MPI_Status_set_elements<Entry::mpi>), erase(&wrap_MPI_Status_set_elements<Entry::pmpi>)},
-    {463, erase(&wrap_MPI_Status_set_elements_c<Entry::mpi>), erase(&wrap_MPI_Status_set_elements_c<Entry::pmpi>)},
-    {464, erase(&wrap_MPI_Status_set_elements_x<Entry::mpi>), erase(&wrap_MPI_Status_set_elements_x<Entry::pmpi>)},
-    {465, erase(&wrap_MPI_Status_set_error<Entry::mpi>), erase(&wrap_MPI_Status_set_error<Entry::pmpi>)},
-    {466, erase(&wrap_MPI_Status_set_source<Entry::mpi>), erase(&wrap_MPI_Status_set_source<Entry::pmpi>)},
-    {467, erase(&wrap_MPI_Status_set_tag<Entry::mpi>), erase(&wrap_MPI_Status_set_tag<Entry::pmpi>)},
-    {469, erase(&wrap_MPI_Test_cancelled<Entry::mpi>), erase(&wrap_MPI_Test_cancelled<Entry::pmpi>)},
-    {473, erase(&wrap_MPI_Topo_test<Entry::mpi>), erase(&wrap_MPI_Topo_test<Entry::pmpi>)},
-    {474, erase(&wrap_MPI_Type_commit<Entry::mpi>), erase(&wrap_MPI_Type_commit<Entry::pmpi>)},
-    {475, erase(&wrap_MPI_Type_contiguous<Entry::mpi>), erase(&wrap_MPI_Type_contiguous<Entry::pmpi>)},
-    {476, erase(&wrap_MPI_Type_contiguous_c<Entry::mpi>), erase(&wrap_MPI_Type_contiguous_c<Entry::pmpi>)},
-    {477, erase(&wrap_MPI_Type_create_darray<Entry::mpi>), erase(&wrap_MPI_Type_create_darray<Entry::pmpi>)},
-    {478, erase(&wrap_MPI_Type_create_darray_c<Entry::mpi>), erase(&wrap_MPI_Type_create_darray_c<Entry::pmpi>)},
-    {479, erase(&wrap_MPI_Type_create_f90_complex<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_complex<Entry::pmpi>)},
-    {480, erase(&wrap_MPI_Type_create_f90_integer<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_integer<Entry::pmpi>)},
-    {481, erase(&wrap_MPI_Type_create_f90_real<Entry::mpi>), erase(&wrap_MPI_Type_create_f90_real<Entry::pmpi>)},
-    {482, erase(&wrap_MPI_Type_create_hindexed<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed<Entry::pmpi>)},
-    {483, erase(&wrap_MPI_Type_create_hindexed_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_c<Entry::pmpi>)},
-    {484, erase(&wrap_MPI_Type_create_hindexed_block<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_block<Entry::pmpi>)},
-    {485, erase(&wrap_MPI_Type_create_hindexed_block_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hindexed_block_c<Entry::pmpi>)},
-    {486, erase(&wrap_MPI_Type_create_hvector<Entry::mpi>), erase(&wrap_MPI_Type_create_hvector<Entry::pmpi>)},
-    {487, erase(&wrap_MPI_Type_create_hvector_c<Entry::mpi>), erase(&wrap_MPI_Type_create_hvector_c<Entry::pmpi>)},
-    {488, erase(&wrap_MPI_Type_create_indexed_block<Entry::mpi>), erase(&wrap_MPI_Type_create_indexed_block<Entry::pmpi>)},
-    {489, erase(&wrap_MPI_Type_create_indexed_block_c<Entry::mpi>), erase(&wrap_MPI_Type_create_indexed_block_c<Entry::pmpi>)},
-    {490, erase(&wrap_MPI_Type_create_keyval<Entry::mpi>), erase(&wrap_MPI_Type_create_keyval<Entry::pmpi>)},
-    {491, erase(&wrap_MPI_Type_create_resized<Entry::mpi>), erase(&wrap_MPI_Type_create_resized<Entry::pmpi>)},
-    {492, erase(&wrap_MPI_Type_create_resized_c<Entry::mpi>), erase(&wrap_MPI_Type_create_resized_c<Entry::pmpi>)},
-    {493, erase(&wrap_MPI_Type_create_struct<Entry::mpi>), erase(&wrap_MPI_Type_create_struct<Entry::pmpi>)},
-    {494, erase(&wrap_MPI_Type_create_struct_c<Entry::mpi>), erase(&wrap_MPI_Type_create_struct_c<Entry::pmpi>)},
-    {495, erase(&wrap_MPI_Type_create_subarray<Entry::mpi>), erase(&wrap_MPI_Type_create_subarray<Entry::pmpi>)},
-    {496, erase(&wrap_MPI_Type_create_subarray_c<Entry::mpi>), erase(&wrap_MPI_Type_create_subarray_c<Entry::pmpi>)},
-    {497, erase(&wrap_MPI_Type_delete_attr<Entry::mpi>), erase(&wrap_MPI_Type_delete_attr<Entry::pmpi>)},
-    {498, erase(&wrap_MPI_Type_dup<Entry::mpi>), erase(&wrap_MPI_Type_dup<Entry::pmpi>)},
-    {499, erase(&wrap_MPI_Type_free<Entry::mpi>), erase(&wrap_MPI_Type_free<Entry::pmpi>)},
-    {500, erase(&wrap_MPI_Type_free_keyval<Entry::mpi>), erase(&wrap_MPI_Type_free_keyval<Entry::pmpi>)},
-    {501, erase(&wrap_MPI_Type_get_attr<Entry::mpi>), erase(&wrap_MPI_Type_get_attr<Entry::pmpi>)},
-    {502, erase(&wrap_MPI_Type_get_contents<Entry::mpi>), erase(&wrap_MPI_Type_get_contents<Entry::pmpi>)},
-    {503, erase(&wrap_MPI_Type_get_contents_c<Entry::mpi>), erase(&wrap_MPI_Type_get_contents_c<Entry::pmpi>)},
-    {504, erase(&wrap_MPI_Type_get_envelope<Entry::mpi>), erase(&wrap_MPI_Type_get_envelope<Entry::pmpi>)},
-    {505, erase(&wrap_MPI_Type_get_envelope_c<Entry::mpi>), erase(&wrap_MPI_Type_get_envelope_c<Entry::pmpi>)},
-    {506, erase(&wrap_MPI_Type_get_extent<Entry::mpi>), erase(&wrap_MPI_Type_get_extent<Entry::pmpi>)},
-    {507, erase(&wrap_MPI_Type_get_extent_c<Entry::mpi>), erase(&wrap_MPI_Type_get_extent_c<Entry::pmpi>)},
-    {508, erase(&wrap_MPI_Type_get_extent_x<Entry::mpi>), erase(&wrap_MPI_Type_get_extent_x<Entry::pmpi>)},
-    {509, erase(&wrap_MPI_Type_get_name<Entry::mpi>), erase(&wrap_MPI_Type_get_name<Entry::pmpi>)},
-    {510, erase(&wrap_MPI_Type_get_true_extent<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent<Entry::pmpi>)},
-    {511, erase(&wrap_MPI_Type_get_true_extent_c<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent_c<Entry::pmpi>)},
-    {512, erase(&wrap_MPI_Type_get_true_extent_x<Entry::mpi>), erase(&wrap_MPI_Type_get_true_extent_x<Entry::pmpi>)},
-    {513, erase(&wrap_MPI_Type_get_value_index<Entry::mpi>), erase(&wrap_MPI_Type_get_value_index<Entry::pmpi>)},
-    {514, erase(&wrap_MPI_Type_indexed<Entry::mpi>), erase(&wrap_MPI_Type_indexed<Entry::pmpi>)},
-    {515, erase(&wrap_MPI_Type_indexed_c<Entry::mpi>), erase(&wrap_MPI_Type_indexed_c<Entry::pmpi>)},
-    {516, erase(&wrap_MPI_Type_match_size<Entry::mpi>), erase(&wrap_MPI_Type_match_size<Entry::pmpi>)},
-    {517, erase(&wrap_MPI_Type_set_attr<Entry::mpi>), erase(&wrap_MPI_Type_set_attr<Entry::pmpi>)},
-    {518, erase(&wrap_MPI_Type_set_name<Entry::mpi>), erase(&wrap_MPI_Type_set_name<Entry::pmpi>)},
-    {519, erase(&wrap_MPI_Type_size<Entry::mpi>), erase(&wrap_MPI_Type_size<Entry::pmpi>)},
-    {520, erase(&wrap_MPI_Type_size_c<Entry::mpi>), erase(&wrap_MPI_Type_size_c<Entry::pmpi>)},
-    {521, erase(&wrap_MPI_Type_size_x<Entry::mpi>), erase(&wrap_MPI_Type_size_x<Entry::pmpi>)},
-    {522, erase(&wrap_MPI_Type_vector<Entry::mpi>), erase(&wrap_MPI_Type_vector<Entry::pmpi>)},
-    {523, erase(&wrap_MPI_Type_vector_c<Entry::mpi>), erase(&wrap_MPI_Type_vector_c<Entry::pmpi>)},
-    {524, erase(&wrap_MPI_Unpack<Entry::mpi>), erase(&wrap_MPI_Unpack<Entry::pmpi>)},
-    {525, erase(&wrap_MPI_Unpack_c<Entry::mpi>), erase(&wrap_MPI_Unpack_c<Entry::pmpi>)},
-    {526, erase(&wrap_MPI_Unpack_external<Entry::mpi>), erase(&wrap_MPI_Unpack_external<Entry::pmpi>)},
-    {527, erase(&wrap_MPI_Unpack_external_c<Entry::mpi>), erase(&wrap_MPI_Unpack_external_c<Entry::pmpi>)},
-    {538, erase(&wrap_MPI_Win_call_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_call_errhandler<Entry::pmpi>)},
-    {543, erase(&wrap_MPI_Win_create_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_create_errhandler<Entry::pmpi>)},
-    {544, erase(&wrap_MPI_Win_create_keyval<Entry::mpi>), erase(&wrap_MPI_Win_create_keyval<Entry::pmpi>)},
-    {545, erase(&wrap_MPI_Win_delete_attr<Entry::mpi>), erase(&wrap_MPI_Win_delete_attr<Entry::pmpi>)},
-    {553, erase(&wrap_MPI_Win_free_keyval<Entry::mpi>), erase(&wrap_MPI_Win_free_keyval<Entry::pmpi>)},
-    {554, erase(&wrap_MPI_Win_get_attr<Entry::mpi>), erase(&wrap_MPI_Win_get_attr<Entry::pmpi>)},
-    {555, erase(&wrap_MPI_Win_get_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_get_errhandler<Entry::pmpi>)},
-    {556, erase(&wrap_MPI_Win_get_group<Entry::mpi>), erase(&wrap_MPI_Win_get_group<Entry::pmpi>)},
-    {557, erase(&wrap_MPI_Win_get_info<Entry::mpi>), erase(&wrap_MPI_Win_get_info<Entry::pmpi>)},
-    {558, erase(&wrap_MPI_Win_get_name<Entry::mpi>), erase(&wrap_MPI_Win_get_name<Entry::pmpi>)},
-    {562, erase(&wrap_MPI_Win_set_attr<Entry::mpi>), erase(&wrap_MPI_Win_set_attr<Entry::pmpi>)},
-    {563, erase(&wrap_MPI_Win_set_errhandler<Entry::mpi>), erase(&wrap_MPI_Win_set_errhandler<Entry::pmpi>)},
-    {564, erase(&wrap_MPI_Win_set_info<Entry::mpi>), erase(&wrap_MPI_Win_set_info<Entry::pmpi>)},
-    {565, erase(&wrap_MPI_Win_set_name<Entry::mpi>), erase(&wrap_MPI_Win_set_name<Entry::pmpi>)},
-    {566, erase(&wrap_MPI_Win_shared_query<Entry::mpi>), erase(&wrap_MPI_Win_shared_query<Entry::pmpi>)},
-    {567, erase(&wrap_MPI_Win_shared_query_c<Entry::mpi>), erase(&wrap_MPI_Win_shared_query_c<Entry::pmpi>)},
-    {-1, nullptr, nullptr},
-};
+void wrap_other(void* wrappers[]) noexcept {
+  wrap(wrappers, 0, &wrap_MPI_Abort<Entry::mpi>, &wrap_MPI_Abort<Entry::pmpi>);
+  wrap(wrappers, 3, &wrap_MPI_Add_error_class<Entry::mpi>, &wrap_MPI_Add_error_class<Entry::pmpi>);
+  wrap(wrappers, 4, &wrap_MPI_Add_error_code<Entry::mpi>, &wrap_MPI_Add_error_code<Entry::pmpi>);
+  wrap(wrappers, 5, &wrap_MPI_Add_error_string<Entry::mpi>, &wrap_MPI_Add_error_string<Entry::pmpi>);
+  wrap(wrappers, 14, &wrap_MPI_Alloc_mem<Entry::mpi>, &wrap_MPI_Alloc_mem<Entry::pmpi>);
+  wrap(wrappers, 31, &wrap_MPI_Attr_delete<Entry::mpi>, &wrap_MPI_Attr_delete<Entry::pmpi>);
+  wrap(wrappers, 32, &wrap_MPI_Attr_get<Entry::mpi>, &wrap_MPI_Attr_get<Entry::pmpi>);
+  wrap(wrappers, 33, &wrap_MPI_Attr_put<Entry::mpi>, &wrap_MPI_Attr_put<Entry::pmpi>);
+  wrap(wrappers, 44, &wrap_MPI_Buffer_attach<Entry::mpi>, &wrap_MPI_Buffer_attach<Entry::pmpi>);
+  wrap(wrappers, 45, &wrap_MPI_Buffer_attach_c<Entry::mpi>, &wrap_MPI_Buffer_attach_c<Entry::pmpi>);
+  wrap(wrappers, 46, &wrap_MPI_Buffer_detach<Entry::mpi>, &wrap_MPI_Buffer_detach<Entry::pmpi>);
+  wrap(wrappers, 47, &wrap_MPI_Buffer_detach_c<Entry::mpi>, &wrap_MPI_Buffer_detach_c<Entry::pmpi>);
+  wrap(wrappers, 51, &wrap_MPI_Cart_coords<Entry::mpi>, &wrap_MPI_Cart_coords<Entry::pmpi>);
+  wrap(wrappers, 53, &wrap_MPI_Cart_get<Entry::mpi>, &wrap_MPI_Cart_get<Entry::pmpi>);
+  wrap(wrappers, 54, &wrap_MPI_Cart_map<Entry::mpi>, &wrap_MPI_Cart_map<Entry::pmpi>);
+  wrap(wrappers, 55, &wrap_MPI_Cart_rank<Entry::mpi>, &wrap_MPI_Cart_rank<Entry::pmpi>);
+  wrap(wrappers, 56, &wrap_MPI_Cart_shift<Entry::mpi>, &wrap_MPI_Cart_shift<Entry::pmpi>);
+  wrap(wrappers, 58, &wrap_MPI_Cartdim_get<Entry::mpi>, &wrap_MPI_Cartdim_get<Entry::pmpi>);
+  wrap(wrappers, 61, &wrap_MPI_Comm_attach_buffer<Entry::mpi>, &wrap_MPI_Comm_attach_buffer<Entry::pmpi>);
+  wrap(wrappers, 62, &wrap_MPI_Comm_attach_buffer_c<Entry::mpi>, &wrap_MPI_Comm_attach_buffer_c<Entry::pmpi>);
+  wrap(wrappers, 63, &wrap_MPI_Comm_call_errhandler<Entry::mpi>, &wrap_MPI_Comm_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 64, &wrap_MPI_Comm_compare<Entry::mpi>, &wrap_MPI_Comm_compare<Entry::pmpi>);
+  wrap(wrappers, 67, &wrap_MPI_Comm_create_errhandler<Entry::mpi>, &wrap_MPI_Comm_create_errhandler<Entry::pmpi>);
+  wrap(wrappers, 70, &wrap_MPI_Comm_create_keyval<Entry::mpi>, &wrap_MPI_Comm_create_keyval<Entry::pmpi>);
+  wrap(wrappers, 71, &wrap_MPI_Comm_delete_attr<Entry::mpi>, &wrap_MPI_Comm_delete_attr<Entry::pmpi>);
+  wrap(wrappers, 72, &wrap_MPI_Comm_detach_buffer<Entry::mpi>, &wrap_MPI_Comm_detach_buffer<Entry::pmpi>);
+  wrap(wrappers, 73, &wrap_MPI_Comm_detach_buffer_c<Entry::mpi>, &wrap_MPI_Comm_detach_buffer_c<Entry::pmpi>);
+  wrap(wrappers, 79, &wrap_MPI_Comm_free_keyval<Entry::mpi>, &wrap_MPI_Comm_free_keyval<Entry::pmpi>);
+  wrap(wrappers, 80, &wrap_MPI_Comm_get_attr<Entry::mpi>, &wrap_MPI_Comm_get_attr<Entry::pmpi>);
+  wrap(wrappers, 81, &wrap_MPI_Comm_get_errhandler<Entry::mpi>, &wrap_MPI_Comm_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 82, &wrap_MPI_Comm_get_info<Entry::mpi>, &wrap_MPI_Comm_get_info<Entry::pmpi>);
+  wrap(wrappers, 83, &wrap_MPI_Comm_get_name<Entry::mpi>, &wrap_MPI_Comm_get_name<Entry::pmpi>);
+  wrap(wrappers, 85, &wrap_MPI_Comm_group<Entry::mpi>, &wrap_MPI_Comm_group<Entry::pmpi>);
+  wrap(wrappers, 90, &wrap_MPI_Comm_rank<Entry::mpi>, &wrap_MPI_Comm_rank<Entry::pmpi>);
+  wrap(wrappers, 91, &wrap_MPI_Comm_remote_group<Entry::mpi>, &wrap_MPI_Comm_remote_group<Entry::pmpi>);
+  wrap(wrappers, 92, &wrap_MPI_Comm_remote_size<Entry::mpi>, &wrap_MPI_Comm_remote_size<Entry::pmpi>);
+  wrap(wrappers, 93, &wrap_MPI_Comm_set_attr<Entry::mpi>, &wrap_MPI_Comm_set_attr<Entry::pmpi>);
+  wrap(wrappers, 94, &wrap_MPI_Comm_set_errhandler<Entry::mpi>, &wrap_MPI_Comm_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 95, &wrap_MPI_Comm_set_info<Entry::mpi>, &wrap_MPI_Comm_set_info<Entry::pmpi>);
+  wrap(wrappers, 97, &wrap_MPI_Comm_size<Entry::mpi>, &wrap_MPI_Comm_size<Entry::pmpi>);
+  wrap(wrappers, 102, &wrap_MPI_Comm_test_inter<Entry::mpi>, &wrap_MPI_Comm_test_inter<Entry::pmpi>);
+  wrap(wrappers, 104, &wrap_MPI_Dims_create<Entry::mpi>, &wrap_MPI_Dims_create<Entry::pmpi>);
+  wrap(wrappers, 107, &wrap_MPI_Dist_graph_neighbors<Entry::mpi>, &wrap_MPI_Dist_graph_neighbors<Entry::pmpi>);
+  wrap(wrappers, 108, &wrap_MPI_Dist_graph_neighbors_count<Entry::mpi>, &wrap_MPI_Dist_graph_neighbors_count<Entry::pmpi>);
+  wrap(wrappers, 109, &wrap_MPI_Errhandler_free<Entry::mpi>, &wrap_MPI_Errhandler_free<Entry::pmpi>);
+  wrap(wrappers, 110, &wrap_MPI_Error_class<Entry::mpi>, &wrap_MPI_Error_class<Entry::pmpi>);
+  wrap(wrappers, 111, &wrap_MPI_Error_string<Entry::mpi>, &wrap_MPI_Error_string<Entry::pmpi>);
+  wrap(wrappers, 117, &wrap_MPI_File_call_errhandler<Entry::mpi>, &wrap_MPI_File_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 119, &wrap_MPI_File_create_errhandler<Entry::mpi>, &wrap_MPI_File_create_errhandler<Entry::pmpi>);
+  wrap(wrappers, 124, &wrap_MPI_File_get_errhandler<Entry::mpi>, &wrap_MPI_File_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 179, &wrap_MPI_File_set_errhandler<Entry::mpi>, &wrap_MPI_File_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 205, &wrap_MPI_Finalize<Entry::mpi>, &wrap_MPI_Finalize<Entry::pmpi>);
+  wrap(wrappers, 206, &wrap_MPI_Free_mem<Entry::mpi>, &wrap_MPI_Free_mem<Entry::pmpi>);
+  wrap(wrappers, 219, &wrap_MPI_Get_address<Entry::mpi>, &wrap_MPI_Get_address<Entry::pmpi>);
+  wrap(wrappers, 220, &wrap_MPI_Get_count<Entry::mpi>, &wrap_MPI_Get_count<Entry::pmpi>);
+  wrap(wrappers, 221, &wrap_MPI_Get_count_c<Entry::mpi>, &wrap_MPI_Get_count_c<Entry::pmpi>);
+  wrap(wrappers, 222, &wrap_MPI_Get_elements<Entry::mpi>, &wrap_MPI_Get_elements<Entry::pmpi>);
+  wrap(wrappers, 223, &wrap_MPI_Get_elements_c<Entry::mpi>, &wrap_MPI_Get_elements_c<Entry::pmpi>);
+  wrap(wrappers, 224, &wrap_MPI_Get_elements_x<Entry::mpi>, &wrap_MPI_Get_elements_x<Entry::pmpi>);
+  wrap(wrappers, 225, &wrap_MPI_Get_hw_resource_info<Entry::mpi>, &wrap_MPI_Get_hw_resource_info<Entry::pmpi>);
+  wrap(wrappers, 226, &wrap_MPI_Get_processor_name<Entry::mpi>, &wrap_MPI_Get_processor_name<Entry::pmpi>);
+  wrap(wrappers, 228, &wrap_MPI_Graph_get<Entry::mpi>, &wrap_MPI_Graph_get<Entry::pmpi>);
+  wrap(wrappers, 229, &wrap_MPI_Graph_map<Entry::mpi>, &wrap_MPI_Graph_map<Entry::pmpi>);
+  wrap(wrappers, 230, &wrap_MPI_Graph_neighbors<Entry::mpi>, &wrap_MPI_Graph_neighbors<Entry::pmpi>);
+  wrap(wrappers, 231, &wrap_MPI_Graph_neighbors_count<Entry::mpi>, &wrap_MPI_Graph_neighbors_count<Entry::pmpi>);
+  wrap(wrappers, 232, &wrap_MPI_Graphdims_get<Entry::mpi>, &wrap_MPI_Graphdims_get<Entry::pmpi>);
+  wrap(wrappers, 233, &wrap_MPI_Grequest_complete<Entry::mpi>, &wrap_MPI_Grequest_complete<Entry::pmpi>);
+  wrap(wrappers, 234, &wrap_MPI_Grequest_start<Entry::mpi>, &wrap_MPI_Grequest_start<Entry::pmpi>);
+  wrap(wrappers, 235, &wrap_MPI_Group_compare<Entry::mpi>, &wrap_MPI_Group_compare<Entry::pmpi>);
+  wrap(wrappers, 236, &wrap_MPI_Group_difference<Entry::mpi>, &wrap_MPI_Group_difference<Entry::pmpi>);
+  wrap(wrappers, 237, &wrap_MPI_Group_excl<Entry::mpi>, &wrap_MPI_Group_excl<Entry::pmpi>);
+  wrap(wrappers, 238, &wrap_MPI_Group_free<Entry::mpi>, &wrap_MPI_Group_free<Entry::pmpi>);
+  wrap(wrappers, 239, &wrap_MPI_Group_from_session_pset<Entry::mpi>, &wrap_MPI_Group_from_session_pset<Entry::pmpi>);
+  wrap(wrappers, 240, &wrap_MPI_Group_incl<Entry::mpi>, &wrap_MPI_Group_incl<Entry::pmpi>);
+  wrap(wrappers, 241, &wrap_MPI_Group_intersection<Entry::mpi>, &wrap_MPI_Group_intersection<Entry::pmpi>);
+  wrap(wrappers, 242, &wrap_MPI_Group_range_excl<Entry::mpi>, &wrap_MPI_Group_range_excl<Entry::pmpi>);
+  wrap(wrappers, 243, &wrap_MPI_Group_range_incl<Entry::mpi>, &wrap_MPI_Group_range_incl<Entry::pmpi>);
+  wrap(wrappers, 244, &wrap_MPI_Group_rank<Entry::mpi>, &wrap_MPI_Group_rank<Entry::pmpi>);
+  wrap(wrappers, 245, &wrap_MPI_Group_size<Entry::mpi>, &wrap_MPI_Group_size<Entry::pmpi>);
+  wrap(wrappers, 246, &wrap_MPI_Group_translate_ranks<Entry::mpi>, &wrap_MPI_Group_translate_ranks<Entry::pmpi>);
+  wrap(wrappers, 247, &wrap_MPI_Group_union<Entry::mpi>, &wrap_MPI_Group_union<Entry::pmpi>);
+  wrap(wrappers, 284, &wrap_MPI_Info_create<Entry::mpi>, &wrap_MPI_Info_create<Entry::pmpi>);
+  wrap(wrappers, 285, &wrap_MPI_Info_create_env<Entry::mpi>, &wrap_MPI_Info_create_env<Entry::pmpi>);
+  wrap(wrappers, 286, &wrap_MPI_Info_delete<Entry::mpi>, &wrap_MPI_Info_delete<Entry::pmpi>);
+  wrap(wrappers, 287, &wrap_MPI_Info_dup<Entry::mpi>, &wrap_MPI_Info_dup<Entry::pmpi>);
+  wrap(wrappers, 288, &wrap_MPI_Info_free<Entry::mpi>, &wrap_MPI_Info_free<Entry::pmpi>);
+  wrap(wrappers, 289, &wrap_MPI_Info_get<Entry::mpi>, &wrap_MPI_Info_get<Entry::pmpi>);
+  wrap(wrappers, 290, &wrap_MPI_Info_get_nkeys<Entry::mpi>, &wrap_MPI_Info_get_nkeys<Entry::pmpi>);
+  wrap(wrappers, 291, &wrap_MPI_Info_get_nthkey<Entry::mpi>, &wrap_MPI_Info_get_nthkey<Entry::pmpi>);
+  wrap(wrappers, 292, &wrap_MPI_Info_get_string<Entry::mpi>, &wrap_MPI_Info_get_string<Entry::pmpi>);
+  wrap(wrappers, 293, &wrap_MPI_Info_get_valuelen<Entry::mpi>, &wrap_MPI_Info_get_valuelen<Entry::pmpi>);
+  wrap(wrappers, 294, &wrap_MPI_Info_set<Entry::mpi>, &wrap_MPI_Info_set<Entry::pmpi>);
+  wrap(wrappers, 295, &wrap_MPI_Init<Entry::mpi>, &wrap_MPI_Init<Entry::pmpi>);
+  wrap(wrappers, 296, &wrap_MPI_Init_thread<Entry::mpi>, &wrap_MPI_Init_thread<Entry::pmpi>);
+  wrap(wrappers, 311, &wrap_MPI_Is_thread_main<Entry::mpi>, &wrap_MPI_Is_thread_main<Entry::pmpi>);
+  wrap(wrappers, 326, &wrap_MPI_Keyval_create<Entry::mpi>, &wrap_MPI_Keyval_create<Entry::pmpi>);
+  wrap(wrappers, 327, &wrap_MPI_Keyval_free<Entry::mpi>, &wrap_MPI_Keyval_free<Entry::pmpi>);
+  wrap(wrappers, 352, &wrap_MPI_Op_commutative<Entry::mpi>, &wrap_MPI_Op_commutative<Entry::pmpi>);
+  wrap(wrappers, 353, &wrap_MPI_Op_create<Entry::mpi>, &wrap_MPI_Op_create<Entry::pmpi>);
+  wrap(wrappers, 354, &wrap_MPI_Op_create_c<Entry::mpi>, &wrap_MPI_Op_create_c<Entry::pmpi>);
+  wrap(wrappers, 355, &wrap_MPI_Op_free<Entry::mpi>, &wrap_MPI_Op_free<Entry::pmpi>);
+  wrap(wrappers, 357, &wrap_MPI_Pack<Entry::mpi>, &wrap_MPI_Pack<Entry::pmpi>);
+  wrap(wrappers, 358, &wrap_MPI_Pack_c<Entry::mpi>, &wrap_MPI_Pack_c<Entry::pmpi>);
+  wrap(wrappers, 359, &wrap_MPI_Pack_external<Entry::mpi>, &wrap_MPI_Pack_external<Entry::pmpi>);
+  wrap(wrappers, 360, &wrap_MPI_Pack_external_c<Entry::mpi>, &wrap_MPI_Pack_external_c<Entry::pmpi>);
+  wrap(wrappers, 361, &wrap_MPI_Pack_external_size<Entry::mpi>, &wrap_MPI_Pack_external_size<Entry::pmpi>);
+  wrap(wrappers, 362, &wrap_MPI_Pack_external_size_c<Entry::mpi>, &wrap_MPI_Pack_external_size_c<Entry::pmpi>);
+  wrap(wrappers, 363, &wrap_MPI_Pack_size<Entry::mpi>, &wrap_MPI_Pack_size<Entry::pmpi>);
+  wrap(wrappers, 364, &wrap_MPI_Pack_size_c<Entry::mpi>, &wrap_MPI_Pack_size_c<Entry::pmpi>);
+  wrap(wrappers, 375, &wrap_MPI_Query_thread<Entry::mpi>, &wrap_MPI_Query_thread<Entry::pmpi>);
+  wrap(wrappers, 386, &wrap_MPI_Reduce_local<Entry::mpi>, &wrap_MPI_Reduce_local<Entry::pmpi>);
+  wrap(wrappers, 387, &wrap_MPI_Reduce_local_c<Entry::mpi>, &wrap_MPI_Reduce_local_c<Entry::pmpi>);
+  wrap(wrappers, 396, &wrap_MPI_Register_datarep<Entry::mpi>, &wrap_MPI_Register_datarep<Entry::pmpi>);
+  wrap(wrappers, 397, &wrap_MPI_Register_datarep_c<Entry::mpi>, &wrap_MPI_Register_datarep_c<Entry::pmpi>);
+  wrap(wrappers, 398, &wrap_MPI_Remove_error_class<Entry::mpi>, &wrap_MPI_Remove_error_class<Entry::pmpi>);
+  wrap(wrappers, 399, &wrap_MPI_Remove_error_code<Entry::mpi>, &wrap_MPI_Remove_error_code<Entry::pmpi>);
+  wrap(wrappers, 400, &wrap_MPI_Remove_error_string<Entry::mpi>, &wrap_MPI_Remove_error_string<Entry::pmpi>);
+  wrap(wrappers, 436, &wrap_MPI_Session_attach_buffer<Entry::mpi>, &wrap_MPI_Session_attach_buffer<Entry::pmpi>);
+  wrap(wrappers, 437, &wrap_MPI_Session_attach_buffer_c<Entry::mpi>, &wrap_MPI_Session_attach_buffer_c<Entry::pmpi>);
+  wrap(wrappers, 438, &wrap_MPI_Session_call_errhandler<Entry::mpi>, &wrap_MPI_Session_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 439, &wrap_MPI_Session_create_errhandler<Entry::mpi>, &wrap_MPI_Session_create_errhandler<Entry::pmpi>);
+  wrap(wrappers, 440, &wrap_MPI_Session_detach_buffer<Entry::mpi>, &wrap_MPI_Session_detach_buffer<Entry::pmpi>);
+  wrap(wrappers, 441, &wrap_MPI_Session_detach_buffer_c<Entry::mpi>, &wrap_MPI_Session_detach_buffer_c<Entry::pmpi>);
+  wrap(wrappers, 442, &wrap_MPI_Session_finalize<Entry::mpi>, &wrap_MPI_Session_finalize<Entry::pmpi>);
+  wrap(wrappers, 444, &wrap_MPI_Session_get_errhandler<Entry::mpi>, &wrap_MPI_Session_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 445, &wrap_MPI_Session_get_info<Entry::mpi>, &wrap_MPI_Session_get_info<Entry::pmpi>);
+  wrap(wrappers, 446, &wrap_MPI_Session_get_nth_pset<Entry::mpi>, &wrap_MPI_Session_get_nth_pset<Entry::pmpi>);
+  wrap(wrappers, 447, &wrap_MPI_Session_get_num_psets<Entry::mpi>, &wrap_MPI_Session_get_num_psets<Entry::pmpi>);
+  wrap(wrappers, 448, &wrap_MPI_Session_get_pset_info<Entry::mpi>, &wrap_MPI_Session_get_pset_info<Entry::pmpi>);
+  wrap(wrappers, 450, &wrap_MPI_Session_init<Entry::mpi>, &wrap_MPI_Session_init<Entry::pmpi>);
+  wrap(wrappers, 451, &wrap_MPI_Session_set_errhandler<Entry::mpi>, &wrap_MPI_Session_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 458, &wrap_MPI_Status_get_error<Entry::mpi>, &wrap_MPI_Status_get_error<Entry::pmpi>);
+  wrap(wrappers, 459, &wrap_MPI_Status_get_source<Entry::mpi>, &wrap_MPI_Status_get_source<Entry::pmpi>);
+  wrap(wrappers, 460, &wrap_MPI_Status_get_tag<Entry::mpi>, &wrap_MPI_Status_get_tag<Entry::pmpi>);
+  wrap(wrappers, 461, &wrap_MPI_Status_set_cancelled<Entry::mpi>, &wrap_MPI_Status_set_cancelled<Entry::pmpi>);
+  wrap(wrappers, 462, &wrap_MPI_Status_set_elements<Entry::mpi>, &wrap_MPI_Status_set_elements<Entry::pmpi>);
+  wrap(wrappers, 463, &wrap_MPI_Status_set_elements_c<Entry::mpi>, &wrap_MPI_Status_set_elements_c<Entry::pmpi>);
+  wrap(wrappers, 464, &wrap_MPI_Status_set_elements_x<Entry::mpi>, &wrap_MPI_Status_set_elements_x<Entry::pmpi>);
+  wrap(wrappers, 465, &wrap_MPI_Status_set_error<Entry::mpi>, &wrap_MPI_Status_set_error<Entry::pmpi>);
+  wrap(wrappers, 466, &wrap_MPI_Status_set_source<Entry::mpi>, &wrap_MPI_Status_set_source<Entry::pmpi>);
+  wrap(wrappers, 467, &wrap_MPI_Status_set_tag<Entry::mpi>, &wrap_MPI_Status_set_tag<Entry::pmpi>);
+  wrap(wrappers, 469, &wrap_MPI_Test_cancelled<Entry::mpi>, &wrap_MPI_Test_cancelled<Entry::pmpi>);
+  wrap(wrappers, 473, &wrap_MPI_Topo_test<Entry::mpi>, &wrap_MPI_Topo_test<Entry::pmpi>);
+  wrap(wrappers, 474, &wrap_MPI_Type_commit<Entry::mpi>, &wrap_MPI_Type_commit<Entry::pmpi>);
+  wrap(wrappers, 475, &wrap_MPI_Type_contiguous<Entry::mpi>, &wrap_MPI_Type_contiguous<Entry::pmpi>);
+  wrap(wrappers, 476, &wrap_MPI_Type_contiguous_c<Entry::mpi>, &wrap_MPI_Type_contiguous_c<Entry::pmpi>);
+  wrap(wrappers, 477, &wrap_MPI_Type_create_darray<Entry::mpi>, &wrap_MPI_Type_create_darray<Entry::pmpi>);
+  wrap(wrappers, 478, &wrap_MPI_Type_create_darray_c<Entry::mpi>, &wrap_MPI_Type_create_darray_c<Entry::pmpi>);
+  wrap(wrappers, 479, &wrap_MPI_Type_create_f90_complex<Entry::mpi>, &wrap_MPI_Type_create_f90_complex<Entry::pmpi>);
+  wrap(wrappers, 480, &wrap_MPI_Type_create_f90_integer<Entry::mpi>, &wrap_MPI_Type_create_f90_integer<Entry::pmpi>);
+  wrap(wrappers, 481, &wrap_MPI_Type_create_f90_real<Entry::mpi>, &wrap_MPI_Type_create_f90_real<Entry::pmpi>);
+  wrap(wrappers, 482, &wrap_MPI_Type_create_hindexed<Entry::mpi>, &wrap_MPI_Type_create_hindexed<Entry::pmpi>);
+  wrap(wrappers, 483, &wrap_MPI_Type_create_hindexed_c<Entry::mpi>, &wrap_MPI_Type_create_hindexed_c<Entry::pmpi>);
+  wrap(wrappers, 484, &wrap_MPI_Type_create_hindexed_block<Entry::mpi>, &wrap_MPI_Type_create_hindexed_block<Entry::pmpi>);
+  wrap(wrappers, 485, &wrap_MPI_Type_create_hindexed_block_c<Entry::mpi>, &wrap_MPI_Type_create_hindexed_block_c<Entry::pmpi>);
+  wrap(wrappers, 486, &wrap_MPI_Type_create_hvector<Entry::mpi>, &wrap_MPI_Type_create_hvector<Entry::pmpi>);
+  wrap(wrappers, 487, &wrap_MPI_Type_create_hvector_c<Entry::mpi>, &wrap_MPI_Type_create_hvector_c<Entry::pmpi>);
+  wrap(wrappers, 488, &wrap_MPI_Type_create_indexed_block<Entry::mpi>, &wrap_MPI_Type_create_indexed_block<Entry::pmpi>);
+  wrap(wrappers, 489, &wrap_MPI_Type_create_indexed_block_c<Entry::mpi>, &wrap_MPI_Type_create_indexed_block_c<Entry::pmpi>);
+  wrap(wrappers, 490, &wrap_MPI_Type_create_keyval<Entry::mpi>, &wrap_MPI_Type_create_keyval<Entry::pmpi>);
+  wrap(wrappers, 491, &wrap_MPI_Type_create_resized<Entry::mpi>, &wrap_MPI_Type_create_resized<Entry::pmpi>);
+  wrap(wrappers, 492, &wrap_MPI_Type_create_resized_c<Entry::mpi>, &wrap_MPI_Type_create_resized_c<Entry::pmpi>);
+  wrap(wrappers, 493, &wrap_MPI_Type_create_struct<Entry::mpi>, &wrap_MPI_Type_create_struct<Entry::pmpi>);
+  wrap(wrappers, 494, &wrap_MPI_Type_create_struct_c<Entry::mpi>, &wrap_MPI_Type_create_struct_c<Entry::pmpi>);
+  wrap(wrappers, 495, &wrap_MPI_Type_create_subarray<Entry::mpi>, &wrap_MPI_Type_create_subarray<Entry::pmpi>);
+  wrap(wrappers, 496, &wrap_MPI_Type_create_subarray_c<Entry::mpi>, &wrap_MPI_Type_create_subarray_c<Entry::pmpi>);
+  wrap(wrappers, 497, &wrap_MPI_Type_delete_attr<Entry::mpi>, &wrap_MPI_Type_delete_attr<Entry::pmpi>);
+  wrap(wrappers, 498, &wrap_MPI_Type_dup<Entry::mpi>, &wrap_MPI_Type_dup<Entry::pmpi>);
+  wrap(wrappers, 499, &wrap_MPI_Type_free<Entry::mpi>, &wrap_MPI_Type_free<Entry::pmpi>);
+  wrap(wrappers, 500, &wrap_MPI_Type_free_keyval<Entry::mpi>, &wrap_MPI_Type_free_keyval<Entry::pmpi>);
+  wrap(wrappers, 501, &wrap_MPI_Type_get_attr<Entry::mpi>, &wrap_MPI_Type_get_attr<Entry::pmpi>);
+  wrap(wrappers, 502, &wrap_MPI_Type_get_contents<Entry::mpi>, &wrap_MPI_Type_get_contents<Entry::pmpi>);
+  wrap(wrappers, 503, &wrap_MPI_Type_get_contents_c<Entry::mpi>, &wrap_MPI_Type_get_contents_c<Entry::pmpi>);
+  wrap(wrappers, 504, &wrap_MPI_Type_get_envelope<Entry::mpi>, &wrap_MPI_Type_get_envelope<Entry::pmpi>);
+  wrap(wrappers, 505, &wrap_MPI_Type_get_envelope_c<Entry::mpi>, &wrap_MPI_Type_get_envelope_c<Entry::pmpi>);
+  wrap(wrappers, 506, &wrap_MPI_Type_get_extent<Entry::mpi>, &wrap_MPI_Type_get_extent<Entry::pmpi>);
+  wrap(wrappers, 507, &wrap_MPI_Type_get_extent_c<Entry::mpi>, &wrap_MPI_Type_get_extent_c<Entry::pmpi>);
+  wrap(wrappers, 508, &wrap_MPI_Type_get_extent_x<Entry::mpi>, &wrap_MPI_Type_get_extent_x<Entry::pmpi>);
+  wrap(wrappers, 509, &wrap_MPI_Type_get_name<Entry::mpi>, &wrap_MPI_Type_get_name<Entry::pmpi>);
+  wrap(wrappers, 510, &wrap_MPI_Type_get_true_extent<Entry::mpi>, &wrap_MPI_Type_get_true_extent<Entry::pmpi>);
+  wrap(wrappers, 511, &wrap_MPI_Type_get_true_extent_c<Entry::mpi>, &wrap_MPI_Type_get_true_extent_c<Entry::pmpi>);
+  wrap(wrappers, 512, &wrap_MPI_Type_get_true_extent_x<Entry::mpi>, &wrap_MPI_Type_get_true_extent_x<Entry::pmpi>);
+  wrap(wrappers, 513, &wrap_MPI_Type_get_value_index<Entry::mpi>, &wrap_MPI_Type_get_value_index<Entry::pmpi>);
+  wrap(wrappers, 514, &wrap_MPI_Type_indexed<Entry::mpi>, &wrap_MPI_Type_indexed<Entry::pmpi>);
+  wrap(wrappers, 515, &wrap_MPI_Type_indexed_c<Entry::mpi>, &wrap_MPI_Type_indexed_c<Entry::pmpi>);
+  wrap(wrappers, 516, &wrap_MPI_Type_match_size<Entry::mpi>, &wrap_MPI_Type_match_size<Entry::pmpi>);
+  wrap(wrappers, 517, &wrap_MPI_Type_set_attr<Entry::mpi>, &wrap_MPI_Type_set_attr<Entry::pmpi>);
+  wrap(wrappers, 518, &wrap_MPI_Type_set_name<Entry::mpi>, &wrap_MPI_Type_set_name<Entry::pmpi>);
+  wrap(wrappers, 519, &wrap_MPI_Type_size<Entry::mpi>, &wrap_MPI_Type_size<Entry::pmpi>);
+  wrap(wrappers, 520, &wrap_MPI_Type_size_c<Entry::mpi>, &wrap_MPI_Type_size_c<Entry::pmpi>);
+  wrap(wrappers, 521, &wrap_MPI_Type_size_x<Entry::mpi>, &wrap_MPI_Type_size_x<Entry::pmpi>);
+  wrap(wrappers, 522, &wrap_MPI_Type_vector<Entry::mpi>, &wrap_MPI_Type_vector<Entry::pmpi>);
+  wrap(wrappers, 523, &wrap_MPI_Type_vector_c<Entry::mpi>, &wrap_MPI_Type_vector_c<Entry::pmpi>);
+  wrap(wrappers, 524, &wrap_MPI_Unpack<Entry::mpi>, &wrap_MPI_Unpack<Entry::pmpi>);
+  wrap(wrappers, 525, &wrap_MPI_Unpack_c<Entry::mpi>, &wrap_MPI_Unpack_c<Entry::pmpi>);
+  wrap(wrappers, 526, &wrap_MPI_Unpack_external<Entry::mpi>, &wrap_MPI_Unpack_external<Entry::pmpi>);
+  wrap(wrappers, 527, &wrap_MPI_Unpack_external_c<Entry::mpi>, &wrap_MPI_Unpack_external_c<Entry::pmpi>);
+  wrap(wrappers, 538, &wrap_MPI_Win_call_errhandler<Entry::mpi>, &wrap_MPI_Win_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 543, &wrap_MPI_Win_create_errhandler<Entry::mpi>, &wrap_MPI_Win_create_errhandler<Entry::pmpi>);
+  wrap(wrappers, 544, &wrap_MPI_Win_create_keyval<Entry::mpi>, &wrap_MPI_Win_create_keyval<Entry::pmpi>);
+  wrap(wrappers, 545, &wrap_MPI_Win_delete_attr<Entry::mpi>, &wrap_MPI_Win_delete_attr<Entry::pmpi>);
+  wrap(wrappers, 553, &wrap_MPI_Win_free_keyval<Entry::mpi>, &wrap_MPI_Win_free_keyval<Entry::pmpi>);
+  wrap(wrappers, 554, &wrap_MPI_Win_get_attr<Entry::mpi>, &wrap_MPI_Win_get_attr<Entry::pmpi>);
+  wrap(wrappers, 555, &wrap_MPI_Win_get_errhandler<Entry::mpi>, &wrap_MPI_Win_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 556, &wrap_MPI_Win_get_group<Entry::mpi>, &wrap_MPI_Win_get_group<Entry::pmpi>);
+  wrap(wrappers, 557, &wrap_MPI_Win_get_info<Entry::mpi>, &wrap_MPI_Win_get_info<Entry::pmpi>);
+  wrap(wrappers, 558, &wrap_MPI_Win_get_name<Entry::mpi>, &wrap_MPI_Win_get_name<Entry::pmpi>);
+  wrap(wrappers, 562, &wrap_MPI_Win_set_attr<Entry::mpi>, &wrap_MPI_Win_set_attr<Entry::pmpi>);
+  wrap(wrappers, 563, &wrap_MPI_Win_set_errhandler<Entry::mpi>, &wrap_MPI_Win_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 564, &wrap_MPI_Win_set_info<Entry::mpi>, &wrap_MPI_Win_set_info<Entry::pmpi>);
+  wrap(wrappers, 565, &wrap_MPI_Win_set_name<Entry::mpi>, &wrap_MPI_Win_set_name<Entry::pmpi>);
+  wrap(wrappers, 566, &wrap_MPI_Win_shared_query<Entry::mpi>, &wrap_MPI_Win_shared_query<Entry::pmpi>);
+  wrap(wrappers, 567, &wrap_MPI_Win_shared_query_c<Entry::mpi>, &wrap_MPI_Win_shared_query_c<Entry::pmpi>);
+}
 
 }  // namespace commlens

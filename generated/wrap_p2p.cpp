@@ -14,8 +14,8 @@ int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
@@ -29,8 +29,8 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
@@ -44,8 +44,8 @@ int wrap_MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int d
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -59,8 +59,8 @@ int wrap_MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -106,7 +106,7 @@ int wrap_MPI_Comm_flush_buffer(MPI_Comm comm) {
   call.start();
   const int rc = next(comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -119,7 +119,7 @@ int wrap_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
   call.start();
   const int rc = next(comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
@@ -132,8 +132,8 @@ int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -147,8 +147,8 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -162,7 +162,7 @@ int wrap_MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message*
   call.start();
   const int rc = next(source, tag, comm, flag, message, status);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS && *flag) made_message(*message, comm_view);
   return rc;
@@ -180,7 +180,7 @@ int wrap_MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* me
   const int rc = next(buf, count, datatype, message, request);
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -198,7 +198,7 @@ int wrap_MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mes
   const int rc = next(buf, count, datatype, message, request);
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -212,7 +212,7 @@ int wrap_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* s
   call.start();
   const int rc = next(source, tag, comm, flag, status);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -225,8 +225,8 @@ int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int 
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -240,8 +240,8 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
   return rc;
@@ -255,8 +255,8 @@ int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -270,8 +270,8 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -285,8 +285,8 @@ int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -300,8 +300,8 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -315,8 +315,8 @@ int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -330,8 +330,8 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -345,8 +345,8 @@ int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int 
   call.start();
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -360,8 +360,8 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   call.start();
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -375,8 +375,8 @@ int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -390,8 +390,8 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -405,7 +405,7 @@ int wrap_MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MP
   call.start();
   const int rc = next(source, tag, comm, message, status);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_message(*message, comm_view);
   return rc;
@@ -424,7 +424,7 @@ int wrap_MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* mes
   const int rc = next(buf, count, datatype, message, status_for.get());
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -444,7 +444,7 @@ int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mess
   const int rc = next(buf, count, datatype, message, status_for.get());
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -483,8 +483,8 @@ int wrap_MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype
   call.start();
   const int rc = next(buf, partitions, count, datatype, source, tag, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.partitioned_receive(comm_view, partitions, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
@@ -498,7 +498,7 @@ int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   call.start();
   const int rc = next(source, tag, comm, status);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -511,8 +511,8 @@ int wrap_MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Da
   call.start();
   const int rc = next(buf, partitions, count, datatype, dest, tag, comm, info, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.partitioned_send(comm_view, partitions, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -527,8 +527,8 @@ int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int t
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -544,8 +544,8 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -560,8 +560,8 @@ int wrap_MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, 
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
@@ -575,8 +575,8 @@ int wrap_MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int 
   call.start();
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
   return rc;
@@ -590,8 +590,8 @@ int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
@@ -605,8 +605,8 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
@@ -620,8 +620,8 @@ int wrap_MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int d
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -635,8 +635,8 @@ int wrap_MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -650,8 +650,8 @@ int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, i
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
@@ -665,8 +665,8 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
@@ -680,8 +680,8 @@ int wrap_MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int de
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -695,8 +695,8 @@ int wrap_MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -711,8 +711,8 @@ int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -728,8 +728,8 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.start();
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -745,8 +745,8 @@ int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int d
   call.start();
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -762,8 +762,8 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   call.start();
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   call.record(comm_view, volume);
@@ -804,8 +804,8 @@ int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
@@ -819,8 +819,8 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
   return rc;
@@ -834,8 +834,8 @@ int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int d
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -849,8 +849,8 @@ int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   call.start();
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
-  Volume volume;
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
@@ -870,70 +870,68 @@ int wrap_MPI_Startall(int count, MPI_Request array_of_requests[]) {
 
 }  // namespace
 
-extern const Wrapper wrappers_p2p[] = {
-
-    {40, erase(&wrap_MPI_Bsend<Entry::mpi>), erase(&wrap_MPI_Bsend<Entry::pmpi>)},
-    {41, erase(&wrap_MPI_Bsend_c<Entry::mpi>), erase(&wrap_MPI_Bsend_c<Entry::pmpi>)},
-    {42, erase(&wrap_MPI_Bsend_init<Entry::mpi>), erase(&wrap_MPI_Bsend_init<Entry::pmpi>)},
-    {43, erase(&wrap_MPI_Bsend_init_c<Entry::mpi>), erase(&wrap_MPI_Bsend_init_c<Entry::pmpi>)},
-    {48, erase(&wrap_MPI_Buffer_flush<Entry::mpi>), erase(&wrap_MPI_Buffer_flush<Entry::pmpi>)},
-    {49, erase(&wrap_MPI_Buffer_iflush<Entry::mpi>), erase(&wrap_MPI_Buffer_iflush<Entry::pmpi>)},
-    {50, erase(&wrap_MPI_Cancel<Entry::mpi>), erase(&wrap_MPI_Cancel<Entry::pmpi>)},
-    {77, erase(&wrap_MPI_Comm_flush_buffer<Entry::mpi>), erase(&wrap_MPI_Comm_flush_buffer<Entry::pmpi>)},
-    {88, erase(&wrap_MPI_Comm_iflush_buffer<Entry::mpi>), erase(&wrap_MPI_Comm_iflush_buffer<Entry::pmpi>)},
-    {263, erase(&wrap_MPI_Ibsend<Entry::mpi>), erase(&wrap_MPI_Ibsend<Entry::pmpi>)},
-    {264, erase(&wrap_MPI_Ibsend_c<Entry::mpi>), erase(&wrap_MPI_Ibsend_c<Entry::pmpi>)},
-    {271, erase(&wrap_MPI_Improbe<Entry::mpi>), erase(&wrap_MPI_Improbe<Entry::pmpi>)},
-    {272, erase(&wrap_MPI_Imrecv<Entry::mpi>), erase(&wrap_MPI_Imrecv<Entry::pmpi>)},
-    {273, erase(&wrap_MPI_Imrecv_c<Entry::mpi>), erase(&wrap_MPI_Imrecv_c<Entry::pmpi>)},
-    {300, erase(&wrap_MPI_Iprobe<Entry::mpi>), erase(&wrap_MPI_Iprobe<Entry::pmpi>)},
-    {301, erase(&wrap_MPI_Irecv<Entry::mpi>), erase(&wrap_MPI_Irecv<Entry::pmpi>)},
-    {302, erase(&wrap_MPI_Irecv_c<Entry::mpi>), erase(&wrap_MPI_Irecv_c<Entry::pmpi>)},
-    {309, erase(&wrap_MPI_Irsend<Entry::mpi>), erase(&wrap_MPI_Irsend<Entry::pmpi>)},
-    {310, erase(&wrap_MPI_Irsend_c<Entry::mpi>), erase(&wrap_MPI_Irsend_c<Entry::pmpi>)},
-    {318, erase(&wrap_MPI_Isend<Entry::mpi>), erase(&wrap_MPI_Isend<Entry::pmpi>)},
-    {319, erase(&wrap_MPI_Isend_c<Entry::mpi>), erase(&wrap_MPI_Isend_c<Entry::pmpi>)},
-    {320, erase(&wrap_MPI_Isendrecv<Entry::mpi>), erase(&wrap_MPI_Isendrecv<Entry::pmpi>)},
-    {321, erase(&wrap_MPI_Isendrecv_c<Entry::mpi>), erase(&wrap_MPI_Isendrecv_c<Entry::pmpi>)},
-    {322, erase(&wrap_MPI_Isendrecv_replace<Entry::mpi>), erase(&wrap_MPI_Isendrecv_replace<Entry::pmpi>)},
-    {323, erase(&wrap_MPI_Isendrecv_replace_c<Entry::mpi>), erase(&wrap_MPI_Isendrecv_replace_c<Entry::pmpi>)},
-    {324, erase(&wrap_MPI_Issend<Entry::mpi>), erase(&wrap_MPI_Issend<Entry::pmpi>)},
-    {325, erase(&wrap_MPI_Issend_c<Entry::mpi>), erase(&wrap_MPI_Issend_c<Entry::pmpi>)},
-    {329, erase(&wrap_MPI_Mprobe<Entry::mpi>), erase(&wrap_MPI_Mprobe<Entry::pmpi>)},
-    {330, erase(&wrap_MPI_Mrecv<Entry::mpi>), erase(&wrap_MPI_Mrecv<Entry::pmpi>)},
-    {331, erase(&wrap_MPI_Mrecv_c<Entry::mpi>), erase(&wrap_MPI_Mrecv_c<Entry::pmpi>)},
-    {365, erase(&wrap_MPI_Parrived<Entry::mpi>), erase(&wrap_MPI_Parrived<Entry::pmpi>)},
-    {366, erase(&wrap_MPI_Pready<Entry::mpi>), erase(&wrap_MPI_Pready<Entry::pmpi>)},
-    {367, erase(&wrap_MPI_Pready_list<Entry::mpi>), erase(&wrap_MPI_Pready_list<Entry::pmpi>)},
-    {368, erase(&wrap_MPI_Pready_range<Entry::mpi>), erase(&wrap_MPI_Pready_range<Entry::pmpi>)},
-    {369, erase(&wrap_MPI_Precv_init<Entry::mpi>), erase(&wrap_MPI_Precv_init<Entry::pmpi>)},
-    {370, erase(&wrap_MPI_Probe<Entry::mpi>), erase(&wrap_MPI_Probe<Entry::pmpi>)},
-    {371, erase(&wrap_MPI_Psend_init<Entry::mpi>), erase(&wrap_MPI_Psend_init<Entry::pmpi>)},
-    {378, erase(&wrap_MPI_Recv<Entry::mpi>), erase(&wrap_MPI_Recv<Entry::pmpi>)},
-    {379, erase(&wrap_MPI_Recv_c<Entry::mpi>), erase(&wrap_MPI_Recv_c<Entry::pmpi>)},
-    {380, erase(&wrap_MPI_Recv_init<Entry::mpi>), erase(&wrap_MPI_Recv_init<Entry::pmpi>)},
-    {381, erase(&wrap_MPI_Recv_init_c<Entry::mpi>), erase(&wrap_MPI_Recv_init_c<Entry::pmpi>)},
-    {412, erase(&wrap_MPI_Rsend<Entry::mpi>), erase(&wrap_MPI_Rsend<Entry::pmpi>)},
-    {413, erase(&wrap_MPI_Rsend_c<Entry::mpi>), erase(&wrap_MPI_Rsend_c<Entry::pmpi>)},
-    {414, erase(&wrap_MPI_Rsend_init<Entry::mpi>), erase(&wrap_MPI_Rsend_init<Entry::pmpi>)},
-    {415, erase(&wrap_MPI_Rsend_init_c<Entry::mpi>), erase(&wrap_MPI_Rsend_init_c<Entry::pmpi>)},
-    {428, erase(&wrap_MPI_Send<Entry::mpi>), erase(&wrap_MPI_Send<Entry::pmpi>)},
-    {429, erase(&wrap_MPI_Send_c<Entry::mpi>), erase(&wrap_MPI_Send_c<Entry::pmpi>)},
-    {430, erase(&wrap_MPI_Send_init<Entry::mpi>), erase(&wrap_MPI_Send_init<Entry::pmpi>)},
-    {431, erase(&wrap_MPI_Send_init_c<Entry::mpi>), erase(&wrap_MPI_Send_init_c<Entry::pmpi>)},
-    {432, erase(&wrap_MPI_Sendrecv<Entry::mpi>), erase(&wrap_MPI_Sendrecv<Entry::pmpi>)},
-    {433, erase(&wrap_MPI_Sendrecv_c<Entry::mpi>), erase(&wrap_MPI_Sendrecv_c<Entry::pmpi>)},
-    {434, erase(&wrap_MPI_Sendrecv_replace<Entry::mpi>), erase(&wrap_MPI_Sendrecv_replace<Entry::pmpi>)},
-    {435, erase(&wrap_MPI_Sendrecv_replace_c<Entry::mpi>), erase(&wrap_MPI_Sendrecv_replace_c<Entry::pmpi>)},
-    {443, erase(&wrap_MPI_Session_flush_buffer<Entry::mpi>), erase(&wrap_MPI_Session_flush_buffer<Entry::pmpi>)},
-    {449, erase(&wrap_MPI_Session_iflush_buffer<Entry::mpi>), erase(&wrap_MPI_Session_iflush_buffer<Entry::pmpi>)},
-    {452, erase(&wrap_MPI_Ssend<Entry::mpi>), erase(&wrap_MPI_Ssend<Entry::pmpi>)},
-    {453, erase(&wrap_MPI_Ssend_c<Entry::mpi>), erase(&wrap_MPI_Ssend_c<Entry::pmpi>)},
-    {454, erase(&wrap_MPI_Ssend_init<Entry::mpi>), erase(&wrap_MPI_Ssend_init<Entry::pmpi>)},
-    {455, erase(&wrap_MPI_Ssend_init_c<Entry::mpi>), erase(&wrap_MPI_Ssend_init_c<Entry::pmpi>)},
-    {456, erase(&wrap_MPI_Start<Entry::mpi>), erase(&wrap_MPI_Start<Entry::pmpi>)},
-    {457, erase(&wrap_MPI_Startall<Entry::mpi>), erase(&wrap_MPI_Startall<Entry::pmpi>)},
-    {-1, nullptr, nullptr},
-};
+void wrap_p2p(void* wrappers[]) noexcept {
+  wrap(wrappers, 40, &wrap_MPI_Bsend<Entry::mpi>, &wrap_MPI_Bsend<Entry::pmpi>);
+  wrap(wrappers, 41, &wrap_MPI_Bsend_c<Entry::mpi>, &wrap_MPI_Bsend_c<Entry::pmpi>);
+  wrap(wrappers, 42, &wrap_MPI_Bsend_init<Entry::mpi>, &wrap_MPI_Bsend_init<Entry::pmpi>);
+  wrap(wrappers, 43, &wrap_MPI_Bsend_init_c<Entry::mpi>, &wrap_MPI_Bsend_init_c<Entry::pmpi>);
+  wrap(wrappers, 48, &wrap_MPI_Buffer_flush<Entry::mpi>, &wrap_MPI_Buffer_flush<Entry::pmpi>);
+  wrap(wrappers, 49, &wrap_MPI_Buffer_iflush<Entry::mpi>, &wrap_MPI_Buffer_iflush<Entry::pmpi>);
+  wrap(wrappers, 50, &wrap_MPI_Cancel<Entry::mpi>, &wrap_MPI_Cancel<Entry::pmpi>);
+  wrap(wrappers, 77, &wrap_MPI_Comm_flush_buffer<Entry::mpi>, &wrap_MPI_Comm_flush_buffer<Entry::pmpi>);
+  wrap(wrappers, 88, &wrap_MPI_Comm_iflush_buffer<Entry::mpi>, &wrap_MPI_Comm_iflush_buffer<Entry::pmpi>);
+  wrap(wrappers, 263, &wrap_MPI_Ibsend<Entry::mpi>, &wrap_MPI_Ibsend<Entry::pmpi>);
+  wrap(wrappers, 264, &wrap_MPI_Ibsend_c<Entry::mpi>, &wrap_MPI_Ibsend_c<Entry::pmpi>);
+  wrap(wrappers, 271, &wrap_MPI_Improbe<Entry::mpi>, &wrap_MPI_Improbe<Entry::pmpi>);
+  wrap(wrappers, 272, &wrap_MPI_Imrecv<Entry::mpi>, &wrap_MPI_Imrecv<Entry::pmpi>);
+  wrap(wrappers, 273, &wrap_MPI_Imrecv_c<Entry::mpi>, &wrap_MPI_Imrecv_c<Entry::pmpi>);
+  wrap(wrappers, 300, &wrap_MPI_Iprobe<Entry::mpi>, &wrap_MPI_Iprobe<Entry::pmpi>);
+  wrap(wrappers, 301, &wrap_MPI_Irecv<Entry::mpi>, &wrap_MPI_Irecv<Entry::pmpi>);
+  wrap(wrappers, 302, &wrap_MPI_Irecv_c<Entry::mpi>, &wrap_MPI_Irecv_c<Entry::pmpi>);
+  wrap(wrappers, 309, &wrap_MPI_Irsend<Entry::mpi>, &wrap_MPI_Irsend<Entry::pmpi>);
+  wrap(wrappers, 310, &wrap_MPI_Irsend_c<Entry::mpi>, &wrap_MPI_Irsend_c<Entry::pmpi>);
+  wrap(wrappers, 318, &wrap_MPI_Isend<Entry::mpi>, &wrap_MPI_Isend<Entry::pmpi>);
+  wrap(wrappers, 319, &wrap_MPI_Isend_c<Entry::mpi>, &wrap_MPI_Isend_c<Entry::pmpi>);
+  wrap(wrappers, 320, &wrap_MPI_Isendrecv<Entry::mpi>, &wrap_MPI_Isendrecv<Entry::pmpi>);
+  wrap(wrappers, 321, &wrap_MPI_Isendrecv_c<Entry::mpi>, &wrap_MPI_Isendrecv_c<Entry::pmpi>);
+  wrap(wrappers, 322, &wrap_MPI_Isendrecv_replace<Entry::mpi>, &wrap_MPI_Isendrecv_replace<Entry::pmpi>);
+  wrap(wrappers, 323, &wrap_MPI_Isendrecv_replace_c<Entry::mpi>, &wrap_MPI_Isendrecv_replace_c<Entry::pmpi>);
+  wrap(wrappers, 324, &wrap_MPI_Issend<Entry::mpi>, &wrap_MPI_Issend<Entry::pmpi>);
+  wrap(wrappers, 325, &wrap_MPI_Issend_c<Entry::mpi>, &wrap_MPI_Issend_c<Entry::pmpi>);
+  wrap(wrappers, 329, &wrap_MPI_Mprobe<Entry::mpi>, &wrap_MPI_Mprobe<Entry::pmpi>);
+  wrap(wrappers, 330, &wrap_MPI_Mrecv<Entry::mpi>, &wrap_MPI_Mrecv<Entry::pmpi>);
+  wrap(wrappers, 331, &wrap_MPI_Mrecv_c<Entry::mpi>, &wrap_MPI_Mrecv_c<Entry::pmpi>);
+  wrap(wrappers, 365, &wrap_MPI_Parrived<Entry::mpi>, &wrap_MPI_Parrived<Entry::pmpi>);
+  wrap(wrappers, 366, &wrap_MPI_Pready<Entry::mpi>, &wrap_MPI_Pready<Entry::pmpi>);
+  wrap(wrappers, 367, &wrap_MPI_Pready_list<Entry::mpi>, &wrap_MPI_Pready_list<Entry::pmpi>);
+  wrap(wrappers, 368, &wrap_MPI_Pready_range<Entry::mpi>, &wrap_MPI_Pready_range<Entry::pmpi>);
+  wrap(wrappers, 369, &wrap_MPI_Precv_init<Entry::mpi>, &wrap_MPI_Precv_init<Entry::pmpi>);
+  wrap(wrappers, 370, &wrap_MPI_Probe<Entry::mpi>, &wrap_MPI_Probe<Entry::pmpi>);
+  wrap(wrappers, 371, &wrap_MPI_Psend_init<Entry::mpi>, &wrap_MPI_Psend_init<Entry::pmpi>);
+  wrap(wrappers, 378, &wrap_MPI_Recv<Entry::mpi>, &wrap_MPI_Recv<Entry::pmpi>);
+  wrap(wrappers, 379, &wrap_MPI_Recv_c<Entry::mpi>, &wrap_MPI_Recv_c<Entry::pmpi>);
+  wrap(wrappers, 380, &wrap_MPI_Recv_init<Entry::mpi>, &wrap_MPI_Recv_init<Entry::pmpi>);
+  wrap(wrappers, 381, &wrap_MPI_Recv_init_c<Entry::mpi>, &wrap_MPI_Recv_init_c<Entry::pmpi>);
+  wrap(wrappers, 412, &wrap_MPI_Rsend<Entry::mpi>, &wrap_MPI_Rsend<Entry::pmpi>);
+  wrap(wrappers, 413, &wrap_MPI_Rsend_c<Entry::mpi>, &wrap_MPI_Rsend_c<Entry::pmpi>);
+  wrap(wrappers, 414, &wrap_MPI_Rsend_init<Entry::mpi>, &wrap_MPI_Rsend_init<Entry::pmpi>);
+  wrap(wrappers, 415, &wrap_MPI_Rsend_init_c<Entry::mpi>, &wrap_MPI_Rsend_init_c<Entry::pmpi>);
+  wrap(wrappers, 428, &wrap_MPI_Send<Entry::mpi>, &wrap_MPI_Send<Entry::pmpi>);
+  wrap(wrappers, 429, &wrap_MPI_Send_c<Entry::mpi>, &wrap_MPI_Send_c<Entry::pmpi>);
+  wrap(wrappers, 430, &wrap_MPI_Send_init<Entry::mpi>, &wrap_MPI_Send_init<Entry::pmpi>);
+  wrap(wrappers, 431, &wrap_MPI_Send_init_c<Entry::mpi>, &wrap_MPI_Send_init_c<Entry::pmpi>);
+  wrap(wrappers, 432, &wrap_MPI_Sendrecv<Entry::mpi>, &wrap_MPI_Sendrecv<Entry::pmpi>);
+  wrap(wrappers, 433, &wrap_MPI_Sendrecv_c<Entry::mpi>, &wrap_MPI_Sendrecv_c<Entry::pmpi>);
+  wrap(wrappers, 434, &wrap_MPI_Sendrecv_replace<Entry::mpi>, &wrap_MPI_Sendrecv_replace<Entry::pmpi>);
+  wrap(wrappers, 435, &wrap_MPI_Sendrecv_replace_c<Entry::mpi>, &wrap_MPI_Sendrecv_replace_c<Entry::pmpi>);
+  wrap(wrappers, 443, &wrap_MPI_Session_flush_buffer<Entry::mpi>, &wrap_MPI_Session_flush_buffer<Entry::pmpi>);
+  wrap(wrappers, 449, &wrap_MPI_Session_iflush_buffer<Entry::mpi>, &wrap_MPI_Session_iflush_buffer<Entry::pmpi>);
+  wrap(wrappers, 452, &wrap_MPI_Ssend<Entry::mpi>, &wrap_MPI_Ssend<Entry::pmpi>);
+  wrap(wrappers, 453, &wrap_MPI_Ssend_c<Entry::mpi>, &wrap_MPI_Ssend_c<Entry::pmpi>);
+  wrap(wrappers, 454, &wrap_MPI_Ssend_init<Entry::mpi>, &wrap_MPI_Ssend_init<Entry::pmpi>);
+  wrap(wrappers, 455, &wrap_MPI_Ssend_init_c<Entry::mpi>, &wrap_MPI_Ssend_init_c<Entry::pmpi>);
+  wrap(wrappers, 456, &wrap_MPI_Start<Entry::mpi>, &wrap_MPI_Start<Entry::pmpi>);
+  wrap(wrappers, 457, &wrap_MPI_Startall<Entry::mpi>, &wrap_MPI_Startall<Entry::pmpi>);
+}
 
 }  // namespace commlens

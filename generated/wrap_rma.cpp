@@ -15,7 +15,7 @@ int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype 
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
@@ -30,7 +30,7 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
@@ -45,7 +45,7 @@ int wrap_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr,
   const int rc = next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.compare_and_swap(comm_view, datatype, target_rank);
   call.record(comm_view, volume);
   return rc;
@@ -60,7 +60,7 @@ int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Dataty
   const int rc = next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.fetch_and_op(comm_view, datatype, target_rank, op);
   call.record(comm_view, volume);
   return rc;
@@ -75,7 +75,7 @@ int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_dataty
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
@@ -90,7 +90,7 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
@@ -105,7 +105,7 @@ int wrap_MPI_Get_accumulate(const void* origin_addr, int origin_count, MPI_Datat
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record(comm_view, volume);
   return rc;
@@ -120,7 +120,7 @@ int wrap_MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, M
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record(comm_view, volume);
   return rc;
@@ -135,7 +135,7 @@ int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
@@ -150,7 +150,7 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
   return rc;
@@ -165,7 +165,7 @@ int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -180,7 +180,7 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -195,7 +195,7 @@ int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datat
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -210,7 +210,7 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -225,7 +225,7 @@ int wrap_MPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Data
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -240,7 +240,7 @@ int wrap_MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, 
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -255,7 +255,7 @@ int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -270,7 +270,7 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   const CommView& comm_view = comm_of_win(win);
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   return rc;
@@ -284,7 +284,7 @@ int wrap_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
@@ -298,7 +298,7 @@ int wrap_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MP
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
@@ -312,7 +312,7 @@ int wrap_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MP
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
@@ -326,7 +326,7 @@ int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info i
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
@@ -366,7 +366,7 @@ int wrap_MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
   call.start();
   const int rc = next(base, size, disp_unit, info, comm, win);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
@@ -380,7 +380,7 @@ int wrap_MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Inf
   call.start();
   const int rc = next(base, size, disp_unit, info, comm, win);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
@@ -394,7 +394,7 @@ int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   call.start();
   const int rc = next(info, comm, win);
   call.stop();
-  const CommView& comm_view = comm_of(comm, rc);
+  const CommView& comm_view = comm_of(comm, rc, call.freed());
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) made_window(*win, comm_view);
   return rc;
@@ -603,52 +603,50 @@ int wrap_MPI_Win_wait(MPI_Win win) {
 
 }  // namespace
 
-extern const Wrapper wrappers_rma[] = {
-
-    {1, erase(&wrap_MPI_Accumulate<Entry::mpi>), erase(&wrap_MPI_Accumulate<Entry::pmpi>)},
-    {2, erase(&wrap_MPI_Accumulate_c<Entry::mpi>), erase(&wrap_MPI_Accumulate_c<Entry::pmpi>)},
-    {103, erase(&wrap_MPI_Compare_and_swap<Entry::mpi>), erase(&wrap_MPI_Compare_and_swap<Entry::pmpi>)},
-    {116, erase(&wrap_MPI_Fetch_and_op<Entry::mpi>), erase(&wrap_MPI_Fetch_and_op<Entry::pmpi>)},
-    {215, erase(&wrap_MPI_Get<Entry::mpi>), erase(&wrap_MPI_Get<Entry::pmpi>)},
-    {216, erase(&wrap_MPI_Get_c<Entry::mpi>), erase(&wrap_MPI_Get_c<Entry::pmpi>)},
-    {217, erase(&wrap_MPI_Get_accumulate<Entry::mpi>), erase(&wrap_MPI_Get_accumulate<Entry::pmpi>)},
-    {218, erase(&wrap_MPI_Get_accumulate_c<Entry::mpi>), erase(&wrap_MPI_Get_accumulate_c<Entry::pmpi>)},
-    {373, erase(&wrap_MPI_Put<Entry::mpi>), erase(&wrap_MPI_Put<Entry::pmpi>)},
-    {374, erase(&wrap_MPI_Put_c<Entry::mpi>), erase(&wrap_MPI_Put_c<Entry::pmpi>)},
-    {376, erase(&wrap_MPI_Raccumulate<Entry::mpi>), erase(&wrap_MPI_Raccumulate<Entry::pmpi>)},
-    {377, erase(&wrap_MPI_Raccumulate_c<Entry::mpi>), erase(&wrap_MPI_Raccumulate_c<Entry::pmpi>)},
-    {406, erase(&wrap_MPI_Rget<Entry::mpi>), erase(&wrap_MPI_Rget<Entry::pmpi>)},
-    {407, erase(&wrap_MPI_Rget_c<Entry::mpi>), erase(&wrap_MPI_Rget_c<Entry::pmpi>)},
-    {408, erase(&wrap_MPI_Rget_accumulate<Entry::mpi>), erase(&wrap_MPI_Rget_accumulate<Entry::pmpi>)},
-    {409, erase(&wrap_MPI_Rget_accumulate_c<Entry::mpi>), erase(&wrap_MPI_Rget_accumulate_c<Entry::pmpi>)},
-    {410, erase(&wrap_MPI_Rput<Entry::mpi>), erase(&wrap_MPI_Rput<Entry::pmpi>)},
-    {411, erase(&wrap_MPI_Rput_c<Entry::mpi>), erase(&wrap_MPI_Rput_c<Entry::pmpi>)},
-    {533, erase(&wrap_MPI_Win_allocate<Entry::mpi>), erase(&wrap_MPI_Win_allocate<Entry::pmpi>)},
-    {534, erase(&wrap_MPI_Win_allocate_c<Entry::mpi>), erase(&wrap_MPI_Win_allocate_c<Entry::pmpi>)},
-    {535, erase(&wrap_MPI_Win_allocate_shared<Entry::mpi>), erase(&wrap_MPI_Win_allocate_shared<Entry::pmpi>)},
-    {536, erase(&wrap_MPI_Win_allocate_shared_c<Entry::mpi>), erase(&wrap_MPI_Win_allocate_shared_c<Entry::pmpi>)},
-    {537, erase(&wrap_MPI_Win_attach<Entry::mpi>), erase(&wrap_MPI_Win_attach<Entry::pmpi>)},
-    {539, erase(&wrap_MPI_Win_complete<Entry::mpi>), erase(&wrap_MPI_Win_complete<Entry::pmpi>)},
-    {540, erase(&wrap_MPI_Win_create<Entry::mpi>), erase(&wrap_MPI_Win_create<Entry::pmpi>)},
-    {541, erase(&wrap_MPI_Win_create_c<Entry::mpi>), erase(&wrap_MPI_Win_create_c<Entry::pmpi>)},
-    {542, erase(&wrap_MPI_Win_create_dynamic<Entry::mpi>), erase(&wrap_MPI_Win_create_dynamic<Entry::pmpi>)},
-    {546, erase(&wrap_MPI_Win_detach<Entry::mpi>), erase(&wrap_MPI_Win_detach<Entry::pmpi>)},
-    {547, erase(&wrap_MPI_Win_fence<Entry::mpi>), erase(&wrap_MPI_Win_fence<Entry::pmpi>)},
-    {548, erase(&wrap_MPI_Win_flush<Entry::mpi>), erase(&wrap_MPI_Win_flush<Entry::pmpi>)},
-    {549, erase(&wrap_MPI_Win_flush_all<Entry::mpi>), erase(&wrap_MPI_Win_flush_all<Entry::pmpi>)},
-    {550, erase(&wrap_MPI_Win_flush_local<Entry::mpi>), erase(&wrap_MPI_Win_flush_local<Entry::pmpi>)},
-    {551, erase(&wrap_MPI_Win_flush_local_all<Entry::mpi>), erase(&wrap_MPI_Win_flush_local_all<Entry::pmpi>)},
-    {552, erase(&wrap_MPI_Win_free<Entry::mpi>), erase(&wrap_MPI_Win_free<Entry::pmpi>)},
-    {559, erase(&wrap_MPI_Win_lock<Entry::mpi>), erase(&wrap_MPI_Win_lock<Entry::pmpi>)},
-    {560, erase(&wrap_MPI_Win_lock_all<Entry::mpi>), erase(&wrap_MPI_Win_lock_all<Entry::pmpi>)},
-    {561, erase(&wrap_MPI_Win_post<Entry::mpi>), erase(&wrap_MPI_Win_post<Entry::pmpi>)},
-    {568, erase(&wrap_MPI_Win_start<Entry::mpi>), erase(&wrap_MPI_Win_start<Entry::pmpi>)},
-    {569, erase(&wrap_MPI_Win_sync<Entry::mpi>), erase(&wrap_MPI_Win_sync<Entry::pmpi>)},
-    {570, erase(&wrap_MPI_Win_test<Entry::mpi>), erase(&wrap_MPI_Win_test<Entry::pmpi>)},
-    {571, erase(&wrap_MPI_Win_unlock<Entry::mpi>), erase(&wrap_MPI_Win_unlock<Entry::pmpi>)},
-    {572, erase(&wrap_MPI_Win_unlock_all<Entry::mpi>), erase(&wrap_MPI_Win_unlock_all<Entry::pmpi>)},
-    {573, erase(&wrap_MPI_Win_wait<Entry::mpi>), erase(&wrap_MPI_Win_wait<Entry::pmpi>)},
-    {-1, nullptr, nullptr},
-};
+void wrap_rma(void* wrappers[]) noexcept {
+  wrap(wrappers, 1, &wrap_MPI_Accumulate<Entry::mpi>, &wrap_MPI_Accumulate<Entry::pmpi>);
+  wrap(wrappers, 2, &wrap_MPI_Accumulate_c<Entry::mpi>, &wrap_MPI_Accumulate_c<Entry::pmpi>);
+  wrap(wrappers, 103, &wrap_MPI_Compare_and_swap<Entry::mpi>, &wrap_MPI_Compare_and_swap<Entry::pmpi>);
+  wrap(wrappers, 116, &wrap_MPI_Fetch_and_op<Entry::mpi>, &wrap_MPI_Fetch_and_op<Entry::pmpi>);
+  wrap(wrappers, 215, &wrap_MPI_Get<Entry::mpi>, &wrap_MPI_Get<Entry::pmpi>);
+  wrap(wrappers, 216, &wrap_MPI_Get_c<Entry::mpi>, &wrap_MPI_Get_c<Entry::pmpi>);
+  wrap(wrappers, 217, &wrap_MPI_Get_accumulate<Entry::mpi>, &wrap_MPI_Get_accumulate<Entry::pmpi>);
+  wrap(wrappers, 218, &wrap_MPI_Get_accumulate_c<Entry::mpi>, &wrap_MPI_Get_accumulate_c<Entry::pmpi>);
+  wrap(wrappers, 373, &wrap_MPI_Put<Entry::mpi>, &wrap_MPI_Put<Entry::pmpi>);
+  wrap(wrappers, 374, &wrap_MPI_Put_c<Entry::mpi>, &wrap_MPI_Put_c<Entry::pmpi>);
+  wrap(wrappers, 376, &wrap_MPI_Raccumulate<Entry::mpi>, &wrap_MPI_Raccumulate<Entry::pmpi>);
+  wrap(wrappers, 377, &wrap_MPI_Raccumulate_c<Entry::mpi>, &wrap_MPI_Raccumulate_c<Entry::pmpi>);
+  wrap(wrappers, 406, &wrap_MPI_Rget<Entry::mpi>, &wrap_MPI_Rget<Entry::pmpi>);
+  wrap(wrappers, 407, &wrap_MPI_Rget_c<Entry::mpi>, &wrap_MPI_Rget_c<Entry::pmpi>);
+  wrap(wrappers, 408, &wrap_MPI_Rget_accumulate<Entry::mpi>, &wrap_MPI_Rget_accumulate<Entry::pmpi>);
+  wrap(wrappers, 409, &wrap_MPI_Rget_accumulate_c<Entry::mpi>, &wrap_MPI_Rget_accumulate_c<Entry::pmpi>);
+  wrap(wrappers, 410, &wrap_MPI_Rput<Entry::mpi>, &wrap_MPI_Rput<Entry::pmpi>);
+  wrap(wrappers, 411, &wrap_MPI_Rput_c<Entry::mpi>, &wrap_MPI_Rput_c<Entry::pmpi>);
+  wrap(wrappers, 533, &wrap_MPI_Win_allocate<Entry::mpi>, &wrap_MPI_Win_allocate<Entry::pmpi>);
+  wrap(wrappers, 534, &wrap_MPI_Win_allocate_c<Entry::mpi>, &wrap_MPI_Win_allocate_c<Entry::pmpi>);
+  wrap(wrappers, 535, &wrap_MPI_Win_allocate_shared<Entry::mpi>, &wrap_MPI_Win_allocate_shared<Entry::pmpi>);
+  wrap(wrappers, 536, &wrap_MPI_Win_allocate_shared_c<Entry::mpi>, &wrap_MPI_Win_allocate_shared_c<Entry::pmpi>);
+  wrap(wrappers, 537, &wrap_MPI_Win_attach<Entry::mpi>, &wrap_MPI_Win_attach<Entry::pmpi>);
+  wrap(wrappers, 539, &wrap_MPI_Win_complete<Entry::mpi>, &wrap_MPI_Win_complete<Entry::pmpi>);
+  wrap(wrappers, 540, &wrap_MPI_Win_create<Entry::mpi>, &wrap_MPI_Win_create<Entry::pmpi>);
+  wrap(wrappers, 541, &wrap_MPI_Win_create_c<Entry::mpi>, &wrap_MPI_Win_create_c<Entry::pmpi>);
+  wrap(wrappers, 542, &wrap_MPI_Win_create_dynamic<Entry::mpi>, &wrap_MPI_Win_create_dynamic<Entry::pmpi>);
+  wrap(wrappers, 546, &wrap_MPI_Win_detach<Entry::mpi>, &wrap_MPI_Win_detach<Entry::pmpi>);
+  wrap(wrappers, 547, &wrap_MPI_Win_fence<Entry::mpi>, &wrap_MPI_Win_fence<Entry::pmpi>);
+  wrap(wrappers, 548, &wrap_MPI_Win_flush<Entry::mpi>, &wrap_MPI_Win_flush<Entry::pmpi>);
+  wrap(wrappers, 549, &wrap_MPI_Win_flush_all<Entry::mpi>, &wrap_MPI_Win_flush_all<Entry::pmpi>);
+  wrap(wrappers, 550, &wrap_MPI_Win_flush_local<Entry::mpi>, &wrap_MPI_Win_flush_local<Entry::pmpi>);
+  wrap(wrappers, 551, &wrap_MPI_Win_flush_local_all<Entry::mpi>, &wrap_MPI_Win_flush_local_all<Entry::pmpi>);
+  wrap(wrappers, 552, &wrap_MPI_Win_free<Entry::mpi>, &wrap_MPI_Win_free<Entry::pmpi>);
+  wrap(wrappers, 559, &wrap_MPI_Win_lock<Entry::mpi>, &wrap_MPI_Win_lock<Entry::pmpi>);
+  wrap(wrappers, 560, &wrap_MPI_Win_lock_all<Entry::mpi>, &wrap_MPI_Win_lock_all<Entry::pmpi>);
+  wrap(wrappers, 561, &wrap_MPI_Win_post<Entry::mpi>, &wrap_MPI_Win_post<Entry::pmpi>);
+  wrap(wrappers, 568, &wrap_MPI_Win_start<Entry::mpi>, &wrap_MPI_Win_start<Entry::pmpi>);
+  wrap(wrappers, 569, &wrap_MPI_Win_sync<Entry::mpi>, &wrap_MPI_Win_sync<Entry::pmpi>);
+  wrap(wrappers, 570, &wrap_MPI_Win_test<Entry::mpi>, &wrap_MPI_Win_test<Entry::pmpi>);
+  wrap(wrappers, 571, &wrap_MPI_Win_unlock<Entry::mpi>, &wrap_MPI_Win_unlock<Entry::pmpi>);
+  wrap(wrappers, 572, &wrap_MPI_Win_unlock_all<Entry::mpi>, &wrap_MPI_Win_unlock_all<Entry::pmpi>);
+  wrap(wrappers, 573, &wrap_MPI_Win_wait<Entry::mpi>, &wrap_MPI_Win_wait<Entry::pmpi>);
+}
 
 }  // namespace commlens

@@ -11,6 +11,15 @@ namespace {
 constexpr std::uint64_t first_capacity = 256;  // 4 KiB
 std::mutex mutex;
 
+// What was taken last.
+struct Taken {
+  const HandleMap* map;
+  std::uint64_t handle;
+  void* value;
+};
+constexpr std::uint64_t remembered = 4096;
+Taken taken[remembered];
+
 // Finds the entry of `handle`, or where it would go.
 HandleMap::Slot& place(const HandleMap::Slots& s, std::uint64_t handle) noexcept {
   HandleMap::Slot* reusable = nullptr;
@@ -59,11 +68,15 @@ bool HandleMap::put(std::uint64_t handle, void* value) noexcept {
 void* HandleMap::take(std::uint64_t handle) noexcept {
   if (handle == 0 || handle == gone) return nullptr;  // MPI_FILE_NULL of MPICH is 0
   const std::lock_guard<std::mutex> lock(mutex);
+  const std::uint64_t n = freed.load(std::memory_order_relaxed);
+  Taken& entry = taken[n % remembered] = {this, handle, nullptr};
+  freed.store(n + 1, std::memory_order_release);
   const Slots* const s = slots.load(std::memory_order_relaxed);
   if (s == nullptr) return nullptr;
   Slot& slot = place(*s, handle);
   if (slot.handle.load(std::memory_order_relaxed) != handle) return nullptr;
   void* const value = slot.value.load(std::memory_order_relaxed);
+  entry.value = value;
   slot.handle.store(gone, std::memory_order_release);
   // At the end of a run of used slots nothing is looked for beyond the ones that are gone: they are free again. Without
   // this, handles that never repeat would fill any table.
@@ -75,6 +88,19 @@ void* HandleMap::take(std::uint64_t handle) noexcept {
     }
   }
   return value;
+}
+
+HandleMap::Freed HandleMap::find_freed(std::uint64_t handle, std::uint64_t since, void*& value) const noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const std::uint64_t n = freed.load(std::memory_order_relaxed);
+  if (n - since > remembered) return Freed::perhaps;
+  for (std::uint64_t i = since; i != n; ++i) {
+    const Taken& entry = taken[i % remembered];
+    if (entry.map != this || entry.handle != handle) continue;
+    value = entry.value;
+    return Freed::yes;
+  }
+  return Freed::no;
 }
 
 }  // namespace commlens

@@ -74,7 +74,10 @@ struct Sites {
   std::deque<Module> named;  // those that hold a site
   std::unordered_map<std::uint64_t, const Module*> module_of;
 };
-Sites& sites = *new Sites;
+Sites& sites() {
+  static Sites* const all = new Sites;
+  return *all;
+}
 
 void read_modules_again() {
   unsigned long long counts[2] = {0, 0};
@@ -84,29 +87,29 @@ void read_modules_again() {
     return 1;
   };
   dl_iterate_phdr(first, counts);
-  if (counts[0] == sites.loads && counts[1] == sites.unloads) return;
-  sites.loaded = loaded_modules();
-  sites.loads = counts[0];
-  sites.unloads = counts[1];
+  if (counts[0] == sites().loads && counts[1] == sites().unloads) return;
+  sites().loaded = loaded_modules();
+  sites().loads = counts[0];
+  sites().unloads = counts[1];
 }
 
 const Module* named_module(const Module& m) {
-  for (const Module& known : sites.named) {
+  for (const Module& known : sites().named) {
     if (known.base == m.base && known.path == m.path) return &known;
   }
-  sites.named.push_back(m);
-  return &sites.named.back();
+  sites().named.push_back(m);
+  return &sites().named.back();
 }
 
 }  // namespace
 
 const Module* module_of_site(std::uint64_t site) noexcept try {
   if (site == 0) return nullptr;
-  const std::lock_guard<std::mutex> lock(sites.mutex);
-  const auto [entry, is_new] = sites.module_of.try_emplace(site, nullptr);
+  const std::lock_guard<std::mutex> lock(sites().mutex);
+  const auto [entry, is_new] = sites().module_of.try_emplace(site, nullptr);
   if (is_new) {
     read_modules_again();
-    const Module* const m = module_at(sites.loaded, site);
+    const Module* const m = module_at(sites().loaded, site);
     if (m != nullptr) entry->second = named_module(*m);
   }
   return entry->second;

@@ -7,8 +7,11 @@
 namespace [[gnu::visibility("hidden")]] commlens {
 
 // From an MPI handle (its bits; never 0) to what we keep of the object.  Reading takes no lock; adding and
-// removing take one (cold/handles.cpp).  Entries are reused in place: a slot only changes when its handle was
-// freed, and a program that uses a handle while another thread frees it is wrong already.
+// removing take one (cold/handles.cpp).  Entries are reused in place: a slot only changes when its handle was freed.
+//
+// A program may free a handle while another thread's call with it is under way, and MPI may give the same handle to
+// something else before that call ends.  Who looks a handle up after such a call reads `freed` before it and asks
+// none_freed_since() afterwards; if not, find_freed() knows what the handle stood for when the call began.
 struct HandleMap {
   struct Slot {
     std::atomic<std::uint64_t> handle;  // 0: never used; gone: free again
@@ -33,7 +36,7 @@ struct HandleMap {
     if (s == nullptr || handle == 0) return nullptr;
     for (std::uint64_t i = home(handle) & s->mask;; i = (i + 1) & s->mask) {
       const std::uint64_t found = s->slot[i].handle.load(std::memory_order_acquire);
-      if (found == handle) return s->slot[i].value.load(std::memory_order_relaxed);
+      if (found == handle) return s->slot[i].value.load(std::memory_order_acquire);
       if (found == 0) return nullptr;
     }
   }
@@ -41,6 +44,18 @@ struct HandleMap {
   // Cold.  put: false when memory ran out.  take: removes the entry and returns its value, or null.
   bool put(std::uint64_t handle, void* value) noexcept;
   void* take(std::uint64_t handle) noexcept;
+
+  // How many handles were taken so far, in all maps.
+  static inline std::atomic<std::uint64_t> freed{0};
+
+  // To be asked after find(): true when it found what the handle stood for at `since`.
+  static bool none_freed_since(std::uint64_t since) noexcept {
+    return __builtin_expect(freed.load(std::memory_order_acquire) == since, 1);
+  }
+
+  enum class Freed { no, yes, perhaps };  // perhaps: too many were since
+  // Cold.  Whether `handle` was taken since `freed` was `since`; then `value` is what it had first, null if unknown.
+  Freed find_freed(std::uint64_t handle, std::uint64_t since, void*& value) const noexcept;
 };
 
 }  // namespace commlens

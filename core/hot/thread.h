@@ -36,8 +36,10 @@ struct CompleteRequests {
 // What one thread counts.  Lives in mapped memory and outlives the thread: a later thread goes on with it.
 struct Thread {
   // Frame of the outermost MPI call under way, or null.  A frame address instead of a depth: when an error handler
-  // leaves MPI by longjmp, the next call is at or above the old frame, and we see that the old one is gone.
+  // leaves MPI by longjmp, the next call is at or above the old frame, or the old frame has been written over, and we
+  // see that the old one is gone.
   char* outermost;
+  Site outermost_return;  // its return address, which stands behind its frame pointer
   std::uint32_t region;
   std::uint64_t sequence;  // of requests made by this thread
   Table table;
@@ -47,6 +49,20 @@ struct Thread {
   std::size_t scratch_bytes;
   Thread* next;       // all threads, for collection
   Thread* next_idle;  // left by a thread that ended
+
+  // True for a call with this frame that is made inside another one.
+  bool is_inside(const char* frame) const noexcept {
+    return outermost != nullptr && frame < outermost && return_address(outermost) == outermost_return;
+  }
+  void enter(char* frame) noexcept {
+    outermost = frame;
+    outermost_return = return_address(frame);
+  }
+  static Site return_address(const char* frame) noexcept {
+    Site address;
+    __builtin_memcpy(&address, frame + sizeof(void*), sizeof address);
+    return address;
+  }
 };
 
 // __thread, not thread_local: no initialiser, hence no hidden call on each access.

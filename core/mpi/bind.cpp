@@ -22,8 +22,14 @@ __attribute__((visibility("hidden"))) void* commlens_bind(long entry) noexcept;
 
 namespace commlens {
 
-extern const Wrapper wrappers_p2p[], wrappers_collective[], wrappers_neighbor[], wrappers_rma[], wrappers_io[],
-    wrappers_completion[], wrappers_comm[], wrappers_other[];
+void wrap_p2p(void* wrappers[]) noexcept;
+void wrap_collective(void* wrappers[]) noexcept;
+void wrap_neighbor(void* wrappers[]) noexcept;
+void wrap_rma(void* wrappers[]) noexcept;
+void wrap_io(void* wrappers[]) noexcept;
+void wrap_completion(void* wrappers[]) noexcept;
+void wrap_comm(void* wrappers[]) noexcept;
+void wrap_other(void* wrappers[]) noexcept;
 
 void* next_definitions[2 * slot_count];
 
@@ -140,13 +146,9 @@ void start() noexcept try {
     }
     return;
   }
-  for (const Wrapper* table : {wrappers_p2p, wrappers_collective, wrappers_neighbor, wrappers_rma, wrappers_io,
-                               wrappers_completion, wrappers_comm, wrappers_other}) {
-    for (const Wrapper* w = table; w->slot >= 0; ++w) {
-      void** const both = &wrappers[2L * w->slot];
-      both[0] = w->by_mpi;
-      both[1] = w->by_pmpi;
-    }
+  for (const auto part : {wrap_p2p, wrap_collective, wrap_neighbor, wrap_rma, wrap_io, wrap_completion, wrap_comm,
+                          wrap_other}) {
+    part(wrappers);
   }
   if (prepare()) measuring.store(true);
 } catch (...) {

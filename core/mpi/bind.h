@@ -9,16 +9,12 @@ namespace [[gnu::visibility("hidden")]] commlens {
 
 enum class Entry { mpi = 0, pmpi = 1 };
 
-// A wrapper and the entries it serves; generated/wrap_*.cpp have one table each, closed by slot -1.
-struct Wrapper {
-  int slot;
-  void* by_mpi;
-  void* by_pmpi;
-};
-
-template <class R, class... A>
-void* erase(R (*function)(A...)) {
-  return reinterpret_cast<void*>(function);
+// Notes a wrapper for both entries of a procedure.  Functions of generated/wrap_*.cpp call this for all they have; tables
+// would be filled by a constructor of ours, and a library of the application may call MPI from one that runs before.
+template <class Function>
+void wrap(void* wrappers[], int slot, Function* by_mpi, Function* by_pmpi) noexcept {
+  wrappers[2 * slot] = reinterpret_cast<void*>(by_mpi);
+  wrappers[2 * slot + 1] = reinterpret_cast<void*>(by_pmpi);
 }
 
 // The next definition of each entry, known from its first call on.

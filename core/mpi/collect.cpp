@@ -81,7 +81,7 @@ std::string allowed_cpus() {
   return text;
 }
 
-std::vector<std::string> command_line() {
+std::vector<std::string> read_command_line() {
   std::vector<std::string> arguments;
   std::FILE* const file = std::fopen("/proc/self/cmdline", "re");
   if (file == nullptr) return arguments;
@@ -96,6 +96,12 @@ std::vector<std::string> command_line() {
   }
   std::fclose(file);
   return arguments;
+}
+
+// As it was when first asked.
+const std::vector<std::string>& command_line() {
+  static const auto* const first = new std::vector<std::string>(read_command_line());  // never destroyed
+  return *first;
 }
 
 std::string quoted_for_shell(const std::string& argument) {
@@ -183,7 +189,7 @@ RankFacts own_facts(const TickScale& scale) {
 
 out::Meta meta_of(const Profile& profile) {
   std::string command;
-  const std::vector<std::string> arguments = command_line();
+  const std::vector<std::string>& arguments = command_line();
   for (const std::string& argument : arguments) command += (command.empty() ? "" : " ") + quoted_for_shell(argument);
   char library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
   int length = 0, version = 0, subversion = 0;
@@ -220,7 +226,7 @@ out::Meta meta_of(const Profile& profile) {
 // Where the profile goes; the default name, with the time of day in it, differs from rank to rank.
 std::string profile_name() {
   out::NameFields fields;
-  const std::vector<std::string> arguments = command_line();
+  const std::vector<std::string>& arguments = command_line();
   if (!arguments.empty()) fields.program = out::base_name(arguments[0]);
   fields.host = host_name();
   fields.job = job_id();
@@ -402,6 +408,12 @@ void collect_alone(Ticks finalising) {
 }
 
 }  // namespace
+
+void note_command_line() noexcept try {
+  static_cast<void>(command_line());
+} catch (const std::bad_alloc&) {
+  return;  // asked again when the profile is written
+}
 
 bool collect(Ticks finalising) noexcept try {
   if (!all_are_here()) {

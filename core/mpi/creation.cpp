@@ -161,8 +161,11 @@ struct Pending {
   Site site;
 };
 std::mutex pending_mutex;
-// Never destroyed: a thread may still be in MPI while the program exits.
-std::unordered_map<Payload, Pending>& pending = *new std::unordered_map<Payload, Pending>;
+std::unordered_map<Payload, Pending>& pending() {
+  // Never destroyed: a thread may still be in MPI while the program exits.
+  static auto* const made = new std::unordered_map<Payload, Pending>;
+  return *made;
+}
 
 // Fortran bindings pass the address of a variable of their own, which is gone when the request completes: what MPI
 // wrote at once is better where there is such a thing.
@@ -295,7 +298,7 @@ void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, P
   if (!job.ready) return;
   const std::uint32_t n = registry->next_on_parent(parent.index);
   const std::lock_guard<std::mutex> lock(pending_mutex);
-  pending[payload & ~RequestFlag::all] = {op, &parent, made, set_already ? *made : api.comm_null, n, site};
+  pending()[payload & ~RequestFlag::all] = {op, &parent, made, set_already ? *made : api.comm_null, n, site};
 } catch (const std::bad_alloc&) {
   say_no_memory();
 }
@@ -304,10 +307,10 @@ void creation_completed(Payload payload) noexcept try {
   Pending p;
   {
     const std::lock_guard<std::mutex> lock(pending_mutex);
-    const auto found = pending.find(payload & ~RequestFlag::all);
-    if (found == pending.end()) return;
+    const auto found = pending().find(payload & ~RequestFlag::all);
+    if (found == pending().end()) return;
     p = found->second;
-    pending.erase(found);
+    pending().erase(found);
   }
   MPI_Comm made = made_by(p);
   if (made == api.comm_null || comms.find(bits(made)) != nullptr) return;
@@ -317,15 +320,16 @@ void creation_completed(Payload payload) noexcept try {
 }
 
 // Until its request is complete, MPI must not be asked about a communicator.
-static bool is_pending(MPI_Comm comm) noexcept {
+static bool is_pending(MPI_Comm comm) {
   const std::lock_guard<std::mutex> lock(pending_mutex);
-  for (const auto& [begun, p] : pending) {
+  for (const auto& [begun, p] : pending()) {
     if (made_by(p) == comm) return true;
   }
   return false;
 }
 
-const CommView& adopt_comm(MPI_Comm comm) noexcept {
+// A communicator whose making we did not see.
+static const CommView& adopt_comm(MPI_Comm comm) noexcept try {
   if (!job.ready || comm == api.comm_null) return no_comm();
   static std::mutex mutex;  // two threads may meet it at once
   const std::lock_guard<std::mutex> lock(mutex);
@@ -334,14 +338,28 @@ const CommView& adopt_comm(MPI_Comm comm) noexcept {
   created(op::unknown, no_comm(), comm, {Origin::How::by_processes, 0}, 0);
   const void* const known = comms.find(bits(comm));
   return known != nullptr ? *static_cast<const CommView*>(known) : no_comm();
+} catch (const std::bad_alloc&) {
+  return no_comm();
 }
 
-const CommView* comm_going(MPI_Comm comm) noexcept {
+const CommView& late_comm(MPI_Comm comm, int rc, std::uint64_t freed) noexcept {
+  void* value = nullptr;
+  const HandleMap::Freed was = comms.find_freed(bits(comm), freed, value);
+  const void* const known = was == HandleMap::Freed::yes ? value : comms.find(bits(comm));
+  if (known != nullptr) return *static_cast<const CommView*>(known);
+  // It may be gone: then MPI must not be asked about it.
+  return was == HandleMap::Freed::no && rc == MPI_SUCCESS ? adopt_comm(comm) : no_comm();
+}
+
+const CommView* comm_going(MPI_Comm comm) noexcept try {
   auto* const known = static_cast<const CommView*>(comms.take(bits(comm)));
   if (known != nullptr || comm == api.comm_null) return known;
   // Seen complete in a way that we do not see, and freed before its request is completed: not to be looked at then.
   const std::lock_guard<std::mutex> lock(pending_mutex);
-  for (auto p = pending.begin(); p != pending.end();) p = made_by(p->second) == comm ? pending.erase(p) : std::next(p);
+  auto& all = pending();
+  for (auto p = all.begin(); p != all.end();) p = made_by(p->second) == comm ? all.erase(p) : std::next(p);
+  return nullptr;
+} catch (const std::bad_alloc&) {
   return nullptr;
 }
 

@@ -34,9 +34,11 @@ class Layout {
 // By handle; filled when a datatype is first used, and emptied when it is freed.
 extern HandleMap layouts;
 
-Layout learn_datatype(MPI_Datatype datatype) noexcept;  // cold
+// Cold: not known, or something was freed meanwhile.
+Layout late_layout(MPI_Datatype datatype, std::uint64_t freed) noexcept;
 
-inline Layout layout_of(MPI_Datatype datatype) noexcept {
+// What a datatype was when a call began, at HandleMap::freed `freed`.
+inline Layout layout_of(MPI_Datatype datatype, std::uint64_t freed) noexcept {
 #if defined(MPICH_NAME)
   // MPICH and its descendants keep the size of a basic type in its handle.  The macro for it is not in mpi.h, but the
   // encoding is part of the ABI they share.
@@ -45,7 +47,8 @@ inline Layout layout_of(MPI_Datatype datatype) noexcept {
   }
 #endif
   const void* const known = layouts.find(bits(datatype));
-  return __builtin_expect(known != nullptr, 1) ? Layout(known) : learn_datatype(datatype);
+  if (__builtin_expect(known != nullptr && HandleMap::none_freed_since(freed), 1)) return Layout(known);
+  return late_layout(datatype, freed);
 }
 
 void datatype_going(MPI_Datatype datatype) noexcept;  // cold: it is about to be freed

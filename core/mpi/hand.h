@@ -422,7 +422,7 @@ int read_begin(Next next, Op op, Site caller, VolumeOf measure, MPI_File fh, Arg
   call.stop();
   FileRecord* const file = file_record(fh);
   const CommView& comm = file == nullptr ? no_comm() : *file->comm;
-  Volume volume;
+  Volume volume(call.freed());
   if (rc == MPI_SUCCESS) measure(volume, comm);
   Cell& cell = call.record(comm, volume);
   if (rc == MPI_SUCCESS && file != nullptr) file->reading = &cell;
@@ -468,7 +468,7 @@ int comm_set_name(Next next, Op op, Site caller, MPI_Comm comm, const char* comm
   call.start();
   const int rc = next(comm, comm_name);
   call.stop();
-  call.record(comm_of(comm, rc), Volume{});
+  call.record(comm_of(comm, rc, call.freed()), Volume{});
   if (rc == MPI_SUCCESS) name_comm(comm, comm_name);
   return rc;
 }
@@ -522,7 +522,7 @@ int idup_of(CallNext call_next, Op op, Site caller, MPI_Comm comm, MPI_Comm* new
   call.start();
   const int rc = call_next();
   call.stop();
-  const CommView& parent = comm_of(comm, rc);
+  const CommView& parent = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(parent, Volume{});
   if (rc != MPI_SUCCESS || newcomm == nullptr || request == nullptr) return rc;
   const Payload payload = call.remember(*request, cell, RequestFlag::active | RequestFlag::idup);

@@ -74,9 +74,11 @@ void say_warnings() {
 
 // What begins with MPI_Init or with the first session, whichever comes first.
 void begin(Ticks before, Ticks after) {
+  process = getpid();
   job.init = after - before;
   if (sched_getaffinity(0, sizeof job.cpus, &job.cpus) != 0) CPU_ZERO(&job.cpus);
   if (getcwd(job.directory, sizeof job.directory) == nullptr) job.directory[0] = '\0';
+  note_command_line();
   if (job.rank == 0) say_warnings();
   job.own_call = estimated_call();
   job.ready = true;
@@ -109,7 +111,6 @@ bool prepare() noexcept try {
   if (!load_api()) return false;
   site_mask = options().on(Option::callsites) ? ~Site{0} : 0;
   registry = new Registry();
-  process = getpid();
   return true;
 } catch (const std::bad_alloc&) {
   say("no memory to start; running unprofiled");

@@ -34,6 +34,9 @@ inline bool present(const CommView& c, int neighbor) noexcept {
 
 // What one call moves.
 struct Volume {
+  explicit Volume(std::uint64_t when_it_began = 0) noexcept : freed(when_it_began) {}
+
+  std::uint64_t freed;  // HandleMap::freed when the call began
   std::uint32_t bin = 0;
   bool noncontiguous = false;  // it has a datatype whose elements, as many as a block has, leave gaps
   Bytes sent = 0;
@@ -315,7 +318,7 @@ struct Volume {
   // Blocks of one datatype with `total` elements, `largest` of them in the largest block.
   Bytes blocks(MPI_Count total, MPI_Count largest, MPI_Datatype datatype) noexcept {
     if (total <= 0) return 0;  // the datatype of an empty message may be anything
-    const Layout layout = layout_of(datatype);
+    const Layout layout = layout_of(datatype, freed);
     noncontiguous = noncontiguous || !(layout.gapless() || (largest == 1 && layout.gapless_alone()));
     return static_cast<Bytes>(total) * layout.size();
   }

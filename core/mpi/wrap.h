@@ -20,13 +20,17 @@ namespace commlens {
 
 inline const CommView& no_comm() noexcept { return registry->none(); }
 
-const CommView& adopt_comm(MPI_Comm comm) noexcept;  // cold: a communicator whose making we did not see
+// Cold: not known, or something was freed meanwhile.
+const CommView& late_comm(MPI_Comm comm, int rc, std::uint64_t freed) noexcept;
 
-// The communicator behind a handle that MPI has just accepted (rc); an unknown one is not looked at before.
-inline const CommView& comm_of(MPI_Comm comm, int rc) noexcept {
+// The communicator behind a handle that MPI has just accepted (rc), in a call that began at HandleMap::freed `freed`; an
+// unknown one is not looked at before.
+inline const CommView& comm_of(MPI_Comm comm, int rc, std::uint64_t freed) noexcept {
   const void* const known = comms.find(bits(comm));
-  if (__builtin_expect(known != nullptr, 1)) return *static_cast<const CommView*>(known);
-  return rc == MPI_SUCCESS ? adopt_comm(comm) : no_comm();
+  if (__builtin_expect(known != nullptr && HandleMap::none_freed_since(freed), 1)) {
+    return *static_cast<const CommView*>(known);
+  }
+  return late_comm(comm, rc, freed);
 }
 
 inline const CommView& comm_of_win(MPI_Win win) noexcept {
@@ -93,21 +97,21 @@ class StatusFor {
 // An error handler may throw an exception, or end the thread, through MPI and through us.  The wrappers are compiled
 // without exceptions, because the unwinder that passes is the application's, and the one inside our library is another
 // copy.  Instead this line gives each wrapper a personality routine that only ends the call (lifecycle.cpp).  After a
-// longjmp the next call that is not deeper in the stack notices that the old one is gone.
+// longjmp a later call notices that the old one is gone (Thread::is_inside).
 class Call {
  public:
   __attribute__((always_inline)) Call(Op op, Site caller) noexcept : thread_(this_thread()), op_(op), site_(caller) {
     // 0x1b: the address is relative, signed, in four bytes.
     asm volatile(".cfi_personality 0x1b, commlens_personality");
     char* const frame = static_cast<char*>(__builtin_frame_address(0));
-    nested_ = thread_.outermost != nullptr && frame < thread_.outermost;
+    nested_ = thread_.is_inside(frame);
     if (nested_) return;
     if (__builtin_expect(fortran_bindings.count != 0, 0) && !from_fortran(op, site_)) {
       nested_ = true;
       return;
     }
     site_ &= site_mask;
-    thread_.outermost = frame;
+    thread_.enter(frame);
   }
   ~Call() {
     if (!nested_) thread_.outermost = nullptr;
@@ -120,7 +124,11 @@ class Call {
   Thread& thread() noexcept { return thread_; }
   Site site() const noexcept { return site_; }
 
-  void start() noexcept { start_ = now(); }
+  void start() noexcept {
+    freed_ = HandleMap::freed.load(std::memory_order_relaxed);
+    start_ = now();
+  }
+  std::uint64_t freed() const noexcept { return freed_; }  // HandleMap::freed when it began
   void stop() noexcept {
     const Ticks end = now();
     spent_ = end > start_ ? end - start_ : 0;  // a thread may move to a core whose counter is a little behind
@@ -165,6 +173,7 @@ class Call {
   const Op op_;
   Site site_;
   bool nested_;
+  std::uint64_t freed_ = 0;
   Ticks start_ = 0;
   Ticks spent_ = 0;
 };

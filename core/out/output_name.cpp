@@ -4,7 +4,15 @@
 namespace commlens::out {
 namespace {
 
+// Several fields and an ending must fit into the 255 bytes of a name.  Never cut within a character of UTF-8.
+constexpr std::size_t longest_field = 100;
+
 std::string as_file_name(std::string text) {
+  if (text.size() > longest_field) {
+    std::size_t end = longest_field;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    text.resize(end);
+  }
   for (char& c : text) {
     if (c == '/') c = '_';
   }

@@ -37,6 +37,7 @@ static const struct family known[families] = {
 struct program {
   bool is_elf;
   bool is_static;
+  bool has_asan;
   const struct family* family;  // NULL when it does not say
 };
 
@@ -84,9 +85,16 @@ static const struct family* family_called(const char* name) {
   return NULL;
 }
 
+// The run-time library of the address sanitizer, of gcc or clang.
+static bool is_asan(const char* path, size_t length) {
+  const char* name = path + length;
+  while (name > path && name[-1] != '/') --name;
+  return strncmp(name, "libasan.so", 10) == 0 || strncmp(name, "libclang_rt.asan", 16) == 0;
+}
+
 // Reads the dynamic section of a mapped 64-bit ELF file; every offset is checked against its size.
 static struct program read_elf(const unsigned char* file, size_t size) {
-  struct program p = {true, true, NULL};
+  struct program p = {true, true, false, NULL};
   Elf64_Ehdr head;
   memcpy(&head, file, sizeof head);
   Elf64_Phdr segments[64];
@@ -116,17 +124,20 @@ static struct program read_elf(const unsigned char* file, size_t size) {
       strings = strings_at - segments[i].p_vaddr + segments[i].p_offset;
     }
   }
-  for (size_t i = 0; strings != 0 && i < entries && p.family == NULL; ++i) {
+  for (size_t i = 0; strings != 0 && i < entries; ++i) {
     memcpy(&entry, file + dynamic->p_offset + i * sizeof entry, sizeof entry);
     if (entry.d_tag != DT_NEEDED || entry.d_un.d_val > size || strings > size - entry.d_un.d_val) continue;
     const size_t at = strings + entry.d_un.d_val;
-    if (at < size && memchr(file + at, '\0', size - at) != NULL) p.family = family_of_library((const char*)file + at);
+    if (at >= size || memchr(file + at, '\0', size - at) == NULL) continue;
+    const char* const needed = (const char*)file + at;
+    if (p.family == NULL) p.family = family_of_library(needed);
+    if (is_asan(needed, strlen(needed))) p.has_asan = true;
   }
   return p;
 }
 
 static struct program look_at(const char* path) {
-  struct program p = {false, false, NULL};
+  struct program p = {false, false, false, NULL};
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return p;
   struct stat st;
@@ -189,6 +200,8 @@ static bool find_library(const struct family* family, char* path) {
   return false;
 }
 
+static const char separators[] = ": ";  // of LD_PRELOAD; the loader knows no way to write them inside a path
+
 // The last part of a path of `length` characters is our library.
 static bool is_ours(const char* path, size_t length) {
   static const char name[] = "libcommlens.so";
@@ -196,28 +209,45 @@ static bool is_ours(const char* path, size_t length) {
   return length >= n && strncmp(path + length - n, name, n) == 0 && (length == n || path[length - n - 1] == '/');
 }
 
-// Puts `library` before what is preloaded already; another commlens among that, of an outer commlens-run, goes.
+// Adds the entries of `others` that are, or are not, the address sanitizer to `list`; never another commlens.
+static void add_others(char* list, const char* others, bool asan) {
+  while (*others != '\0') {
+    const size_t length = strcspn(others, separators);
+    if (length > 0 && !is_ours(others, length) && is_asan(others, length) == asan) {
+      if (*list != '\0') strcat(list, ":");
+      strncat(list, others, length);
+    }
+    others += length + (others[length] != '\0');
+  }
+}
+
+// Puts `library` before what is preloaded already, except for the address sanitizer, which must be the first; another
+// commlens among that, of an outer commlens-run, goes.
 static void preload(const char* library) {
-  static const char separators[] = ": ";  // the loader knows no way to write them inside a path
   if (strpbrk(library, separators) != NULL) {
     if (may_speak()) say("%s cannot be preloaded: its path has a blank or a colon; running unprofiled", library);
     return;
   }
   const char* others = getenv("LD_PRELOAD");
   if (others == NULL) others = "";
-  char* const list = malloc(strlen(library) + strlen(others) + 2);
+  char* const list = calloc(strlen(library) + strlen(others) + 3, 1);
   if (list == NULL) return;
-  strcpy(list, library);
-  while (*others != '\0') {
-    const size_t length = strcspn(others, separators);
-    if (length > 0 && !is_ours(others, length)) {
-      strcat(list, ":");
-      strncat(list, others, length);
-    }
-    others += length + (others[length] != '\0');
-  }
+  add_others(list, others, true);
+  if (*list != '\0') strcat(list, ":");
+  strcat(list, library);
+  add_others(list, others, false);
   setenv("LD_PRELOAD", list, 1);
   free(list);
+}
+
+// The address sanitizer ends a program when another library is loaded before its own.  Ours may be: it has no function
+// that the sanitizer replaces.
+static void appease_asan(void) {
+  const char* const options = getenv("ASAN_OPTIONS");
+  char* all = NULL;
+  if (asprintf(&all, "verify_asan_link_order=0%s%s", options == NULL ? "" : ":", options == NULL ? "" : options) < 0) return;
+  setenv("ASAN_OPTIONS", all, 1);
+  free(all);
 }
 
 static void prepare(const char* name) {
@@ -227,7 +257,7 @@ static void prepare(const char* name) {
     return;
   }
   char path[PATH_MAX];
-  struct program p = {false, false, NULL};
+  struct program p = {false, false, false, NULL};
   if (find_program(name, path)) p = look_at(path);
   if (p.is_elf && p.is_static) {
     if (may_speak()) {
@@ -247,6 +277,7 @@ static void prepare(const char* name) {
     }
   }
   if (family == NULL) family = family_of_launcher();
+  if (p.has_asan) appease_asan();
   char library[PATH_MAX];
   if (family != NULL) {
     if (find_library(family, library)) {

@@ -329,3 +329,13 @@ def test_two_copies_of_the_library(mpi: Mpi, tmp_path: Path) -> None:
     result = mpi.run(2, [mpi.compile("listing1.c")], mode="preload", preload=[mpi.library, copy])
     assert (result.rc, result.stdout) == (0, "160\n"), result
     assert result.open().calls("MPI_Allreduce")["W0.0"] == {0: 30, 1: 30}
+
+
+def test_a_very_long_name_of_the_program(mpi: Mpi, tmp_path: Path) -> None:
+    program = tmp_path / ("n" * 250)
+    program.symlink_to(mpi.compile("listing1.c"))
+    result = mpi.run(2, [program], env={"COMMLENS_OUTPUT": ""}, cwd=tmp_path)
+    assert (result.rc, result.stdout) == (0, "160\n"), result
+    (profile,) = tmp_path.glob("*.db")
+    assert profile.name.startswith(f"commlens-{'n' * 100}-")
+    assert Profile(profile).meta()["program"] == "n" * 250

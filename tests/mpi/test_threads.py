@@ -48,6 +48,37 @@ def test_requests_and_communicators_go_from_thread_to_thread(mpi: Mpi) -> None:
     assert profile.rows("SELECT threads FROM rank") == [{"threads": 1 + 3 + 4 + 4}] * 2
 
 
+def test_what_a_blocked_call_needs_is_freed_by_another_thread(mpi: Mpi) -> None:
+    program = mpi.compile("freed.c")
+    plain, under = mpi.pair(2, [program, "comm"])
+    assert (under.rc, under.stdout) == (plain.rc, plain.stdout) == (0, "freed done\n"), under
+    profile = under.open()
+    profile.check()
+    listened = {name for name, row in profile.comms().items() if row["user_name"] == "listened to"}
+    assert listened == {f"d0.{1 + 2 * i}" for i in range(30)}
+    assert profile.calls("MPI_Recv") == {name: dict.fromkeys(BOTH, 1) for name in listened}
+    assert profile.calls("MPI_Barrier", "d%") == {
+        f"d0.{2 + 2 * i}": dict.fromkeys(BOTH, 1) for i in range(30)
+    }
+
+    plain, under = mpi.pair(2, [program, "type"])
+    assert (under.rc, under.stdout) == (plain.rc, plain.stdout) == (0, "freed done\n"), under
+    profile = under.open()
+    profile.check()
+    of_bins = profile.rows(
+        "SELECT o.name, k.bin, SUM(x.calls) AS calls, SUM(x.noncontiguous) AS noncontiguous, "
+        "SUM(x.bytes_sent) AS sent, SUM(x.bytes_received) AS received "
+        "FROM cell x JOIN key k ON k.id = x.key JOIN op o ON o.id = k.op "
+        "WHERE o.name IN ('MPI_Recv', 'MPI_Sendrecv') GROUP BY 1, 2 ORDER BY 1, 2"
+    )
+    # 40 bytes with gaps received, the same sent and received, and 4 times 3,600 bytes
+    assert [tuple(row.values()) for row in of_bins] == [
+        ("MPI_Recv", 6, 60, 60, 0, 60 * 40),
+        ("MPI_Sendrecv", 6, 60, 60, 60 * 40, 60 * 40),
+        ("MPI_Sendrecv", 12, 240, 0, 240 * 3600, 240 * 3600),
+    ]
+
+
 def test_other_stacks_than_the_usual_one(mpi: Mpi) -> None:
     """All of MPI in a second thread, fibers, and threads with 64 KiB of stack."""
     plain, under = mpi.pair(2, [mpi.compile("stacks.c")])

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from harness import Mpi
+from harness import SANITIZER, Mpi
 
 FORTRAN = ("-cpp", "-DUSE_MPI_F08", "-fallow-argument-mismatch", "-w")
 
@@ -262,3 +262,43 @@ def test_another_preload_stays(mpi: Mpi) -> None:
     result = mpi.run(2, [mpi.compile("tool_target.c")], preload=[library])
     assert (result.rc, result.lines) == (0, ["done", "tool saw 3 sends", "tool saw 3 sends"]), result
     assert result.open().total("MPI_Send")[0] == 6
+
+
+def test_mpi_begins_in_the_constructor_of_a_library(mpi: Mpi, tmp_path: Path) -> None:
+    """It runs before ours: libraries that are preloaded are initialised last."""
+    (tmp_path / "up.c").write_text(
+        "#include <mpi.h>\n"
+        "__attribute__((constructor)) static void up(void) { MPI_Init(0, 0); }\n"
+        "void down(void) { MPI_Finalize(); }\n"
+    )
+    library = mpi.compile(tmp_path / "up.c", flags=("-shared", "-fPIC"))
+    (tmp_path / "main.c").write_text(
+        "#include <mpi.h>\nvoid down(void);\n"
+        "int main(void) { for (int i = 0; i < 5; ++i) MPI_Barrier(MPI_COMM_WORLD); down(); return 0; }\n"
+    )
+    program = mpi.compile(tmp_path / "main.c", None, library, f"-Wl,-rpath,{library.parent}")
+    profile = mpi.run(2, [program]).open()
+    profile.check()
+    assert profile.calls("MPI_Barrier") == {"W0.0": {0: 5, 1: 5}}
+
+
+@pytest.mark.skipif(SANITIZER is not None, reason="a sanitizer is there already")
+@pytest.mark.parametrize("preloaded", [False, True])
+def test_a_program_with_the_address_sanitizer(mpi: Mpi, preloaded: bool) -> None:
+    """Its run-time library wants to be the first; also when the user preloads it for a program that has it not."""
+    runtime = subprocess.run(
+        ["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    # libstdc++ because hwloc may load libraries that throw.
+    flags = ("-Wl,--no-as-needed", "-lstdc++", *(() if preloaded else ("-fsanitize=address",)))
+    program = mpi.compile("listing1.c", flags=flags)
+    env = {"ASAN_OPTIONS": "detect_leaks=0"} | ({"LD_PRELOAD": runtime} if preloaded else {})
+    plain = mpi.run(2, ["/usr/bin/env", *(f"{k}={v}" for k, v in env.items()), program], mode="off")
+    if plain.rc != 0:
+        pytest.skip("ends without commlens, too")
+    under = mpi.run(
+        2, ["/usr/bin/env", *(f"{k}={v}" for k, v in env.items()), mpi.runner, program], mode="link"
+    )
+    assert (under.rc, under.stdout) == (0, plain.stdout), under
+    under.open().check()
+    assert under.open().calls("MPI_Allreduce")["W0.0"] == {0: 30, 1: 30}

@@ -59,6 +59,36 @@ TEST(handles_behave_like_an_unordered_map) {
   }
 }
 
+TEST(what_a_handle_was_when_a_call_began_is_found_after_it_was_freed) {
+  HandleMap map, other;
+  using Freed = HandleMap::Freed;
+  void* value = nullptr;
+  map.put(8, thing(1));
+  const std::uint64_t began = HandleMap::freed;
+  CHECK(map.find_freed(8, began, value) == Freed::no);
+  other.put(8, thing(5));
+  other.take(8);
+  CHECK(map.find_freed(8, began, value) == Freed::no);
+  map.take(8);
+  map.put(8, thing(2));  // MPI gives the handle to something else
+  map.take(8);
+  map.put(8, thing(3));
+  CHECK(map.find_freed(8, began, value) == Freed::yes);
+  CHECK_EQ(value, thing(1));
+  CHECK(map.find_freed(8, HandleMap::freed, value) == Freed::no);
+  CHECK(map.find_freed(16, began, value) == Freed::no);
+  map.take(16);  // not known
+  CHECK(map.find_freed(16, began, value) == Freed::yes);
+  CHECK(value == nullptr);
+  const std::uint64_t later = HandleMap::freed;
+  map.take(8);
+  for (int i = 0; i < 4095; ++i) map.take(24);
+  CHECK(map.find_freed(8, later, value) == Freed::yes);
+  CHECK_EQ(value, thing(3));
+  map.take(24);
+  CHECK(map.find_freed(8, later, value) == Freed::perhaps);
+}
+
 TEST(the_slots_of_freed_handles_are_used_again) {
   HandleMap map;
   map.put(1, thing(1));

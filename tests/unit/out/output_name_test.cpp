@@ -28,6 +28,16 @@ TEST(a_value_is_one_part_of_the_path_and_is_not_looked_into) {
   CHECK_EQ(output_name("%p|%h|%j|%n", odd), std::string(".._bin_%j|a_b|x%n|2"));
 }
 
+TEST(a_long_value_is_cut_between_characters) {
+  const NameFields title{std::string(300, 't'), "", "", 1};
+  CHECK_EQ(output_name("%p", title), std::string(100, 't'));
+  const NameFields accents{"a" + std::string("\u00e9\u00e9") + std::string(300, 'x'), "", "", 1};
+  CHECK_EQ(output_name("%p", accents).size(), 100u);
+  std::string many = "a";
+  for (int i = 0; i < 100; ++i) many += "\u00e9";  // two bytes each: the 100th byte is in the middle of one
+  CHECK_EQ(output_name("%p", {many, "", "", 1}).size(), 99u);
+}
+
 TEST(a_number_goes_before_the_ending) {
   CHECK_EQ(numbered_name("a.db", 1), std::string("a.1.db"));
   CHECK_EQ(numbered_name("a.tar.db", 12), std::string("a.tar.12.db"));

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a blocked call needs is freed by another thread, and its handle is given out again before the call ends.
+ * "comm": ROUNDS times, a listener receives on a communicator that is freed meanwhile; its handle may be that of a second
+ * one, on which there is one barrier.
+ * "type": ROUNDS times, a listener receives a vector type of 40 bytes that is freed meanwhile; then types of 3,600 bytes
+ * are sent 4 times. */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROUNDS = 30 };
+static MPI_Comm comm;
+static MPI_Datatype type;
+static int received[1000], data[1000];
+static int volatile in_call;
+
+static void* listen(void* with_type) {
+  MPI_Comm on = with_type != NULL ? MPI_COMM_WORLD : comm;
+  MPI_Datatype of = with_type != NULL ? type : MPI_INT;
+  in_call = 1;
+  MPI_Recv(received, 1, of, 0, 5, on, MPI_STATUS_IGNORE);
+  return NULL;
+}
+
+static pthread_t start(void* with_type) {
+  pthread_t thread;
+  in_call = 0;
+  pthread_create(&thread, NULL, listen, with_type);
+  while (!in_call) usleep(100);
+  usleep(5000); /* in MPI_Recv by now; if not, the program is still right, but shows less */
+  MPI_Barrier(MPI_COMM_WORLD);
+  return thread;
+}
+
+int main(int argc, char** argv) {
+  int level, rank, size;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int round = 0; round < ROUNDS; ++round) {
+    if (strcmp(argv[1], "comm") == 0) {
+      MPI_Comm second;
+      MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+      MPI_Comm_set_name(comm, "listened to");
+      pthread_t const thread = start(NULL);
+      for (int to = 0; rank == 0 && to < size; ++to) MPI_Send(&round, 1, MPI_INT, to, 5, comm);
+      MPI_Comm_free(&comm);
+      MPI_Comm_dup(MPI_COMM_WORLD, &second);
+      MPI_Barrier(second);
+      pthread_join(thread, NULL);
+      MPI_Comm_free(&second);
+      if (received[0] != round) return 1;
+    } else {
+      MPI_Datatype large[4];
+      MPI_Type_vector(10, 1, 2, MPI_INT, &type);
+      MPI_Type_commit(&type);
+      MPI_Sendrecv(data, 1, type, 0, 0, received, 1, type, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+      pthread_t const thread = start(argv);
+      MPI_Type_free(&type);
+      MPI_Type_contiguous(900, MPI_INT, &large[0]);
+      MPI_Type_commit(&large[0]);
+      for (int to = 0; rank == 0 && to < size; ++to) MPI_Send(data, 10, MPI_INT, to, 5, MPI_COMM_WORLD);
+      pthread_join(thread, NULL);
+      for (int i = 1; i < 4; ++i) MPI_Type_dup(large[0], &large[i]);
+      for (int i = 0; i < 4; ++i) {
+        MPI_Sendrecv(data, 1, large[i], 0, 0, received, 1, large[i], 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+      }
+      for (int i = 0; i < 4; ++i) MPI_Type_free(&large[i]);
+    }
+  }
+  if (rank == 0) puts("freed done");
+  MPI_Finalize();
+  return 0;
+}
