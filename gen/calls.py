@@ -184,10 +184,7 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     )
     if policy.hand:
         return head + by_hand(form, policy, op) + "}\n"
-    body = [
-        f"  Call call({op}, COMMLENS_CALLER);",
-        f"  if (call.nested()) return next({form.arguments});",
-    ]
+    body = [f"  Call call({op}, COMMLENS_CALLER);", *nested(form, policy, op)]
     arguments = form.arguments
     status = form.first("STATUS", pointer=True) if policy.received == "status" else None
     if status is not None:
@@ -237,11 +234,39 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     return head + "\n".join(body) + "\n}\n"
 
 
+def nested(form: Form, policy: Policy, op: str) -> list[str]:
+    """Return what a call does inside another one: it is not counted, but what it makes is known."""
+    if not policy.creates:
+        return [f"  if (call.nested()) return next({form.arguments});"]
+    comm = communicator(form)
+    parent = f"known_comm({comm.name})" if comm else "no_comm()"
+    return [
+        "  if (call.nested()) {",
+        f"    const int rc = next({form.arguments});",
+        f"    if (rc == MPI_SUCCESS && made_in_callback(call.site())) {creation(form, policy, op, parent, 'call.site() & site_mask')}",
+        "    return rc;",
+        "  }",
+    ]
+
+
+def communicator(form: Form) -> Parameter | None:
+    """Return the communicator a procedure is about."""
+    of = (p for p in form.parameters if p.kind == "COMMUNICATOR" and not p.pointer and "[" not in p.text)
+    return next(of, None)
+
+
+def creation(form: Form, policy: Policy, op: str, parent: str, site: str) -> str:
+    """Return the statement that registers a new communicator."""
+    new = next(p for p in form.parameters if p.kind == "COMMUNICATOR" and p.pointer)
+    identity = policy.identity or "parent()"
+    return f"created({op}, {parent}, *{new.name}, identity::{identity}, {site});"
+
+
 def owner(form: Form) -> str:
     """Return the expression for the communicator a call counts under."""
-    for p in form.parameters:
-        if p.kind == "COMMUNICATOR" and not p.pointer and "[" not in p.text:
-            return f"comm_of({p.name}, rc, call.freed())"
+    comm = communicator(form)
+    if comm is not None:
+        return f"comm_of({comm.name}, rc, call.freed())"
     for kind, what in (("WINDOW", "win"), ("FILE", "file")):
         found = form.first(kind, pointer=False)
         if found is not None:
@@ -253,13 +278,7 @@ def aftermath(form: Form, policy: Policy, op: str) -> list[str]:
     """Return what follows a successful call: new objects are remembered."""
     lines = []
     if policy.creates:
-        new = next(p for p in form.parameters if p.kind == "COMMUNICATOR" and p.pointer)
-        identity = "parent()"
-        if policy.identity:
-            identity = policy.identity
-        lines.append(
-            f"  if (rc == MPI_SUCCESS) created({op}, comm_view, *{new.name}, identity::{identity}, call.site());"
-        )
+        lines.append(f"  if (rc == MPI_SUCCESS) {creation(form, policy, op, 'comm_view', 'call.site()')}")
     win = form.first("WINDOW", pointer=True)
     if win is not None:
         lines.append(f"  if (rc == MPI_SUCCESS) made_window(*{win.name}, comm_view);")

@@ -10,7 +10,11 @@ template <Entry entry>
 int wrap_MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm* comm_cart) {
   const auto next = next_of(&wrap_MPI_Cart_create<entry>, entry, 52);
   Call call(op::MPI_Cart_create, COMMLENS_CALLER);
-  if (call.nested()) return next(comm_old, ndims, dims, periods, reorder, comm_cart);
+  if (call.nested()) {
+    const int rc = next(comm_old, ndims, dims, periods, reorder, comm_cart);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Cart_create, known_comm(comm_old), *comm_cart, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(comm_old, ndims, dims, periods, reorder, comm_cart);
   call.stop();
@@ -24,7 +28,11 @@ template <Entry entry>
 int wrap_MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Cart_sub<entry>, entry, 57);
   Call call(op::MPI_Cart_sub, COMMLENS_CALLER);
-  if (call.nested()) return next(comm, remain_dims, newcomm);
+  if (call.nested()) {
+    const int rc = next(comm, remain_dims, newcomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Cart_sub, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(comm, remain_dims, newcomm);
   call.stop();
@@ -51,7 +59,11 @@ template <Entry entry>
 int wrap_MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_accept<entry>, entry, 60);
   Call call(op::MPI_Comm_accept, COMMLENS_CALLER);
-  if (call.nested()) return next(port_name, info, root, comm, newcomm);
+  if (call.nested()) {
+    const int rc = next(port_name, info, root, comm, newcomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_accept, known_comm(comm), *newcomm, identity::meeting(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(port_name, info, root, comm, newcomm);
   call.stop();
@@ -65,7 +77,11 @@ template <Entry entry>
 int wrap_MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_connect<entry>, entry, 65);
   Call call(op::MPI_Comm_connect, COMMLENS_CALLER);
-  if (call.nested()) return next(port_name, info, root, comm, newcomm);
+  if (call.nested()) {
+    const int rc = next(port_name, info, root, comm, newcomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_connect, known_comm(comm), *newcomm, identity::meeting(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(port_name, info, root, comm, newcomm);
   call.stop();
@@ -79,7 +95,11 @@ template <Entry entry>
 int wrap_MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_create<entry>, entry, 66);
   Call call(op::MPI_Comm_create, COMMLENS_CALLER);
-  if (call.nested()) return next(comm, group, newcomm);
+  if (call.nested()) {
+    const int rc = next(comm, group, newcomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_create, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(comm, group, newcomm);
   call.stop();
@@ -93,7 +113,11 @@ template <Entry entry>
 int wrap_MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_create_from_group<entry>, entry, 68);
   Call call(op::MPI_Comm_create_from_group, COMMLENS_CALLER);
-  if (call.nested()) return next(group, stringtag, info, errhandler, newcomm);
+  if (call.nested()) {
+    const int rc = next(group, stringtag, info, errhandler, newcomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_create_from_group, no_comm(), *newcomm, identity::processes(stringtag), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(group, stringtag, info, errhandler, newcomm);
   call.stop();
@@ -107,7 +131,11 @@ template <Entry entry>
 int wrap_MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_create_group<entry>, entry, 69);
   Call call(op::MPI_Comm_create_group, COMMLENS_CALLER);
-  if (call.nested()) return next(comm, group, tag, newcomm);
+  if (call.nested()) {
+    const int rc = next(comm, group, tag, newcomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_create_group, known_comm(comm), *newcomm, identity::group(group, tag), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(comm, group, tag, newcomm);
   call.stop();
@@ -127,7 +155,11 @@ template <Entry entry>
 int wrap_MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_dup<entry>, entry, 75);
   Call call(op::MPI_Comm_dup, COMMLENS_CALLER);
-  if (call.nested()) return next(comm, newcomm);
+  if (call.nested()) {
+    const int rc = next(comm, newcomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_dup, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(comm, newcomm);
   call.stop();
@@ -141,7 +173,11 @@ template <Entry entry>
 int wrap_MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_dup_with_info<entry>, entry, 76);
   Call call(op::MPI_Comm_dup_with_info, COMMLENS_CALLER);
-  if (call.nested()) return next(comm, info, newcomm);
+  if (call.nested()) {
+    const int rc = next(comm, info, newcomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_dup_with_info, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(comm, info, newcomm);
   call.stop();
@@ -161,7 +197,11 @@ template <Entry entry>
 int wrap_MPI_Comm_get_parent(MPI_Comm* parent) {
   const auto next = next_of(&wrap_MPI_Comm_get_parent<entry>, entry, 84);
   Call call(op::MPI_Comm_get_parent, COMMLENS_CALLER);
-  if (call.nested()) return next(parent);
+  if (call.nested()) {
+    const int rc = next(parent);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_get_parent, no_comm(), *parent, identity::world(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(parent);
   call.stop();
@@ -187,7 +227,11 @@ template <Entry entry>
 int wrap_MPI_Comm_join(int fd, MPI_Comm* intercomm) {
   const auto next = next_of(&wrap_MPI_Comm_join<entry>, entry, 89);
   Call call(op::MPI_Comm_join, COMMLENS_CALLER);
-  if (call.nested()) return next(fd, intercomm);
+  if (call.nested()) {
+    const int rc = next(fd, intercomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_join, no_comm(), *intercomm, identity::meeting(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(fd, intercomm);
   call.stop();
@@ -207,7 +251,11 @@ template <Entry entry>
 int wrap_MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]) {
   const auto next = next_of(&wrap_MPI_Comm_spawn<entry>, entry, 98);
   Call call(op::MPI_Comm_spawn, COMMLENS_CALLER);
-  if (call.nested()) return next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+  if (call.nested()) {
+    const int rc = next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_spawn, known_comm(comm), *intercomm, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
   call.stop();
@@ -221,7 +269,11 @@ template <Entry entry>
 int wrap_MPI_Comm_spawn_multiple(int count, char* array_of_commands[], char** array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm* intercomm, int array_of_errcodes[]) {
   const auto next = next_of(&wrap_MPI_Comm_spawn_multiple<entry>, entry, 99);
   Call call(op::MPI_Comm_spawn_multiple, COMMLENS_CALLER);
-  if (call.nested()) return next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
+  if (call.nested()) {
+    const int rc = next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_spawn_multiple, known_comm(comm), *intercomm, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
   call.stop();
@@ -235,7 +287,11 @@ template <Entry entry>
 int wrap_MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_split<entry>, entry, 100);
   Call call(op::MPI_Comm_split, COMMLENS_CALLER);
-  if (call.nested()) return next(comm, color, key, newcomm);
+  if (call.nested()) {
+    const int rc = next(comm, color, key, newcomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_split, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(comm, color, key, newcomm);
   call.stop();
@@ -249,7 +305,11 @@ template <Entry entry>
 int wrap_MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm) {
   const auto next = next_of(&wrap_MPI_Comm_split_type<entry>, entry, 101);
   Call call(op::MPI_Comm_split_type, COMMLENS_CALLER);
-  if (call.nested()) return next(comm, split_type, key, info, newcomm);
+  if (call.nested()) {
+    const int rc = next(comm, split_type, key, info, newcomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_split_type, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(comm, split_type, key, info, newcomm);
   call.stop();
@@ -263,7 +323,11 @@ template <Entry entry>
 int wrap_MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], const int degrees[], const int destinations[], const int weights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   const auto next = next_of(&wrap_MPI_Dist_graph_create<entry>, entry, 105);
   Call call(op::MPI_Dist_graph_create, COMMLENS_CALLER);
-  if (call.nested()) return next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
+  if (call.nested()) {
+    const int rc = next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Dist_graph_create, known_comm(comm_old), *comm_dist_graph, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
   call.stop();
@@ -277,7 +341,11 @@ template <Entry entry>
 int wrap_MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm* comm_dist_graph) {
   const auto next = next_of(&wrap_MPI_Dist_graph_create_adjacent<entry>, entry, 106);
   Call call(op::MPI_Dist_graph_create_adjacent, COMMLENS_CALLER);
-  if (call.nested()) return next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
+  if (call.nested()) {
+    const int rc = next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Dist_graph_create_adjacent, known_comm(comm_old), *comm_dist_graph, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
   call.stop();
@@ -291,7 +359,11 @@ template <Entry entry>
 int wrap_MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm* comm_graph) {
   const auto next = next_of(&wrap_MPI_Graph_create<entry>, entry, 227);
   Call call(op::MPI_Graph_create, COMMLENS_CALLER);
-  if (call.nested()) return next(comm_old, nnodes, index, edges, reorder, comm_graph);
+  if (call.nested()) {
+    const int rc = next(comm_old, nnodes, index, edges, reorder, comm_graph);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Graph_create, known_comm(comm_old), *comm_graph, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(comm_old, nnodes, index, edges, reorder, comm_graph);
   call.stop();
@@ -305,7 +377,11 @@ template <Entry entry>
 int wrap_MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm* newintercomm) {
   const auto next = next_of(&wrap_MPI_Intercomm_create<entry>, entry, 297);
   Call call(op::MPI_Intercomm_create, COMMLENS_CALLER);
-  if (call.nested()) return next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+  if (call.nested()) {
+    const int rc = next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Intercomm_create, known_comm(local_comm), *newintercomm, identity::processes(tag), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
   call.stop();
@@ -319,7 +395,11 @@ template <Entry entry>
 int wrap_MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char* stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm* newintercomm) {
   const auto next = next_of(&wrap_MPI_Intercomm_create_from_groups<entry>, entry, 298);
   Call call(op::MPI_Intercomm_create_from_groups, COMMLENS_CALLER);
-  if (call.nested()) return next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
+  if (call.nested()) {
+    const int rc = next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Intercomm_create_from_groups, no_comm(), *newintercomm, identity::processes(stringtag), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
   call.stop();
@@ -333,7 +413,11 @@ template <Entry entry>
 int wrap_MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm) {
   const auto next = next_of(&wrap_MPI_Intercomm_merge<entry>, entry, 299);
   Call call(op::MPI_Intercomm_merge, COMMLENS_CALLER);
-  if (call.nested()) return next(intercomm, high, newintracomm);
+  if (call.nested()) {
+    const int rc = next(intercomm, high, newintracomm);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Intercomm_merge, known_comm(intercomm), *newintracomm, identity::parent(), call.site() & site_mask);
+    return rc;
+  }
   call.start();
   const int rc = next(intercomm, high, newintracomm);
   call.stop();

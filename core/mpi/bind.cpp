@@ -146,8 +146,8 @@ void start() noexcept try {
     }
     return;
   }
-  for (const auto part : {wrap_p2p, wrap_collective, wrap_neighbor, wrap_rma, wrap_io, wrap_completion, wrap_comm,
-                          wrap_other}) {
+  for (const auto part :
+       {wrap_p2p, wrap_collective, wrap_neighbor, wrap_rma, wrap_io, wrap_completion, wrap_comm, wrap_other}) {
     part(wrappers);
   }
   if (prepare()) measuring.store(true);

@@ -9,8 +9,9 @@ namespace [[gnu::visibility("hidden")]] commlens {
 
 enum class Entry { mpi = 0, pmpi = 1 };
 
-// Notes a wrapper for both entries of a procedure.  Functions of generated/wrap_*.cpp call this for all they have; tables
-// would be filled by a constructor of ours, and a library of the application may call MPI from one that runs before.
+// Notes a wrapper for both entries of a procedure.  Functions of generated/wrap_*.cpp call this for all they have;
+// tables would be filled by a constructor of ours, and a library of the application may call MPI from one that runs
+// before.
 template <class Function>
 void wrap(void* wrappers[], int slot, Function* by_mpi, Function* by_pmpi) noexcept {
   wrappers[2 * slot] = reinterpret_cast<void*>(by_mpi);

@@ -409,9 +409,7 @@ void collect_alone(Ticks finalising) {
 
 }  // namespace
 
-void note_command_line() noexcept try {
-  static_cast<void>(command_line());
-} catch (const std::bad_alloc&) {
+void note_command_line() noexcept try { static_cast<void>(command_line()); } catch (const std::bad_alloc&) {
   return;  // asked again when the profile is written
 }
 

@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/cold/coverage.h"
+#include "core/cold/modules.h"
 #include "core/cold/say.h"
 #include "core/mpi/job.h"
 #include "core/mpi/wrap.h"
@@ -291,6 +293,13 @@ void created(Op op, const CommView& parent, MPI_Comm made, const Origin& origin,
   add(op, parent, made, origin, n, site);
 } catch (const std::bad_alloc&) {
   say_no_memory();
+}
+
+bool made_in_callback(Site caller) noexcept try {
+  const Module* const module = module_of_site(caller);
+  return module != nullptr && !is_mpi_library(module->path);
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, Payload payload, Site site) noexcept

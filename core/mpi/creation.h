@@ -34,6 +34,10 @@ Origin group(MPI_Group group, int tag) noexcept;
 // Registers what a successful creation returned; MPI_COMM_NULL counts as a creation, too.  Only local MPI calls.
 void created(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, Site site) noexcept;
 
+// True for a call inside another one that the application makes, in a callback; MPI libraries make communicators for
+// themselves, by the same names.
+bool made_in_callback(Site caller) noexcept;
+
 // MPI_Comm_idup: takes its number now; the communicator is there when `request` completes.
 void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, Payload payload, Site site) noexcept;
 void creation_completed(Payload payload) noexcept;

@@ -23,14 +23,19 @@ inline const CommView& no_comm() noexcept { return registry->none(); }
 // Cold: not known, or something was freed meanwhile.
 const CommView& late_comm(MPI_Comm comm, int rc, std::uint64_t freed) noexcept;
 
-// The communicator behind a handle that MPI has just accepted (rc), in a call that began at HandleMap::freed `freed`; an
-// unknown one is not looked at before.
+// The communicator behind a handle that MPI has just accepted (rc), in a call that began at HandleMap::freed `freed`;
+// an unknown one is not looked at before.
 inline const CommView& comm_of(MPI_Comm comm, int rc, std::uint64_t freed) noexcept {
   const void* const known = comms.find(bits(comm));
   if (__builtin_expect(known != nullptr && HandleMap::none_freed_since(freed), 1)) {
     return *static_cast<const CommView*>(known);
   }
   return late_comm(comm, rc, freed);
+}
+
+inline const CommView& known_comm(MPI_Comm comm) noexcept {
+  const void* const known = comms.find(bits(comm));
+  return known != nullptr ? *static_cast<const CommView*>(known) : no_comm();
 }
 
 inline const CommView& comm_of_win(MPI_Win win) noexcept {

@@ -245,7 +245,8 @@ static void preload(const char* library) {
 static void appease_asan(void) {
   const char* const options = getenv("ASAN_OPTIONS");
   char* all = NULL;
-  if (asprintf(&all, "verify_asan_link_order=0%s%s", options == NULL ? "" : ":", options == NULL ? "" : options) < 0) return;
+  if (asprintf(&all, "verify_asan_link_order=0%s%s", options == NULL ? "" : ":", options == NULL ? "" : options) < 0)
+    return;
   setenv("ASAN_OPTIONS", all, 1);
   free(all);
 }

@@ -40,10 +40,20 @@ def test_calls_inside_calls_belong_to_the_outer_one(mpi: Mpi) -> None:
     assert set(by_calls) == {frozenset({n}) for n in (3, 1, 5, 7)}, (
         "no handle was taken for one that was freed"
     )
-    # made inside another call, so we did not see by what: known from its first use on
+    # One is made inside another call: which is not counted, but what it made is known.
     inner = rows[by_calls[frozenset({3})]]
-    assert (inner["name"][0], inner["groups"], inner["freed_ns"] is None) == ("u", [[0, 1]], False)
-    assert {rows[by_calls[frozenset({n})]]["creator_name"] for n in (1, 5, 7)} == {"MPI_Comm_dup"}
+    assert (inner["parent_name"], inner["groups"], inner["freed_ns"] is None) == ("W0.0", [[0, 1]], False)
+    assert {rows[by_calls[frozenset({n})]]["creator_name"] for n in (1, 3, 5, 7)} == {"MPI_Comm_dup"}
+
+
+def test_communicators_made_in_a_callback_are_told_apart(mpi: Mpi) -> None:
+    """Though the ranks first use them in different order."""
+    profile = run(mpi, "twins")
+    names = {row["user_name"]: name for name, row in profile.comms().items() if row["user_name"]}
+    assert profile.calls("MPI_Barrier", "d%") == {
+        names["first twin"]: {0: 3, 1: 3},
+        names["second twin"]: {0: 10, 1: 10},
+    }
 
 
 def test_an_error_handler_that_jumps(mpi: Mpi) -> None:

@@ -31,6 +31,31 @@ static int deletes(MPI_Comm comm, int key, void* value, void* extra) {
   return MPI_SUCCESS;
 }
 
+static MPI_Comm twin[2];
+static int twins_are_born(MPI_Comm from, int key, void* extra, void* in, void* out, int* flag) {
+  (void)from, (void)key, (void)extra, (void)in;
+  for (int i = 0; i < 2; ++i) MPI_Comm_dup(WORLD, &twin[i]);
+  *(void**)out = twin;
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+
+static void twins(void) {
+  int key;
+  MPI_Comm comm, copy;
+  MPI_Comm_create_keyval(twins_are_born, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+  MPI_Comm_dup(WORLD, &comm);
+  MPI_Comm_set_attr(comm, key, NULL);
+  MPI_Comm_dup(comm, &copy);
+  MPI_Comm_set_name(twin[rank], rank == 0 ? "first twin" : "second twin");
+  for (int i = 0; i < 3; ++i) MPI_Barrier(twin[0]);
+  for (int i = 0; i < 10; ++i) MPI_Barrier(twin[1]);
+  for (int i = 0; i < 2; ++i) MPI_Comm_free(&twin[i]);
+  MPI_Comm_free(&copy);
+  MPI_Comm_free(&comm);
+  MPI_Comm_free_keyval(&key);
+}
+
 static void nested(void) {
   MPI_Op op;
   int one = 1, sum = 0, key;
@@ -350,6 +375,7 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(WORLD, &rank);
     if (strcmp(what, "nested") == 0) nested();
     if (strcmp(what, "longjump") == 0) longjump();
+    if (strcmp(what, "twins") == 0) twins();
     if (strcmp(what, "threads") == 0) threads();
     if (strcmp(what, "names") == 0) names();
     if (strcmp(what, "generalized") == 0) generalized();

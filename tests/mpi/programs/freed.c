@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a blocked call needs is freed by another thread, and its handle is given out again before the call ends.
- * "comm": ROUNDS times, a listener receives on a communicator that is freed meanwhile; its handle may be that of a second
- * one, on which there is one barrier.
- * "type": ROUNDS times, a listener receives a vector type of 40 bytes that is freed meanwhile; then types of 3,600 bytes
- * are sent 4 times. */
+ * "comm": ROUNDS times, a listener receives on a communicator that is freed meanwhile; its handle may be that of a
+ * second one, on which there is one barrier. "type": ROUNDS times, a listener receives a vector type of 40 bytes that
+ * is freed meanwhile; then types of 3,600 bytes are sent 4 times. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
