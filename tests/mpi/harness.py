@@ -234,6 +234,8 @@ class Mpi:
         command = [self.compilers[lang], "-O1", "-g", "-Wall", *self.flags, *flags]
         if SANITIZER is not None:
             command += [f"-fsanitize={SANITIZER}"]
+        if SANITIZER == "address":  # hwloc may load libraries that throw, and the sanitizer looks for that at the start
+            command += ["-Wl,--no-as-needed", "-lstdc++", "-Wl,--as-needed"]
         if shared:
             command += ["-shared", "-fPIC"]
         command += [str(path), *map(str, libs)]
