@@ -33,7 +33,7 @@ _SUPPRESSIONS = Path(__file__).resolve().parent / "sanitizer"
 _SANITIZER_ENV = {
     # The preloaded library comes before the sanitizer's; it defines nothing but MPI.
     # MPI libraries leave memory behind, in plugins that are unloaded by then: nothing tells whose it is.
-    "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0:exitcode=99",
+    "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0:handle_segv=0:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     # UCX patches the machine code of mmap and its like, which the sanitizers have replaced.
     "UCX_MEM_EVENTS": "n",
@@ -234,7 +234,9 @@ class Mpi:
         command = [self.compilers[lang], "-O1", "-g", "-Wall", *self.flags, *flags]
         if SANITIZER is not None:
             command += [f"-fsanitize={SANITIZER}"]
-        if SANITIZER == "address":  # hwloc may load libraries that throw, and the sanitizer looks for that at the start
+        if (
+            SANITIZER == "address"
+        ):  # hwloc may load libraries that throw, and the sanitizer looks for that at the start
             command += ["-Wl,--no-as-needed", "-lstdc++", "-Wl,--as-needed"]
         if shared:
             command += ["-shared", "-fPIC"]

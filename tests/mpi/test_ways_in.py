@@ -67,7 +67,7 @@ def bare(
     mpi: Mpi, *argv: str | Path, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run commlens-run without a launcher."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("COMMLENS_")}
+    _, environment = mpi.prepare(1, [], None, Path(), "off")
     environment["COMMLENS_MPI"] = mpi.family
     environment.update(env or {})
     return subprocess.run(
