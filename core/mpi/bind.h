@@ -14,8 +14,8 @@ enum class Entry { mpi = 0, pmpi = 1 };
 // before.
 template <class Function>
 void wrap(void* wrappers[], int slot, Function* by_mpi, Function* by_pmpi) noexcept {
-  wrappers[2 * slot] = reinterpret_cast<void*>(by_mpi);
-  wrappers[2 * slot + 1] = reinterpret_cast<void*>(by_pmpi);
+  wrappers[2L * slot] = reinterpret_cast<void*>(by_mpi);
+  wrappers[2L * slot + 1] = reinterpret_cast<void*>(by_pmpi);
 }
 
 // The next definition of each entry, known from its first call on.
