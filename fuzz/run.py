@@ -99,7 +99,9 @@ class Runner:
         kind, detail = "once", [reason]
         for mode in ("off", "off", "run", "run", *["off"] * 6):
             again, _ = self.launch(executable, number, program, mode)
-            if again.rc != 0 and mode == "off":  # what fails without us may do so seldom: it is looked for eight times
+            if (
+                again.rc != 0 and mode == "off"
+            ):  # what fails without us may do so seldom: it is looked for eight times
                 return Outcome(program.seed, "library", [reason, why(again)], program.ranks, program.threads)
             if again.rc != 0:
                 kind, detail = "broken", [reason, why(again)]
