@@ -97,11 +97,10 @@ class Runner:
             return done
         reason = why(result)
         kind, detail = "once", [reason]
+        # What fails without us may do so seldom: it is looked for forty times.
         for mode in ("off", "off", "run", "run", *["off"] * 38):
             again, _ = self.launch(executable, number, program, mode)
-            if (
-                again.rc != 0 and mode == "off"
-            ):  # what fails without us may do so seldom: it is looked for forty times
+            if again.rc != 0 and mode == "off":
                 return Outcome(program.seed, "library", [reason, why(again)], program.ranks, program.threads)
             if again.rc != 0:
                 kind, detail = "broken", [reason, why(again)]
