@@ -135,15 +135,26 @@ def total(counts: Sequence[int], datatypes: Datatype | Sequence[Datatype]) -> in
 Volume = tuple["int | None", int, int]
 
 
+def bystander(a: Mapping[str, Any]) -> bool:
+    """Tell whether this process has no part in a rooted collective of an intercommunicator."""
+    return "root" in a and len(a["comm"].groups) == 2 and a["root"] == PROC_NULL
+
+
+def roots(a: Mapping[str, Any], me: int) -> bool:
+    """Tell whether this process is the root of a rooted collective."""
+    comm = a["comm"]
+    return bool(a["root"] == (ROOT if len(comm.groups) == 2 else comm.local(me).index(me)))
+
+
 def rooted(name: str, a: Mapping[str, Any], comm: Communicator, me: int) -> Volume:
     """Bcast, Gather(v), Scatter(v), Reduce."""
     size: int | None
     inter = len(comm.groups) == 2
-    if inter and a["root"] == PROC_NULL:
+    if bystander(a):
         return (None if name.endswith("v") else 0), 0, 0
     partners = len(comm.partners(me))
     my_rank = comm.local(me).index(me)
-    is_root = a["root"] == (ROOT if inter else my_rank)
+    is_root = roots(a, me)
     if name == "Bcast":
         size = block(a["count"], a["datatype"])
         return (size, size, 0) if is_root else (size, 0, size)
@@ -276,11 +287,6 @@ def blocks(call: Call, me: int) -> Iterator[tuple[int, Datatype]]:
             yield from (block for block, exists in zip(zip(counts, types), there) if exists)
 
 
-def bystander(a: Mapping[str, Any]) -> bool:
-    """Tell whether this process has no part in a rooted collective of an intercommunicator."""
-    return "root" in a and len(a["comm"].groups) == 2 and a["root"] == PROC_NULL
-
-
 def sides(name: str, a: Mapping[str, Any], me: int) -> list[str]:
     """Return the prefixes of the significant pairs of count and datatype."""
     if name in RMA:
@@ -291,12 +297,10 @@ def sides(name: str, a: Mapping[str, Any], me: int) -> list[str]:
     if name in ROOTED:
         if bystander(a):
             return []
-        comm = a["comm"]
-        inter = len(comm.groups) == 2
         own = ["recv" if name.startswith("Scatter") else "send"]  # the side that every process has
-        if a["root"] != (ROOT if inter else comm.local(me).index(me)):
+        if not roots(a, me):
             return own
-        without = inter or IN_PLACE in (a.get("sendbuf"), a.get("recvbuf"))
+        without = len(a["comm"].groups) == 2 or IN_PLACE in (a.get("sendbuf"), a.get("recvbuf"))
         return [side for side in both if not (without and side in own)]
     return both[1:] if a.get("sendbuf") == IN_PLACE else both
 

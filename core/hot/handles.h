@@ -49,9 +49,7 @@ struct HandleMap {
   static inline std::atomic<std::uint64_t> freed{0};
 
   // To be asked after find(): true when it found what the handle stood for at `since`.
-  static bool none_freed_since(std::uint64_t since) noexcept {
-    return __builtin_expect(freed.load(std::memory_order_acquire) == since, 1);
-  }
+  static bool none_freed_since(std::uint64_t since) noexcept { return freed.load(std::memory_order_acquire) == since; }
 
   enum class Freed { no, yes, perhaps };  // perhaps: too many were since
   // Cold.  Whether `handle` was taken since `freed` was `since`; then `value` is what it had first, null if unknown.

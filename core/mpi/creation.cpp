@@ -345,8 +345,7 @@ static const CommView& adopt_comm(MPI_Comm comm) noexcept try {
   // mpi4py gives a communicator its error handler while MPI_Comm_idup is still at it.
   if (is_pending(comm)) return no_comm();
   created(op::unknown, no_comm(), comm, {Origin::How::by_processes, 0}, 0);
-  const void* const known = comms.find(bits(comm));
-  return known != nullptr ? *static_cast<const CommView*>(known) : no_comm();
+  return known_comm(comm);
 } catch (const std::bad_alloc&) {
   return no_comm();
 }

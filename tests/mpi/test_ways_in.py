@@ -292,13 +292,11 @@ def test_a_program_with_the_address_sanitizer(mpi: Mpi, preloaded: bool) -> None
     # libstdc++ because hwloc may load libraries that throw.
     flags = ("-Wl,--no-as-needed", "-lstdc++", *(() if preloaded else ("-fsanitize=address",)))
     program = mpi.compile("listing1.c", flags=flags)
-    env = {"ASAN_OPTIONS": "detect_leaks=0"} | ({"LD_PRELOAD": runtime} if preloaded else {})
-    plain = mpi.run(2, ["/usr/bin/env", *(f"{k}={v}" for k, v in env.items()), program], mode="off")
+    env, preload = {"ASAN_OPTIONS": "detect_leaks=0"}, [Path(runtime)] if preloaded else []
+    plain = mpi.run(2, [program], env=env, preload=preload, mode="off")
     if plain.rc != 0:
         pytest.skip("ends without commlens, too")
-    under = mpi.run(
-        2, ["/usr/bin/env", *(f"{k}={v}" for k, v in env.items()), mpi.runner, program], mode="link"
-    )
+    under = mpi.run(2, [program], env=env, preload=preload)
     assert (under.rc, under.stdout) == (0, plain.stdout), under
     under.open().check()
     assert under.open().calls("MPI_Allreduce")["W0.0"] == {0: 30, 1: 30}
