@@ -191,12 +191,15 @@ def work(names: Sequence[str], seeds: range, jobs: int) -> Iterator[tuple[str, O
                 left = [seed for seed in seeds[first : first + BATCH] if seed not in done[name]]
                 if left:
                     running[pool.submit(batch, name, left)] = name
-        for future in as_completed(running):
-            name = running[future]
-            with paths[name].open("a") as out:
-                for outcome in future.result():
-                    out.write(json.dumps(asdict(outcome)) + "\n")
-                    yield name, outcome
+        try:
+            for future in as_completed(running):
+                name = running[future]
+                with paths[name].open("a") as out:
+                    for outcome in future.result():
+                        out.write(json.dumps(asdict(outcome)) + "\n")
+                        yield name, outcome
+        finally:
+            pool.shutdown(cancel_futures=True)  # who is stopped does not want the thousands that wait
 
 
 # -- what is said -----------------------------------------------------------------------------------------------------

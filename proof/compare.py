@@ -17,26 +17,32 @@ class Seen(NamedTuple):
 
 MISSING = Seen("missing")
 """The case was in another run of the same command, but not in this one."""
+RUN = "(run)"
+"""The case that is the launch itself: how it ended, and what it printed outside of other cases."""
+HANG = "hang"
+NOT_REACHED = Seen("not reached")
+"""The launch hung before the case ended.  That it hung is compared, as RUN; how far it came is chance."""
 
 
 @dataclass
 class Case:
-    """All runs of one case; the n-th of each list were made together."""
+    """All runs of one case; the n-th of each list were made together, as far as there is one of each."""
 
     without: list[Seen] = field(default_factory=list)
     under: list[Seen] = field(default_factory=list)
 
     @property
     def new(self) -> set[Seen]:
-        """What came with commlens and never without it."""
-        return set(self.under) - set(self.without)
+        """What came with commlens and never without it; nothing where no run without it came so far."""
+        without = set(self.without) - {NOT_REACHED}
+        return set(self.under) - without - {NOT_REACHED} if without else set()
 
     @property
     def verdict(self) -> str:
         """Return "same", "different", or "flaky": it varies, and without commlens just so."""
         if self.new:
             return "different"
-        return "same" if len(set(self.without)) == 1 else "flaky"
+        return "same" if len(set(self.without) - {NOT_REACHED}) <= 1 else "flaky"
 
 
 Cases = dict[str, Case]
@@ -44,14 +50,26 @@ Cases = dict[str, Case]
 
 def add_pair(cases: Cases, without: Mapping[str, Seen], under: Mapping[str, Seen]) -> None:
     """Add one run of each kind; a case that one of them lacks is missing there, and in the earlier runs."""
-    earlier = max((len(case.without) for case in cases.values()), default=0)
+    launch = cases.get(RUN, Case())
+    earlier = Case([absent(seen) for seen in launch.without], [absent(seen) for seen in launch.under])
     for name in [*without, *under]:
         if name not in cases:
-            cases[name] = Case([MISSING] * earlier, [MISSING] * earlier)
+            cases[name] = Case([*earlier.without], [*earlier.under])
     for name, case in cases.items():
         # Not twice for a name that both have.
-        case.without.append(without.get(name, MISSING))
-        case.under.append(under.get(name, MISSING))
+        case.without.append(without.get(name, absent(without.get(RUN, MISSING))))
+        case.under.append(under.get(name, absent(under.get(RUN, MISSING))))
+
+
+def add_without(cases: Cases, without: Mapping[str, Seen]) -> None:
+    """Add one more run without commlens to cases there are."""
+    for name, case in cases.items():
+        case.without.append(without.get(name, absent(without.get(RUN, MISSING))))
+
+
+def absent(launch: Seen) -> Seen:
+    """Return what is seen of a case that a launch does not have."""
+    return NOT_REACHED if launch.outcome == HANG else MISSING
 
 
 def different(cases: Cases) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from .compare import Case, Seen
+from .compare import NOT_REACHED, RUN, Case, Seen
 
 Record = dict[str, Any]
 
@@ -25,7 +25,9 @@ case by case, the outcome, what each rank printed, line by line, and the exit co
     tools/proof.sh mpi4py --ranks 2     # a part of it
 
 - **different**: something came with commlens that never came without. What differs is run again, up to five more times
-  each way, so that a case which varies by itself is told from one that commlens changes. There should be none.
+  each way and then forty times without commlens, so that a case which varies by itself, if seldom, is told from one
+  that commlens changes. There should be none.
+- **not reached**: the launch hung before; that it hangs is compared, how far it comes is chance.
 - **flaky**: varies without commlens, and with commlens no further. Named below.
 - Every run with commlens that ended well must leave exactly one profile, every profile left must open with
   `commlens report`; that counts as a difference, too. *Calls* is how many MPI calls those profiles have: commlens was on.
@@ -46,7 +48,7 @@ def write(results: Path, declared: Iterable[str]) -> str:
     parts += section(
         "Ends badly, without commlens, too",
         "None.",
-        named(records, "same", lambda seen: seen.outcome not in ("ok", "skip", "fine")),
+        named(records, "same", lambda seen: seen.outcome not in ("ok", "skip", "fine", NOT_REACHED.outcome)),
     )
     parts += section("Cannot run here", "Nothing.", left_out(records))
     parts += section("Not run yet", "Nothing: this is all there is.", not_yet(results, declared))
@@ -135,7 +137,7 @@ def named(records: list[Record], verdict: str, wanted: Callable[[Seen], bool] | 
         for program, name, case in cases_of(record):
             if case.verdict != verdict or (wanted and not wanted(case.without[0])):
                 continue
-            label = program if name == "(run)" else f"{program} {name}"
+            label = program if name == RUN else f"{program} {name}"
             if verdict == "same":
                 how = case.without[0].outcome
             else:

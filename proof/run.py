@@ -22,7 +22,7 @@ from harness import ROOT, Mpi, launch_once
 
 from commlens.cli import commlens
 
-from .compare import Cases, Seen, add_pair, different
+from .compare import HANG, RUN, Cases, Seen, add_pair, add_without, different
 
 BELOW = ROOT / "build" / "proof"
 RESULTS = BELOW / "results"
@@ -30,6 +30,8 @@ CAPTURE = ROOT / "proof" / "capture.sh"
 
 # Spawned processes are reached by TCP, not through shared memory.
 ENVIRONMENT = {"openmpi": {"OMPI_MCA_btl": "self,vader,tcp"}}
+
+LOOK_FURTHER = 600  # seconds
 
 Scrub = tuple[str, str]
 """A pattern and what takes its place, for what differs from run to run without commlens, too."""
@@ -162,14 +164,23 @@ class Pairs:
         self.calls = 0
 
     def compare(self, again: int) -> Cases:
-        """Run one pair, and more while something is there that never came without commlens."""
+        """Run one pair, and more while something is there that never came without commlens.
+
+        What differs after `again` more pairs may come seldom without commlens, too: it is looked for there eight times
+        as often, for ten minutes at most.
+        """
         cases: Cases = {}
         for number in range(1 + again):
             without = self.once(number, "off")
             under = self.once(number, "run")
             add_pair(cases, without, under)
             if not different(cases):
+                return cases
+        end = time.monotonic() + LOOK_FURTHER
+        for number in range(1 + again, 1 + again + 8 * again):
+            if time.monotonic() > end or not different(cases):
                 break
+            add_without(cases, self.once(number, "off"))
         return cases
 
     def once(self, number: int, mode: str) -> dict[str, Seen]:
@@ -259,17 +270,17 @@ def read(path: Path) -> str:
 
 def ending(ended: Ended) -> str:
     """Return in a word how a launch ended."""
-    return "hang" if ended.code is None else "ok" if ended.code == 0 else f"exit {ended.code}"
+    return HANG if ended.code is None else "ok" if ended.code == 0 else f"exit {ended.code}"
 
 
 def whole(ended: Ended) -> dict[str, Seen]:
     """Return the launch as one case: everything it printed and wrote."""
     if ended.code is None:
-        return {"(run)": Seen("hang")}  # how far it got when it was killed is chance
+        return {RUN: Seen(HANG)}  # how far it got when it was killed is chance
     # What a launcher says about a failure is neither the program's nor the same twice.
     texts = [*(f"rank {rank}:\n{text}" for rank, text in enumerate(ended.ranks))]
     texts += [f"{name}:\n{text}" for name, text in ended.files.items()]
-    return {"(run)": Seen(ending(ended), "\n".join(texts))}
+    return {RUN: Seen(ending(ended), "\n".join(texts))}
 
 
 @functools.cache

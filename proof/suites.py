@@ -12,12 +12,14 @@ import test_apps
 from harness import Mpi
 
 from . import fetch
-from .compare import Seen
+from .compare import RUN, Seen
 from .run import Ended, Program, Suite, ending, whole
 
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 
 MPI4PY = "4.1.2"
+PETSC4PY = "3.18.5"  # the one Debian's python3-petsc4py-real is made of
+MPI4PY_SECONDS = 120  # most files take a second or two, some ten
 NUMPY = "2.4.6"
 
 
@@ -27,11 +29,14 @@ def mpi4py_programs(mpi: Mpi) -> Iterable[Program]:
     tests = fetch.sdist("mpi4py", MPI4PY) / "test"
     for file in sorted(tests.glob("test_*.py")):
         command = (python, tests / "main.py", "--no-builddir", "-v", file.stem)
-        yield Program(file.stem, command)
+        yield Program(file.stem, command, seconds=MPI4PY_SECONDS)
         # Open MPI 4.1 has one-sided communication without special hardware in one component, for one thread.
         if mpi.name == "openmpi" and ("_rma" in file.stem or "_win" in file.stem):
             yield Program(
-                f"{file.stem} --no-threads", (*command, "--no-threads"), env={"OMPI_MCA_osc": "pt2pt"}
+                f"{file.stem} --no-threads",
+                (*command, "--no-threads"),
+                env={"OMPI_MCA_osc": "pt2pt"},
+                seconds=MPI4PY_SECONDS,
             )
 
 
@@ -46,9 +51,11 @@ def unittest_cases(ended: Ended) -> dict[str, Seen]:
         for seen in outcomes.values():
             seen += ["missing"] * (rank + 1 - len(seen))
         rest.append(other)
+    hung = ended.code is None
     cases = {
         name: Seen("+".join(dict.fromkeys(seen)), " ".join(seen) if len(set(seen)) > 1 else "")
         for name, seen in outcomes.items()
+        if not (hung and {NOT_ENDED, "missing"} & set(seen))
     }
     return {**cases, **whole(Ended(ended.code, ended.launcher, rest, ended.files))}
 
@@ -57,7 +64,9 @@ UNITTEST_SCRUB = (
     (r"^Ran (\d+) tests? in [\d.]+s", r"Ran \1"),
     (r"\[\S+:\d+\]", "[#]"),
     (r"\[\[\d+,\d+\],", "[[#],"),
+    (r"h5py-test_\w+", "h5py-test_#"),
 )
+NOT_ENDED = "not ended"
 STARTED = re.compile(r"^(\w+) \(([\w.]+)\)")
 FINISHED = re.compile(
     r"(?:^|\.\.\. |\b)(ok|FAIL|ERROR|skipped ['\"].*['\"]|expected failure|unexpected success)$"
@@ -76,7 +85,7 @@ def unittest_outcomes(text: str) -> tuple[dict[str, str], str]:
         if started:
             name = started[2] if started[2].endswith(started[1]) else f"{started[2]}.{started[1]}"
             current = name
-            outcomes[current] = "not ended"
+            outcomes[current] = NOT_ENDED
             line = line[started.end() :].removeprefix(" ... ")
         finished = FINISHED.search(line) if listing else None
         if current and finished:
@@ -177,7 +186,7 @@ def application(name: str, app: test_apps.App) -> Suite:
     def cases(ended: Ended) -> dict[str, Seen]:
         text = "\n".join([*ended.ranks, *ended.files.values()])
         lines = test_apps.steady(app, text)
-        return {"(run)": Seen(ending(ended), "\n".join(lines) if ended.code is not None else "")}
+        return {RUN: Seen(ending(ended), "\n".join(lines) if ended.code is not None else "")}
 
     return Suite(name, app.package, "Debian", programs, ranks=(app.ranks,), cases=cases, mpis=(app.mpi,))
 
@@ -217,6 +226,16 @@ def h5py_programs(mpi: Mpi) -> Iterable[Program]:
             (python, "-c", "import mpi4py.MPI, unittest; unittest.main(module=None)", "-v", module),
         )
     yield Program("hdf5", (python, PROGRAMS / "hdf5.py"))
+
+
+def petsc_programs(mpi: Mpi) -> Iterable[Program]:
+    """Return the files of petsc4py's tests, which go over PETSc's vectors, matrices, grids, solvers and optimisers."""
+    del mpi
+    tests = fetch.sdist("petsc4py", PETSC4PY) / "test"
+    (package,) = Path("/usr/lib/petscdir").glob("petsc3.18/*-real/lib/python3/dist-packages")
+    for file in sorted(tests.glob("test_*.py")):
+        run = ("/usr/bin/python3", tests / "runtests.py", "--no-builddir", "--path", package, "-v")
+        yield Program(file.stem, (*run, "-i", f"^{file.stem}$"))
 
 
 def fftw_programs(mpi: Mpi) -> Iterable[Program]:
@@ -284,6 +303,16 @@ SUITES = {
             "Debian",
             h5py_programs,
             ranks=(1, 2),
+            cases=unittest_cases,
+            scrub=UNITTEST_SCRUB,
+            mpis=("openmpi",),
+        ),
+        Suite(
+            "petsc4py",
+            PETSC4PY,
+            "PyPI, source distribution, run with Debian's PETSc",
+            petsc_programs,
+            ranks=(1, 2, 3),
             cases=unittest_cases,
             scrub=UNITTEST_SCRUB,
             mpis=("openmpi",),

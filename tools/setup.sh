@@ -55,6 +55,7 @@ test    cp2k                has cp2k.psmp
 test    nwchem-openmpi      has nwchem.openmpi
 test    scalapack-mpi-test  packaged scalapack-mpi-test
 proof   python3-h5py-mpi    packaged python3-h5py-mpi
+proof   python3-petsc4py-real packaged python3-petsc4py-real
 proof   libfftw3-mpi-dev    packaged libfftw3-mpi-dev
 proof   libfftw3-dev        packaged libfftw3-dev
 proof   libboost-mpi-dev    packaged libboost-mpi-dev

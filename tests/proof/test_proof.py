@@ -108,6 +108,14 @@ def test_what_varies_by_itself_is_flaky_and_not_different(tmp_path: Path) -> Non
     assert len(cases["(run)"].without) == 2, "no more runs than it takes"
 
 
+def test_what_comes_seldom_without_commlens_is_looked_for_there(tmp_path: Path) -> None:
+    # The launches without commlens have the numbers 0, 1, 2 in pairs, and then half numbers, rounded down.
+    rare = f"if {UNDER} || [ $N = 9 ]; then echo rare; else echo usual; fi"
+    cases = compare(tmp_path, rare)
+    assert verdicts(cases)["(run)"] == "flaky"
+    assert len(cases["(run)"].without) > len(cases["(run)"].under) == 3
+
+
 def test_what_varies_by_itself_but_never_so_is_different(tmp_path: Path) -> None:
     assert verdicts(compare(tmp_path, f"if {UNDER}; then echo x; else echo $N; fi"))["(run)"] == "different"
 
@@ -218,3 +226,19 @@ def test_the_page_names_what_differs_what_is_flaky_and_what_is_missing(tmp_path:
     assert "`b hang`: hang (openmpi 2)" in text
     assert "too big: `c`" in text
     assert "3 × `commlens: hm`" in text
+
+
+def test_how_far_a_hanging_launch_comes_is_chance(tmp_path: Path) -> None:
+    """It hangs without and with, in another case each time: nothing differs; hanging only under commlens does."""
+    listing = "a (t.T.a) ... ok\\nb (t.T.b) ... "
+    further = f"{listing}ok\\nc (t.T.c) ... "
+    reaches = f"if {UNDER}; then printf '{listing}'; else printf '{further}'; fi >&2"
+    cases = compare(tmp_path / "both", f"{reaches}; sleep 60", seconds=1, cases=unittest_cases)
+    assert verdicts(cases) == {"(run)": "same", "t.T.a": "same", "t.T.b": "same", "(profile)": "same"}
+    assert [seen.outcome for seen in cases["t.T.b"].under] == ["not reached"]
+    other = f"if {UNDER}; then printf '{further}'; else printf '{listing}'; fi >&2"
+    cases = compare(tmp_path / "other", f"{other}; sleep 60", seconds=1, cases=unittest_cases)
+    assert verdicts(cases)["t.T.b"] == "same"
+    assert [seen.outcome for seen in cases["t.T.b"].without] == ["not reached"]
+    hangs = compare(tmp_path / "one", f"{reaches}; {UNDER} && sleep 60", seconds=1, cases=unittest_cases)
+    assert verdicts(hangs)["(run)"] == "different"
