@@ -38,7 +38,7 @@ build:       ## the library for each MPI found, and commlens-run
 	@tools/build.sh release
 
 coverage:    ## docs/coverage.md: how every MPI procedure is measured and where it is tested
-	@tools/coverage.sh
+	@tools/test.sh coverage
 
 proof:       ## public test programs without and with commlens: hours; writes docs/transparency.md
 	@tools/proof.sh

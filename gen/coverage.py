@@ -56,7 +56,7 @@ def how(policy: calls.Policy, large: bool) -> str:
 def where(of: dict[str, list[str]], libraries: list[str]) -> str:
     """Return the tests of a procedure, and with which library; or that there are none."""
     if not of:
-        return f"in no library here: {', '.join(libraries)}"
+        return "in no library here"
     tests = sorted({test for names in of.values() for test in names})
     untested = [library for library, names in of.items() if not names]
     if not tests:
@@ -73,7 +73,7 @@ def where(of: dict[str, list[str]], libraries: list[str]) -> str:
                 f"with {library} it {name.partition(' ')[2]} (`{name.partition(' ')[0]}`)" for name in names
             ]
     if untested:
-        parts.append(f"**untested** with {', '.join(untested)}")
+        parts.append(f"not called with {', '.join(untested)}")
     missing = [library for library in libraries if library not in of]
     if missing:
         parts.append(f"not in {', '.join(missing)}")
@@ -83,12 +83,16 @@ def where(of: dict[str, list[str]], libraries: list[str]) -> str:
 def page(forms: dict[str, list[calls.Form]], policy: dict[str, calls.Policy], tested: Tests) -> str:
     """Return the page."""
     libraries = list(tested["libraries"])
-    rows, numbers = [], {"measured": 0, "skipped": 0, "tested": 0, "untested": 0, "nowhere": 0}
+    rows, numbers = (
+        [],
+        {"measured": 0, "skipped": 0, "tested": 0, "everywhere": 0, "untested": 0, "nowhere": 0},
+    )
     for name in sorted(forms):
         of = tested.get(name, {})
         text = where(of, libraries)
         numbers["skipped" if policy[name].reason else "measured"] += 1
-        numbers["nowhere" if not of else "untested" if "**untested**" in text else "tested"] += 1
+        numbers["nowhere" if not of else "tested" if any(of.values()) else "untested"] += 1
+        numbers["everywhere"] += bool(of) and all(of.values())
         rows.append(f"| `{name}` | {how(policy[name], len(forms[name]) > 1)} | {text} |")
     summary = [
         "| procedures | |",
@@ -96,8 +100,9 @@ def page(forms: dict[str, list[calls.Form]], policy: dict[str, calls.Policy], te
         f"| in the standard | {len(forms)} |",
         f"| measured | {numbers['measured']} |",
         f"| skipped, each with its reason | {numbers['skipped']} |",
-        f"| tested with every library here that has it | {numbers['tested']} |",
-        f"| untested with a library here that has it | {numbers['untested']} |",
+        f"| tested | {numbers['tested']} |",
+        f"| of them with every library here that has it | {numbers['everywhere']} |",
+        f"| untested | {numbers['untested']} |",
         f"| in no library here ({', '.join(libraries)}) | {numbers['nowhere']} |",
     ]
     table = ["| procedure | how | where |", "|---|---|---|", *rows]

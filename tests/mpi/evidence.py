@@ -23,9 +23,10 @@ from pathlib import Path
 
 TESTED = Path(__file__).resolve().parent / "tested.json"
 
-# Calls of a procedure; those that begin and end the measurement have none.
+# Calls of a procedure.  Those that begin and end the measurement have none: there is a profile, so if the program
+# imports only one of them, that was called.
 CALLED = "SELECT DISTINCT op.name FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = key.op WHERE calls > 0"
-BEGINS = "SELECT DISTINCT procedure FROM coverage WHERE procedure IN ('MPI_Init', 'MPI_Init_thread')"
+BEGINS = "SELECT DISTINCT procedure FROM coverage WHERE procedure IN ('MPI_Init', 'MPI_Init_thread', 'MPI_Session_init')"
 LIBRARY = "SELECT value FROM meta WHERE key = 'mpi_library'"
 
 
@@ -63,9 +64,12 @@ def note_profile(profile: Path) -> str | None:
             (library,) = db.execute(LIBRARY).fetchone()
     except sqlite3.DatabaseError:
         return None  # a test about files that are no profile
-    used.add("MPI_Finalize")  # there is a profile
     if len(begins) == 1:
         used |= begins
+    if begins == {"MPI_Session_init"}:
+        used.add("MPI_Session_finalize")
+    elif "MPI_Session_init" not in begins:
+        used.add("MPI_Finalize")
     name = short_name(library)
     note(name, used)
     return name
@@ -74,11 +78,11 @@ def note_profile(profile: Path) -> str | None:
 def short_name(library: str) -> str:
     """Return name and version of an MPI library.
 
-    >>> short_name("Open MPI v4.1.4, package: Debian OpenMPI"), short_name("MPICH Version: 4.0.2")
-    ('Open MPI 4.1.4', 'MPICH 4.0.2')
+    >>> short_name("Open MPI v4.1.4, package: Debian OpenMPI"), short_name("Intel(R) MPI Library 2021.18 for Linux")
+    ('Open MPI 4.1.4', 'Intel MPI 2021.18')
     """
-    found = re.match(r"(Open MPI|MPICH|Intel\(R\) MPI Library)\D*(\d[\w.]*)", library)
-    return f"{found[1]} {found[2]}" if found else library[:40]
+    found = re.match(r"(Open MPI|MPICH|Intel)\D*(\d[\w.]*)", library)
+    return f"{'Intel MPI' if found[1] == 'Intel' else found[1]} {found[2]}" if found else library[:40]
 
 
 @cache

@@ -192,7 +192,7 @@ class Mpi:
 
         MPICH's launcher may end the others before it hears of that code; then it says one of its own.
         """
-        return {*of_ranks, *((0, 1, 9, 15) if self.hydra else ())}
+        return {*of_ranks, *((0, 1, 9, 15, 255) if self.hydra else ())}
 
     def fails_by_itself(self, plain: Result) -> bool:
         """Return whether a program fails without commlens, on a release other than those the tests were made on."""

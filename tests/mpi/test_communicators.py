@@ -255,8 +255,10 @@ def test_ports_by_name(mpi: Mpi) -> None:
     assert profile.calls("MPI_Lookup_name") == {"-": {1: 1, 2: 1, 3: 1}}
     for op in ("Open_port", "Publish_name", "Unpublish_name"):
         assert profile.calls(f"MPI_{op}") == {"-": {0: 1}}, op
-    # Debian's MPICH opens no port over UCX
-    assert profile.calls("MPI_Close_port") == ({"-": {0: 1}} if mpi.name == "openmpi" else {})
+    # Debian's MPICH opens no port over UCX; what is not open the program does not close.
+    opened = any(line.startswith("rank 0: 1 ") for line in plain.lines)
+    assert opened or mpi.name != "openmpi"
+    assert profile.calls("MPI_Close_port") == ({"-": {0: 1}} if opened else {})
 
 
 @pytest.mark.parametrize("how", ["spawn", "spawn_multiple"])

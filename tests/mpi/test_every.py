@@ -51,7 +51,7 @@ def test_every_procedure_is_counted_as_often_as_it_is_called(mpi: Mpi, form: str
     procedures = declared(mpi)
     large = {name for name in procedures if f"{name}_c" in procedures}
     if form == "large" and not large:
-        assert mpi.name == "openmpi", "Open MPI 4 has none"
+        assert mpi.family == "openmpi", "Open MPI has none up to 5.0"
         return
     flags: tuple[str, ...] = ()
     if form == "large":

@@ -9,15 +9,19 @@ from harness import Mpi
 from profile_rows import Profile
 
 ALL = (0, 1)
+NO_SESSIONS = 77
+"""What programs/sessions.c returns where mpi.h has none."""
 
 
 def run(mpi: Mpi, case: str) -> Profile | None:
     """Run one case of programs/sessions.c without and with us, and open the profile; None where there are no sessions."""
     plain, under = mpi.pair(2, [mpi.compile("sessions.c"), case])
-    assert (under.rc, under.lines) == (plain.rc, plain.lines)
-    if mpi.name == "openmpi":
-        assert (plain.rc, plain.stdout) == (77, "")
+    if plain.rc == NO_SESSIONS:
+        assert mpi.name == "openmpi"
+        assert (under.rc, under.stdout) == (plain.rc, plain.stdout) == (NO_SESSIONS, "")
         return None
+    mpi.skip_if_broken(plain)
+    assert (under.rc, under.lines) == (plain.rc, plain.lines)
     assert plain.rc == 0, plain
     assert len(under.said) == 1, under.said
     assert [path.name for path in under.profile.parent.glob("*.db")] == ["profile.db"]
@@ -94,8 +98,10 @@ def test_a_session_that_begins_before_the_world_model_and_ends_after_it(mpi: Mpi
 
 def test_a_session_that_is_never_finalised(mpi: Mpi) -> None:
     plain, under = mpi.pair(2, [mpi.compile("sessions.c"), "unfinished"])
+    mpi.skip_if_broken(plain)
     assert under.rc in mpi.codes(plain.rc)
-    assert under.lines == plain.lines
+    if under.rc == plain.rc:  # a launcher that complains does so on stdout
+        assert under.lines == plain.lines
     assert len(under.said) == len(set(under.said)) <= 2, under.said
 
 
@@ -107,7 +113,7 @@ def test_a_child_process_has_the_sessions(mpi: Mpi, tmp_path: Path) -> None:
         "  int version, subversion, status = 0;\n"
         "  MPI_Get_version(&version, &subversion);\n"
         "  if (fork() != 0) return wait(&status) < 0 || status != 0;\n"
-        "#if MPI_VERSION >= 4\n"
+        "#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5\n"
         "  MPI_Session session;\n  MPI_Group group;\n  MPI_Comm comm;\n"
         "  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);\n"
         '  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);\n'
@@ -119,5 +125,5 @@ def test_a_child_process_has_the_sessions(mpi: Mpi, tmp_path: Path) -> None:
     )
     plain, under = mpi.pair(2, [mpi.compile(tmp_path / "child.c")])
     assert (under.rc, under.stdout) == (plain.rc, plain.stdout) == (0, "")
-    if mpi.name != "openmpi":
+    if "MPI_Session_init" in mpi.procedures:
         assert list(under.open().calls("MPI_Barrier").values()) == [{0: 3, 1: 3}]

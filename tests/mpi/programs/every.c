@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+#define HAS_MPI_4
+#endif
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+#define HAS_MPI_4_1
+#endif
+
 #ifdef LARGE
 typedef MPI_Count Count; /* elements, and displacements in elements in a datatype */
 typedef MPI_Aint Place;  /* displacements in elements in a collective */
@@ -117,7 +124,7 @@ static void messages(void) {
   MPI_Testsome(1, r, &n, which, s);
   MPI_Sendrecv(data, 4, MPI_INT, other, 0, into, 4, MPI_INT, other, 0, WORLD, s);
   MPI_Sendrecv_replace(into, 4, MPI_INT, other, 0, other, 0, WORLD, s);
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
   MPI_Isendrecv(data, 4, MPI_INT, other, 0, into, 4, MPI_INT, other, 0, WORLD, &r[0]);
   MPI_Wait(&r[0], s);
   MPI_Isendrecv_replace(into, 4, MPI_INT, other, 0, other, 0, WORLD, &r[0]);
@@ -214,7 +221,7 @@ static void collectives(void) {
 }
 
 static void persistent_collectives(void) {
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
   MPI_Datatype const types[2] = {MPI_INT, MPI_INT};
   MPI_Barrier_init(WORLD, MPI_INFO_NULL, r);
   MPI_Start(r);
@@ -333,7 +340,7 @@ static void topologies(void) {
   MPI_Wait(r, s);
   MPI_Ineighbor_alltoallw(data, one, origin, types, into, one, origin, types, near, r);
   MPI_Wait(r, s);
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
   MPI_Neighbor_allgather_init(data, 2, MPI_INT, into, 2, MPI_INT, near, MPI_INFO_NULL, r);
   MPI_Request_free(r);
   MPI_Neighbor_allgatherv_init(data, 2, MPI_INT, into, one, start, MPI_INT, near, MPI_INFO_NULL, r);
@@ -346,6 +353,22 @@ static void topologies(void) {
   MPI_Request_free(r);
 #endif
   MPI_Comm_free(&near);
+}
+
+/* Intel MPI 2021.18 ends in a segmentation fault in the first MPI_Wait of these. */
+static void requests_of_a_window(MPI_Win win) {
+#ifndef I_MPI_NUMVERSION
+  MPI_Rput(data, 2, MPI_INT, other, 0, 2, MPI_INT, win, &r[0]);
+  MPI_Wait(&r[0], s);
+  MPI_Rget(into, 2, MPI_INT, other, 0, 2, MPI_INT, win, &r[0]);
+  MPI_Wait(&r[0], s);
+  MPI_Raccumulate(data, 2, MPI_INT, other, 0, 2, MPI_INT, MPI_SUM, win, &r[0]);
+  MPI_Wait(&r[0], s);
+  MPI_Rget_accumulate(data, 2, MPI_INT, into, 2, MPI_INT, other, 0, 2, MPI_INT, MPI_SUM, win, &r[0]);
+  MPI_Wait(&r[0], s);
+#else
+  (void)win;
+#endif
 }
 
 static void windows(void) {
@@ -379,22 +402,15 @@ static void windows(void) {
   MPI_Win_post(MPI_GROUP_EMPTY, 0, win); /* complete at once, so one test is enough */
   MPI_Win_test(win, &flag);
   MPI_Win_lock(MPI_LOCK_SHARED, other, 0, win);
-  MPI_Rput(data, 2, MPI_INT, other, 0, 2, MPI_INT, win, &r[0]);
-  MPI_Wait(&r[0], s);
   MPI_Win_flush(other, win);
-  MPI_Rget(into, 2, MPI_INT, other, 0, 2, MPI_INT, win, &r[0]);
-  MPI_Wait(&r[0], s);
   MPI_Win_flush_local(other, win);
   MPI_Win_unlock(other, win);
   MPI_Win_lock_all(0, win);
-  MPI_Raccumulate(data, 2, MPI_INT, other, 0, 2, MPI_INT, MPI_SUM, win, &r[0]);
-  MPI_Wait(&r[0], s);
   MPI_Get_accumulate(data, 2, MPI_INT, into, 2, MPI_INT, other, 0, 2, MPI_INT, MPI_SUM, win);
   MPI_Win_flush_all(win);
-  MPI_Rget_accumulate(data, 2, MPI_INT, into, 2, MPI_INT, other, 0, 2, MPI_INT, MPI_SUM, win, &r[0]);
-  MPI_Wait(&r[0], s);
   MPI_Fetch_and_op(data, into, MPI_INT, other, 0, MPI_SUM, win);
   MPI_Win_flush_local_all(win);
+  requests_of_a_window(win);
   MPI_Compare_and_swap(data, data + 1, into, MPI_INT, other, 0, win);
   MPI_Win_sync(win);
   MPI_Win_unlock_all(win);
@@ -527,7 +543,7 @@ static void communicators(void) {
   MPI_Comm_free(&comm);
   MPI_Comm_idup(WORLD, &comm, &r[0]);
   MPI_Wait(&r[0], s);
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
   MPI_Comm_free(&comm);
   MPI_Comm_idup_with_info(WORLD, MPI_INFO_NULL, &comm, &r[0]);
   MPI_Wait(&r[0], s);
@@ -559,7 +575,7 @@ static void communicators(void) {
   MPI_Errhandler_free(&handler);
   MPI_Comm_free(&half);
   MPI_Comm_free(&comm);
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
   MPI_Comm_group(WORLD, &group);
   MPI_Comm_create_from_group(group, "every", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
   MPI_Comm_free(&comm);
@@ -755,7 +771,7 @@ static void environment(void) {
   MPI_Get_processor_name(text, &n);
   MPI_Is_thread_main(&flag);
   MPI_Query_thread(&n);
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
   n = sizeof text;
   MPI_Info_create_env(0, NULL, &info);
   MPI_Info_get_string(info, "command", &n, text, &flag);
@@ -763,12 +779,12 @@ static void environment(void) {
 #endif
 }
 
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
 static void handled_session(MPI_Session* session, int* code, ...) { (void)session, (void)code; }
 #endif
 
 static void sessions(void) {
-#if MPI_VERSION >= 4
+#ifdef HAS_MPI_4
   MPI_Session session;
   MPI_Errhandler handler;
   MPI_Info info;
@@ -793,6 +809,57 @@ static void sessions(void) {
 #endif
 }
 
+static void newest(void) {
+#ifdef HAS_MPI_4_1
+  void* detached;
+  Count size;
+  int class, code;
+  MPI_Session session;
+  MPI_Info info;
+  MPI_Datatype pair;
+  MPI_Comm_attach_buffer(WORLD, room, sizeof room);
+  MPI_Bsend(data, 4, MPI_INT, other, 0, WORLD);
+  MPI_Recv(into, 4, MPI_INT, other, 0, WORLD, s);
+  MPI_Comm_flush_buffer(WORLD);
+  MPI_Comm_iflush_buffer(WORLD, r);
+  MPI_Wait(r, s);
+  MPI_Comm_detach_buffer(WORLD, &detached, &size);
+  MPI_Buffer_attach(room, sizeof room);
+  MPI_Buffer_flush();
+  MPI_Buffer_iflush(r);
+  MPI_Wait(r, s);
+  MPI_Buffer_detach(&detached, &size);
+  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+  MPI_Session_attach_buffer(session, room, sizeof room);
+  MPI_Session_flush_buffer(session);
+  MPI_Session_iflush_buffer(session, r);
+  MPI_Wait(r, s);
+  MPI_Session_detach_buffer(session, &detached, &size);
+  MPI_Session_finalize(&session);
+  MPI_Irecv(into, 4, MPI_INT, other, 0, WORLD, r);
+  MPI_Send(data, 4, MPI_INT, other, 0, WORLD);
+  MPI_Request_get_status_all(1, r, &flag, s);
+  MPI_Request_get_status_any(1, r, &n, &flag, s);
+  MPI_Request_get_status_some(1, r, &n, which, s);
+  MPI_Wait(r, s);
+  MPI_Status_set_source(s, 3);
+  MPI_Status_set_tag(s, 4);
+  MPI_Status_set_error(s, MPI_SUCCESS);
+  MPI_Status_get_source(s, &n);
+  MPI_Status_get_tag(s, &n);
+  MPI_Status_get_error(s, &n);
+  MPI_Add_error_class(&class);
+  MPI_Add_error_code(class, &code);
+  MPI_Add_error_string(code, "for a while");
+  MPI_Remove_error_string(code);
+  MPI_Remove_error_code(code);
+  MPI_Remove_error_class(class);
+  MPI_Get_hw_resource_info(&info);
+  MPI_Info_free(&info);
+  MPI_Type_get_value_index(MPI_DOUBLE, MPI_INT, &pair);
+#endif
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(WORLD, &rank);
@@ -801,8 +868,8 @@ int main(int argc, char** argv) {
   other = 1 - rank;
   for (int i = 0; i < 64; ++i) data[i] = 64 * rank + i;
   void (*const chapters[])(void) = {
-      messages,      statuses, collectives, persistent_collectives,   topologies,  windows, transfers,
-      communicators, groups,   datatypes,   window_and_file_handlers, environment, sessions};
+      messages,      statuses, collectives, persistent_collectives,   topologies,  windows,  transfers,
+      communicators, groups,   datatypes,   window_and_file_handlers, environment, sessions, newest};
   for (size_t i = 0; i < sizeof chapters / sizeof *chapters; ++i) chapters[i]();
   int sum = 0;
   for (int i = 0; i < 64; ++i) sum += into[i];
