@@ -236,14 +236,21 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
 
 def nested(form: Form, policy: Policy, op: str) -> list[str]:
     """Return what a call does inside another one: it is not counted, but what it makes is known."""
-    if not policy.creates:
-        return [f"  if (call.nested()) return next({form.arguments});"]
     comm = communicator(form)
     parent = f"known_comm({comm.name})" if comm else "no_comm()"
+    win = form.first("WINDOW", pointer=True)
+    if policy.creates:
+        made = creation(form, policy, op, parent, "call.site() & site_mask")
+    elif win is not None and comm is not None:
+        made = f"made_window(*{win.name}, {parent});"
+    elif form.plain == "MPI_File_open":
+        made = f"made_file(*fh, {parent});"
+    else:
+        return [f"  if (call.nested()) return next({form.arguments});"]
     return [
         "  if (call.nested()) {",
         f"    const int rc = next({form.arguments});",
-        f"    if (rc == MPI_SUCCESS && made_in_callback(call.site())) {creation(form, policy, op, parent, 'call.site() & site_mask')}",
+        f"    if (rc == MPI_SUCCESS && made_in_callback(call.site())) {made}",
         "    return rc;",
         "  }",
     ]
@@ -284,6 +291,10 @@ def aftermath(form: Form, policy: Policy, op: str) -> list[str]:
         lines.append(f"  if (rc == MPI_SUCCESS) made_window(*{win.name}, comm_view);")
     if form.plain == "MPI_File_open":
         lines.append("  if (rc == MPI_SUCCESS) made_file(*fh, comm_view);")
+    if form.plain in ("MPI_Type_commit", "MPI_Type_dup") or form.plain.startswith("MPI_Type_create_f90_"):
+        made = form.first("DATATYPE", pointer=True)
+        assert made is not None
+        lines.append(f"  if (rc == MPI_SUCCESS) datatype_made(*{made.name});")
     if form.plain in ("MPI_Mprobe", "MPI_Improbe"):
         happened = "rc == MPI_SUCCESS" + (" && *flag" if form.plain == "MPI_Improbe" else "")
         lines.append(f"  if ({happened}) made_message(*message, comm_view);")

@@ -472,7 +472,11 @@ template <Entry entry>
 int wrap_MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info info, MPI_File* fh) {
   const auto next = next_of(&wrap_MPI_File_open<entry>, entry, 153);
   Call call(op::MPI_File_open, COMMLENS_CALLER);
-  if (call.nested()) return next(comm, filename, amode, info, fh);
+  if (call.nested()) {
+    const int rc = next(comm, filename, amode, info, fh);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_file(*fh, known_comm(comm));
+    return rc;
+  }
   call.start();
   const int rc = next(comm, filename, amode, info, fh);
   call.stop();

@@ -1833,6 +1833,7 @@ int wrap_MPI_Type_commit(MPI_Datatype* datatype) {
   call.stop();
   const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) datatype_made(*datatype);
   return rc;
 }
 
@@ -1898,6 +1899,7 @@ int wrap_MPI_Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
   call.stop();
   const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) datatype_made(*newtype);
   return rc;
 }
 
@@ -1911,6 +1913,7 @@ int wrap_MPI_Type_create_f90_integer(int r, MPI_Datatype* newtype) {
   call.stop();
   const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) datatype_made(*newtype);
   return rc;
 }
 
@@ -1924,6 +1927,7 @@ int wrap_MPI_Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
   call.stop();
   const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) datatype_made(*newtype);
   return rc;
 }
 
@@ -2145,6 +2149,7 @@ int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
   call.stop();
   const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
+  if (rc == MPI_SUCCESS) datatype_made(*newtype);
   return rc;
 }
 

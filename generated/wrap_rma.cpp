@@ -280,7 +280,11 @@ template <Entry entry>
 int wrap_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate<entry>, entry, 533);
   Call call(op::MPI_Win_allocate, COMMLENS_CALLER);
-  if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
+  if (call.nested()) {
+    const int rc = next(size, disp_unit, info, comm, baseptr, win);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
+    return rc;
+  }
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
@@ -294,7 +298,11 @@ template <Entry entry>
 int wrap_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate_c<entry>, entry, 534);
   Call call(op::MPI_Win_allocate, COMMLENS_CALLER);
-  if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
+  if (call.nested()) {
+    const int rc = next(size, disp_unit, info, comm, baseptr, win);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
+    return rc;
+  }
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
@@ -308,7 +316,11 @@ template <Entry entry>
 int wrap_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate_shared<entry>, entry, 535);
   Call call(op::MPI_Win_allocate_shared, COMMLENS_CALLER);
-  if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
+  if (call.nested()) {
+    const int rc = next(size, disp_unit, info, comm, baseptr, win);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
+    return rc;
+  }
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
@@ -322,7 +334,11 @@ template <Entry entry>
 int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_allocate_shared_c<entry>, entry, 536);
   Call call(op::MPI_Win_allocate_shared, COMMLENS_CALLER);
-  if (call.nested()) return next(size, disp_unit, info, comm, baseptr, win);
+  if (call.nested()) {
+    const int rc = next(size, disp_unit, info, comm, baseptr, win);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
+    return rc;
+  }
   call.start();
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
@@ -362,7 +378,11 @@ template <Entry entry>
 int wrap_MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_create<entry>, entry, 540);
   Call call(op::MPI_Win_create, COMMLENS_CALLER);
-  if (call.nested()) return next(base, size, disp_unit, info, comm, win);
+  if (call.nested()) {
+    const int rc = next(base, size, disp_unit, info, comm, win);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
+    return rc;
+  }
   call.start();
   const int rc = next(base, size, disp_unit, info, comm, win);
   call.stop();
@@ -376,7 +396,11 @@ template <Entry entry>
 int wrap_MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_create_c<entry>, entry, 541);
   Call call(op::MPI_Win_create, COMMLENS_CALLER);
-  if (call.nested()) return next(base, size, disp_unit, info, comm, win);
+  if (call.nested()) {
+    const int rc = next(base, size, disp_unit, info, comm, win);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
+    return rc;
+  }
   call.start();
   const int rc = next(base, size, disp_unit, info, comm, win);
   call.stop();
@@ -390,7 +414,11 @@ template <Entry entry>
 int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   const auto next = next_of(&wrap_MPI_Win_create_dynamic<entry>, entry, 542);
   Call call(op::MPI_Win_create_dynamic, COMMLENS_CALLER);
-  if (call.nested()) return next(info, comm, win);
+  if (call.nested()) {
+    const int rc = next(info, comm, win);
+    if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
+    return rc;
+  }
   call.start();
   const int rc = next(info, comm, win);
   call.stop();

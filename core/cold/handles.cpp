@@ -11,15 +11,6 @@ namespace {
 constexpr std::uint64_t first_capacity = 256;  // 4 KiB
 std::mutex mutex;
 
-// What was taken last.
-struct Taken {
-  const HandleMap* map;
-  std::uint64_t handle;
-  void* value;
-};
-constexpr std::uint64_t remembered = 4096;
-Taken taken[remembered];
-
 // Finds the entry of `handle`, or where it would go.
 HandleMap::Slot& place(const HandleMap::Slots& s, std::uint64_t handle) noexcept {
   HandleMap::Slot* reusable = nullptr;
@@ -52,6 +43,7 @@ bool HandleMap::put(std::uint64_t handle, void* value) noexcept {
       if (old == 0 || old == gone) continue;
       Slot& slot = place(*grown, old);
       slot.value.store(s->slot[i].value.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      slot.born = s->slot[i].born;
       slot.handle.store(old, std::memory_order_relaxed);
       ++used;
     }
@@ -61,6 +53,7 @@ bool HandleMap::put(std::uint64_t handle, void* value) noexcept {
   Slot& slot = place(*s, handle);
   if (slot.handle.load(std::memory_order_relaxed) == 0) ++used;
   slot.value.store(value, std::memory_order_relaxed);
+  slot.born = freed.load(std::memory_order_relaxed);
   slot.handle.store(handle, std::memory_order_release);
   return true;
 }
@@ -69,7 +62,10 @@ void* HandleMap::take(std::uint64_t handle) noexcept {
   if (handle == 0 || handle == gone) return nullptr;  // MPI_FILE_NULL of MPICH is 0
   const std::lock_guard<std::mutex> lock(mutex);
   const std::uint64_t n = freed.load(std::memory_order_relaxed);
-  Taken& entry = taken[n % remembered] = {this, handle, nullptr};
+  if (taken == nullptr) taken = static_cast<Taken*>(map_memory(remembered * sizeof(Taken)));
+  Taken none{};
+  Taken& entry = taken == nullptr ? none : taken[taken_count++ % remembered];
+  entry = {n, handle, nullptr};
   freed.store(n + 1, std::memory_order_release);
   const Slots* const s = slots.load(std::memory_order_relaxed);
   if (s == nullptr) return nullptr;
@@ -90,17 +86,24 @@ void* HandleMap::take(std::uint64_t handle) noexcept {
   return value;
 }
 
-HandleMap::Freed HandleMap::find_freed(std::uint64_t handle, std::uint64_t since, void*& value) const noexcept {
+HandleMap::Since HandleMap::find_since(std::uint64_t handle, std::uint64_t since) const noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
-  const std::uint64_t n = freed.load(std::memory_order_relaxed);
-  if (n - since > remembered) return Freed::perhaps;
-  for (std::uint64_t i = since; i != n; ++i) {
+  const Slots* const s = slots.load(std::memory_order_relaxed);
+  const Slot* const slot = s == nullptr || handle == 0 ? nullptr : &place(*s, handle);
+  const bool known = slot != nullptr && slot->handle.load(std::memory_order_relaxed) == handle;
+  void* const value = known ? slot->value.load(std::memory_order_relaxed) : nullptr;
+  if (known && slot->born <= since) return {value, false};  // it was there all the time
+  // The first time it was taken since.
+  const std::uint64_t oldest = taken_count > remembered ? taken_count - remembered : 0;
+  std::uint64_t i = taken_count;
+  while (taken != nullptr && i > oldest && taken[(i - 1) % remembered].number >= since) --i;
+  const bool all = taken != nullptr ? i > oldest || oldest == 0 : freed.load(std::memory_order_relaxed) == since;
+  for (; i < taken_count; ++i) {
     const Taken& entry = taken[i % remembered];
-    if (entry.map != this || entry.handle != handle) continue;
-    value = entry.value;
-    return Freed::yes;
+    if (entry.handle == handle) return {entry.value, true};
   }
-  return Freed::no;
+  // Not taken, as far as we remember: if it is known now, it was met for the first time since.
+  return all ? Since{value, false} : Since{nullptr, true};
 }
 
 }  // namespace commlens

@@ -10,4 +10,8 @@ namespace commlens {
 void* map_memory(std::size_t bytes) noexcept;
 void unmap_memory(void* memory, std::size_t bytes) noexcept;
 
+// Copies bytes of this process that may not be there, or not be readable; false when they are not.  Where the kernel
+// does not let us ask, they are taken to be there.
+bool read_memory(const void* from, void* to, std::size_t bytes) noexcept;
+
 }  // namespace commlens

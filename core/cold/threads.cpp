@@ -124,6 +124,11 @@ Cell* add_cell(Table& table, Key key, Site site) noexcept {
   return cell;
 }
 
+bool Thread::is_mapped(const char* frame) noexcept {
+  Site copy;
+  return read_memory(frame + sizeof(void*), &copy, sizeof copy);
+}
+
 void* grow_scratch(Thread& t, std::size_t bytes) noexcept {
   std::size_t size = 4096;
   while (size < bytes) size *= 2;

@@ -11,20 +11,30 @@ namespace [[gnu::visibility("hidden")]] commlens {
 //
 // A program may free a handle while another thread's call with it is under way, and MPI may give the same handle to
 // something else before that call ends.  Who looks a handle up after such a call reads `freed` before it and asks
-// none_freed_since() afterwards; if not, find_freed() knows what the handle stood for when the call began.
+// none_freed_since() afterwards; if not, find_since() knows what the handle stood for when the call began.
 struct HandleMap {
   struct Slot {
     std::atomic<std::uint64_t> handle;  // 0: never used; gone: free again
     std::atomic<void*> value;
+    std::uint64_t born;  // `freed` when it was put; guarded by the lock
   };
   struct Slots {
     std::uint64_t mask;  // capacity - 1
     Slot* slot;
   };
+  // What was taken: the last ones, in a ring.
+  struct Taken {
+    std::uint64_t number;  // `freed` before it
+    std::uint64_t handle;
+    void* value;
+  };
   static constexpr std::uint64_t gone = ~std::uint64_t{0};
+  static constexpr std::uint64_t remembered = 4096;
 
   std::atomic<const Slots*> slots{nullptr};
-  std::uint64_t used = 0;  // slots that are not 0; guarded by the lock
+  std::uint64_t used = 0;  // slots that are not 0; guarded by the lock, as is the rest
+  Taken* taken = nullptr;  // `remembered` of them, from the first one on
+  std::uint64_t taken_count = 0;
 
   static std::uint64_t home(std::uint64_t handle) noexcept {
     const std::uint64_t h = handle * 0x9e3779b97f4a7c15u;
@@ -51,9 +61,13 @@ struct HandleMap {
   // To be asked after find(): true when it found what the handle stood for at `since`.
   static bool none_freed_since(std::uint64_t since) noexcept { return freed.load(std::memory_order_acquire) == since; }
 
-  enum class Freed { no, yes, perhaps };  // perhaps: too many were since
-  // Cold.  Whether `handle` was taken since `freed` was `since`; then `value` is what it had first, null if unknown.
-  Freed find_freed(std::uint64_t handle, std::uint64_t since, void*& value) const noexcept;
+  // Cold.  What `handle` stood for when `freed` was `since`: null when it was not known then.  gone: it was freed
+  // since, or may have been, and so MPI must not be asked about it.
+  struct Since {
+    void* value;
+    bool gone;
+  };
+  Since find_since(std::uint64_t handle, std::uint64_t since) const noexcept;
 };
 
 }  // namespace commlens

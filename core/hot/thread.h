@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/hot/comm_view.h"
 #include "core/hot/table.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
@@ -33,6 +34,13 @@ struct CompleteRequests {
   }
 };
 
+// The communicator a thread is freeing: its callbacks may still use it, but it is no longer in the map, because MPI may
+// give its handle to another one at once.
+struct Going {
+  std::uint64_t handle;
+  const CommView* view;  // null: none, or not known
+};
+
 // What one thread counts.  Lives in mapped memory and outlives the thread: a later thread goes on with it.
 struct Thread {
   // Frame of the outermost MPI call under way, or null.  A frame address instead of a depth: when an error handler
@@ -42,6 +50,7 @@ struct Thread {
   Site outermost_return;  // its return address, which stands behind its frame pointer
   std::uint32_t region;
   std::uint64_t sequence;  // of requests made by this thread
+  Going going;
   Table table;
   CompleteRequests complete;
   std::uint64_t forgotten;  // requests there was no memory to remember
@@ -52,12 +61,17 @@ struct Thread {
 
   // True for a call with this frame that is made inside another one.
   bool is_inside(const char* frame) const noexcept {
-    return outermost != nullptr && frame < outermost && return_address(outermost) == outermost_return;
+    constexpr std::ptrdiff_t near = 64 << 10;
+    if (outermost == nullptr || frame >= outermost) return false;
+    const bool is_there = outermost - frame < near || is_mapped(outermost);
+    return is_there && return_address(outermost) == outermost_return;
   }
   void enter(char* frame) noexcept {
     outermost = frame;
     outermost_return = return_address(frame);
   }
+  // Cold.  A frame far away may have been on a stack that is gone: a fiber left for good by an error handler.
+  static bool is_mapped(const char* frame) noexcept;
   static Site return_address(const char* frame) noexcept {
     Site address;
     __builtin_memcpy(&address, frame + sizeof(void*), sizeof address);

@@ -351,12 +351,9 @@ static const CommView& adopt_comm(MPI_Comm comm) noexcept try {
 }
 
 const CommView& late_comm(MPI_Comm comm, int rc, std::uint64_t freed) noexcept {
-  void* value = nullptr;
-  const HandleMap::Freed was = comms.find_freed(bits(comm), freed, value);
-  const void* const known = was == HandleMap::Freed::yes ? value : comms.find(bits(comm));
-  if (known != nullptr) return *static_cast<const CommView*>(known);
-  // It may be gone: then MPI must not be asked about it.
-  return was == HandleMap::Freed::no && rc == MPI_SUCCESS ? adopt_comm(comm) : no_comm();
+  const HandleMap::Since then = comms.find_since(bits(comm), freed);
+  if (then.value != nullptr) return *static_cast<const CommView*>(then.value);
+  return !then.gone && rc == MPI_SUCCESS ? adopt_comm(comm) : no_comm();
 }
 
 const CommView* comm_going(MPI_Comm comm) noexcept try {

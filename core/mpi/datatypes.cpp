@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/mpi/datatypes.h"
 
+#include <dlfcn.h>
+
 namespace commlens {
 
 HandleMap layouts;
@@ -20,19 +22,32 @@ Layout learn_datatype(MPI_Datatype datatype) noexcept {
   return layout;
 }
 
+// One that MPI made itself: it is never freed.
+bool is_predefined(MPI_Datatype datatype) noexcept {
+#if defined(OPEN_MPI)
+  // Variables of the MPI library, which the linker may have moved into the executable; all others are in memory it
+  // allocated.
+  Dl_info module;
+  return dladdr(datatype, &module) != 0;
+#elif defined(MPI_ABI_VERSION)
+  return bits(datatype) < 4096;  // the standard's constants
+#else
+  // The kind in the two highest bits: built in, or direct; the first of these are pairs such as MPI_FLOAT_INT.
+  const auto handle = static_cast<std::uint32_t>(datatype);
+  constexpr std::uint32_t pairs = 5;
+  return handle >> 30 == 1 || (handle >> 30 == 2 && (handle & 0x3ffffffu) < pairs);
+#endif
+}
+
 }  // namespace
 
 Layout late_layout(MPI_Datatype datatype, std::uint64_t freed) noexcept {
-  const Layout unknown(0, true, true);
-  void* value = nullptr;
-  const HandleMap::Freed was = layouts.find_freed(bits(datatype), freed, value);
-  if (was == HandleMap::Freed::yes) return value != nullptr ? Layout(value) : unknown;
-  const void* const known = layouts.find(bits(datatype));
-  if (known != nullptr) return Layout(known);
-  // It may be gone: then MPI must not be asked about it.
-  return was == HandleMap::Freed::no ? learn_datatype(datatype) : unknown;
+  const HandleMap::Since then = layouts.find_since(bits(datatype), freed);
+  if (then.value != nullptr) return Layout(then.value);
+  return !then.gone || is_predefined(datatype) ? learn_datatype(datatype) : Layout(0, true, true);
 }
 
+void datatype_made(MPI_Datatype datatype) noexcept { static_cast<void>(learn_datatype(datatype)); }
 void datatype_going(MPI_Datatype datatype) noexcept { layouts.take(bits(datatype)); }
 
 }  // namespace commlens

@@ -31,7 +31,8 @@ class Layout {
   std::uint64_t bits_;
 };
 
-// By handle; filled when a datatype is first used, and emptied when it is freed.
+// By handle: of those the application has committed, and of predefined ones from their first use on.  A datatype that
+// is freed while a call with it is under way cannot be asked any more.
 extern HandleMap layouts;
 
 // Cold: not known, or something was freed meanwhile.
@@ -51,6 +52,7 @@ inline Layout layout_of(MPI_Datatype datatype, std::uint64_t freed) noexcept {
   return late_layout(datatype, freed);
 }
 
+void datatype_made(MPI_Datatype datatype) noexcept;   // cold: it may be used from now on
 void datatype_going(MPI_Datatype datatype) noexcept;  // cold: it is about to be freed
 
 }  // namespace commlens

@@ -34,7 +34,7 @@ P##name: endbr64; jmp *commlens_slots + 16 * slot + 8(%rip); .size P##name, . - 
         .globl name; .type name, @function; .p2align 4;                                                      \
 name:   endbr64;                                                                                             \
         movq commlens_fortran_call@gottpoff(%rip), %rax; movq (%rsp), %r11; movq %r11, %fs:(%rax);           \
-        movq $(op), %fs:8(%rax);                                                                             \
+        movq $(op), %fs:8(%rax); movq %rsp, %fs:16(%rax);                                                    \
         jmp *commlens_fortran_slots + 8 * (number)(%rip); .size name, . - name;                              \
 .Lbind_##name: endbr64; pushq $(number); jmp bind_fortran;
 
@@ -47,23 +47,35 @@ name:   endbr64;                                                                
         FORTRAN_NAME(name##__, FORTRAN_FORMS * number + 5, op)                                               \
         FORTRAN_NAME(upper, FORTRAN_FORMS * number + 6, op)                                                  \
         FORTRAN_NAME(p##name##_, FORTRAN_FORMS * number + 7, op)                                             \
-        FORTRAN_NAME(p##name##_f08_, FORTRAN_FORMS * number + 8, op)
+        FORTRAN_NAME(p##name##_f08_, FORTRAN_FORMS * number + 8, op)                                         \
+        FORTRAN_NAME(name##_f08_large_, FORTRAN_FORMS * number + 9, op)                                      \
+        FORTRAN_NAME(name##_cptr_, FORTRAN_FORMS * number + 10, op)
 
 #include "generated/fortran.inc"
 
 #undef FORTRAN_NAME
 
-/* On the stack: the number of the entry, then the return address.  Keeps all argument registers; no MPI procedure we
- * define takes a floating-point argument. */
+/* On the stack: the number of the entry, then the return address.  Keeps all registers that may hold arguments; a
+ * function of ours may be taken for one of the application's own, which is called like it, so also those that MPI has
+ * no use for: the first eight vector registers, the number of them in al, and the static chain in r10. */
 #define BIND(name, target)                                                                                   \
         .p2align 4;                                                                                          \
 name:   .cfi_startproc; .cfi_def_cfa_offset 16;                                                              \
-        pushq %rdi; pushq %rsi; pushq %rdx; pushq %rcx; pushq %r8; pushq %r9; .cfi_adjust_cfa_offset 48;     \
-        movq 48(%rsp), %rdi;                                                                                 \
+        pushq %rdi; pushq %rsi; pushq %rdx; pushq %rcx; pushq %r8; pushq %r9; pushq %r10; pushq %rax;        \
+        .cfi_adjust_cfa_offset 64;                                                                           \
+        subq $128, %rsp; .cfi_adjust_cfa_offset 128;                                                         \
+        movups %xmm0, (%rsp); movups %xmm1, 16(%rsp); movups %xmm2, 32(%rsp); movups %xmm3, 48(%rsp);        \
+        movups %xmm4, 64(%rsp); movups %xmm5, 80(%rsp); movups %xmm6, 96(%rsp); movups %xmm7, 112(%rsp);     \
+        movq 192(%rsp), %rdi;                                                                                \
         call target;                                                                                         \
-        popq %r9; popq %r8; popq %rcx; popq %rdx; popq %rsi; popq %rdi; .cfi_adjust_cfa_offset -48;          \
+        movq %rax, %r11;                                                                                     \
+        movups (%rsp), %xmm0; movups 16(%rsp), %xmm1; movups 32(%rsp), %xmm2; movups 48(%rsp), %xmm3;        \
+        movups 64(%rsp), %xmm4; movups 80(%rsp), %xmm5; movups 96(%rsp), %xmm6; movups 112(%rsp), %xmm7;     \
+        addq $128, %rsp; .cfi_adjust_cfa_offset -128;                                                        \
+        popq %rax; popq %r10; popq %r9; popq %r8; popq %rcx; popq %rdx; popq %rsi; popq %rdi;                \
+        .cfi_adjust_cfa_offset -64;                                                                          \
         addq $8, %rsp; .cfi_adjust_cfa_offset -8;                                                            \
-        jmp *%rax;                                                                                           \
+        jmp *%r11;                                                                                           \
         .cfi_endproc;
 
 BIND(bind, commlens_bind)

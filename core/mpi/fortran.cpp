@@ -37,7 +37,7 @@ namespace {
 const char* const names[] = {
 #define FORTRAN(name, upper, number, op)                                                                      \
   #name "_", #name "_f08_", #name "_f08ts_", #name "_f08ts_large_", #name, #name "__", #upper, "p" #name "_", \
-      "p" #name "_f08_",
+      "p" #name "_f08_", #name "_f08_large_", #name "_cptr_",
 #include "generated/fortran.inc"
 #undef FORTRAN
 };
@@ -64,12 +64,12 @@ int no_such_procedure() { return 0; }
 
 }  // namespace
 
-bool from_fortran(Op op, Site& site) noexcept {
+bool from_fortran(Op op, Site& site, const char* frame) noexcept {
   for (int i = 0; i < fortran_bindings.count; ++i) {
     if (site < fortran_bindings.range[i].begin || site >= fortran_bindings.range[i].end) continue;
     FortranCall& fortran = commlens_fortran_call;
-    if (fortran.caller == 0 || op == op::unknown)
-      return true;  // through a name that is not ours: better the binding than nothing
+    // Through a name that is not ours: better the binding than nothing.
+    if (!fortran.is_under_way(frame) || op == op::unknown) return true;
     if (fortran.op != op) return false;
     site = fortran.caller;
     fortran.caller = 0;

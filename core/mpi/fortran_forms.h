@@ -3,5 +3,6 @@
 #pragma once
 
 /* Names of one Fortran procedure: mpi_x_, mpi_x_f08_, mpi_x_f08ts_, mpi_x_f08ts_large_, mpi_x, mpi_x__, MPI_X,
- * and of the profiling interface pmpi_x_, pmpi_x_f08_. */
-#define FORTRAN_FORMS 9
+ * of the profiling interface pmpi_x_, pmpi_x_f08_; mpi_x_f08_large_ (MPICH) and, with a TYPE(C_PTR), mpi_x_cptr_
+ * (Open MPI). */
+#define FORTRAN_FORMS 11

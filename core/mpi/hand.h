@@ -180,10 +180,32 @@ inline const MPI_Status* status_at(const MPI_Status* statuses, int i) noexcept {
   return statuses == MPI_STATUSES_IGNORE || statuses == nullptr ? nullptr : statuses + i;
 }
 
+// A completion call inside another one, in a callback, is not counted; but its requests are over, and their handles
+// come again.  Beyond the first `limit` nobody looks.  Not inlined: the array would stand in the frame of every such
+// call.
+template <class CallNext>
+__attribute__((noinline)) int complete_in_callback(CallNext call_next, int count, const MPI_Request* array) {
+  constexpr int limit = 64;
+  RequestTable::Found found[limit];
+  const int n = array == nullptr ? 0 : std::max(0, std::min(count, limit));
+  for (int i = 0; i < n; ++i) {
+    const bool is_one = array[i] != api.request_null && !is_shared(array[i]);
+    found[i] = is_one ? requests.find(bits(array[i])) : RequestTable::Found{nullptr, 0};
+  }
+  const int rc = call_next();
+  for (int i = 0; i < n; ++i) {
+    const Payload payload = found[i].payload;
+    if (payload == 0 || (payload & RequestFlag::persistent) != 0 || array[i] != api.request_null) continue;
+    if ((payload & RequestFlag::idup) != 0) creation_completed(payload);
+    RequestTable::release(found[i]);
+  }
+  return rc;
+}
+
 template <class Next>
 int wait(Next next, Op op, Site caller, MPI_Request* request, MPI_Status* status) {
   Call call(op, caller);
-  if (call.nested()) return next(request, status);
+  if (call.nested()) return complete_in_callback([&] { return next(request, status); }, 1, request);
   Batch batch(call.thread(), 1, request);
   MPI_Status own;
   MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
@@ -203,7 +225,7 @@ int wait(Next next, Op op, Site caller, MPI_Request* request, MPI_Status* status
 template <class Next>
 int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Status* status) {
   Call call(op, caller);
-  if (call.nested()) return next(request, flag, status);
+  if (call.nested()) return complete_in_callback([&] { return next(request, flag, status); }, 1, request);
   Batch batch(call.thread(), 1, request);
   MPI_Status own;
   MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
@@ -225,7 +247,9 @@ template <class CallNext, class Done>
 int complete_all(CallNext call_next, Done done, Op op, Site caller, int count, MPI_Request* array_of_requests,
                  MPI_Status* array_of_statuses) {
   Call call(op, caller);
-  if (call.nested()) return call_next(array_of_statuses);
+  if (call.nested()) {
+    return complete_in_callback([&] { return call_next(array_of_statuses); }, count, array_of_requests);
+  }
   Batch batch(call.thread(), count, array_of_requests);
   MPI_Status* const used =
       array_of_statuses == MPI_STATUSES_IGNORE && batch.receives() ? batch.statuses() : array_of_statuses;
@@ -260,7 +284,7 @@ template <class CallNext, class Done>
 int complete_any(CallNext call_next, Done done, Op op, Site caller, int count, MPI_Request* array_of_requests,
                  int* index, MPI_Status* status) {
   Call call(op, caller);
-  if (call.nested()) return call_next(status);
+  if (call.nested()) return complete_in_callback([&] { return call_next(status); }, count, array_of_requests);
   Batch batch(call.thread(), count, array_of_requests);
   MPI_Status own;
   MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
@@ -298,7 +322,11 @@ template <class Next>
 int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_requests, int* outcount,
              int* array_of_indices, MPI_Status* array_of_statuses) {
   Call call(op, caller);
-  if (call.nested()) return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  if (call.nested()) {
+    return complete_in_callback(
+        [&] { return next(incount, array_of_requests, outcount, array_of_indices, array_of_statuses); }, incount,
+        array_of_requests);
+  }
   Batch batch(call.thread(), incount, array_of_requests);
   MPI_Status* const used =
       array_of_statuses == MPI_STATUSES_IGNORE && batch.receives() ? batch.statuses() : array_of_statuses;
@@ -451,8 +479,11 @@ int comm_free(Next next, Op op, Site caller, MPI_Comm* comm) {
   Call call(op, caller);
   MPI_Comm handle = comm == nullptr ? api.comm_null : *comm;
   const CommView* const view = comm_going(handle);
+  const Going outer = call.thread().going;  // this one may be freed in a callback of another
+  call.thread().going = {bits(handle), view};
   if (!call.nested()) call.start();
   const int rc = next(comm);
+  call.thread().going = outer;
   if (!call.nested()) {
     call.stop();
     call.record(view == nullptr ? no_comm() : *view, Volume{});
@@ -547,6 +578,7 @@ int idup(Next next, Op op, Site caller, MPI_Comm comm, MPI_Info info, MPI_Comm* 
 // The calls that begin and end the measurement; in lifecycle.cpp.
 void initialised(Ticks before, Ticks after) noexcept;
 void finalising() noexcept;
+void finish() noexcept;
 void aborting(MPI_Comm comm, int errorcode) noexcept;
 void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept;
 void session_ending() noexcept;
@@ -561,12 +593,11 @@ int init(Next next, Op op, Site caller, Arguments... arguments) {
   return rc;
 }
 
+// Calls in callbacks that MPI_Finalize makes are inside it.
 template <class Next>
 int finalize(Next next, Op op, Site caller) {
-  {
-    Call call(op, caller);
-    if (!call.nested()) finalising();
-  }
+  Call call(op, caller);
+  if (!call.nested()) finalising();
   return next();
 }
 

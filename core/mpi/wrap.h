@@ -33,9 +33,13 @@ inline const CommView& comm_of(MPI_Comm comm, int rc, std::uint64_t freed) noexc
   return late_comm(comm, rc, freed);
 }
 
+// Also one that this thread is about to free.
 inline const CommView& known_comm(MPI_Comm comm) noexcept {
   const void* const known = comms.find(bits(comm));
-  return known != nullptr ? *static_cast<const CommView*>(known) : no_comm();
+  if (known != nullptr) return *static_cast<const CommView*>(known);
+  const Going& going = this_thread().going;
+  if (going.view != nullptr && going.handle == bits(comm)) return *going.view;
+  return no_comm();
 }
 
 inline const CommView& comm_of_win(MPI_Win win) noexcept {
@@ -111,7 +115,7 @@ class Call {
     char* const frame = static_cast<char*>(__builtin_frame_address(0));
     nested_ = thread_.is_inside(frame);
     if (nested_) return;
-    if (__builtin_expect(fortran_bindings.count != 0, 0) && !from_fortran(op, site_)) {
+    if (__builtin_expect(fortran_bindings.count != 0, 0) && !from_fortran(op, site_, frame)) {
       nested_ = true;
       return;
     }

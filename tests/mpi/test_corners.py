@@ -56,6 +56,21 @@ def test_communicators_made_in_a_callback_are_told_apart(mpi: Mpi) -> None:
     }
 
 
+def test_what_is_made_while_a_communicator_is_freed(mpi: Mpi) -> None:
+    """Its heir has it as its parent on both ranks; a window is known; a request completed there is forgotten."""
+    profile = run(mpi, "heirs")
+    rows = profile.comms()
+    (dead,) = (name for name, row in rows.items() if row["user_name"] == "the dead")
+    (heir,) = (name for name, row in rows.items() if row["parent_name"] == dead)
+    assert rows[heir]["groups"] == [[0, 1]]
+    assert profile.calls("MPI_Barrier", heir) == {heir: {0: 3, 1: 3}}
+    (parent,) = profile.calls("MPI_Win_fence")
+    assert (parent[0], profile.calls("MPI_Win_fence")[parent]) == ("d", {0: 4, 1: 4})
+    assert profile.calls("MPI_Win_free") == {parent: BOTH}
+    assert profile.total("MPI_Irecv", "S%") == (2, 0, 0), "completed in the callback: not known how long"
+    assert profile.calls("MPI_Wait") == {"-": BOTH}, "of a request made in the callback"
+
+
 def test_an_error_handler_that_jumps(mpi: Mpi) -> None:
     """The calls after the jump are counted, from deeper functions, too."""
     profile = run(mpi, "longjump")

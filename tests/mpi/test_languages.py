@@ -113,6 +113,24 @@ def _comparable(counters: list[Count], language: str) -> set[Count]:
     return set(sums.values())
 
 
+@pytest.mark.parametrize("binding", ["USE_MPI", "USE_MPI_F08", "USE_MPI_F08 LONG"])
+def test_fortran_calls_behind_one_that_never_reaches_c(mpi: Mpi, binding: str) -> None:
+    if "fortran" not in mpi.compilers or ("LONG" in binding and mpi.family == "openmpi"):
+        return  # Open MPI has no long forms
+    flags = ["-cpp", *(f"-D{word}" for word in binding.split()), "-w"]
+    result = mpi.run(2, [mpi.compile("silent.F90", "fortran", flags=flags)])
+    mpi.skip_if_broken(result)
+    assert (result.rc, result.stdout.strip()) == (0, "silent done"), result
+    profile = result.open()
+    profile.check()
+    both = {"W0.0": {0: 1, 1: 1}}
+    assert profile.calls("MPI_Win_allocate") == profile.calls("MPI_Win_free") == both
+    assert profile.calls("MPI_Put") == {"W0.0": {0: 5, 1: 5}}
+    assert profile.total("MPI_Put") == (10, 40, 0)
+    assert profile.calls("MPI_Win_fence") == {"W0.0": {0: 2, 1: 2}}
+    assert profile.calls("MPI_Type_contiguous") == profile.calls("MPI_Type_free") == {"-": {0: 3, 1: 3}}
+
+
 def _finished(result: Result) -> Result:
     assert (result.rc, result.stdout) == (0, "done 2\n"), result
     return result

@@ -79,6 +79,28 @@ def test_what_a_blocked_call_needs_is_freed_by_another_thread(mpi: Mpi) -> None:
     ]
 
 
+def test_a_type_that_is_first_used_while_others_are_freed(mpi: Mpi) -> None:
+    """Its own and thousands of other types are freed while a thread receives with it."""
+    plain, under = mpi.pair(2, [mpi.compile("freed.c"), "first"])
+    assert (under.rc, under.stdout) == (plain.rc, plain.stdout) == (0, "freed done\n"), under
+    profile = under.open()
+    profile.check()
+    (listened,) = (name for name, row in profile.comms().items() if row["user_name"] == "listened to")
+    received = {
+        (count.comm, count.rank): (count.calls, count.received)
+        for count in profile.counts()
+        if count.op == "MPI_Recv"
+    }
+    assert received == {
+        (comm, rank): counted
+        for rank in BOTH
+        for comm, counted in (("W0.0", (3, 3 * 800)), (listened, (1, 1200)))
+    }
+    # 800 and 1,200 bytes
+    bins = "SELECT DISTINCT k.bin FROM key k JOIN op o ON o.id = k.op WHERE o.name = 'MPI_Recv' ORDER BY 1"
+    assert profile.rows(bins) == [{"bin": 10}, {"bin": 11}]
+
+
 def test_other_stacks_than_the_usual_one(mpi: Mpi) -> None:
     """All of MPI in a second thread, fibers, and threads with 64 KiB of stack."""
     plain, under = mpi.pair(2, [mpi.compile("stacks.c")])

@@ -56,6 +56,48 @@ static void twins(void) {
   MPI_Comm_free_keyval(&key);
 }
 
+/* What is made and completed while a communicator is being freed. */
+static MPI_Comm heir, heirs_parent;
+static MPI_Win heirs_window;
+static MPI_Request old_request, new_request;
+static char old_message[64], new_message[64], sent_message[64];
+static int heirs_are_made(MPI_Comm comm, int key, void* value, void* extra) {
+  (void)key, (void)extra;
+  MPI_Comm_dup(comm, &heir);
+  if (value == NULL) return MPI_SUCCESS;
+  MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, heirs_parent, &heirs_window);
+  MPI_Wait(&old_request, MPI_STATUS_IGNORE);
+  MPI_Irecv(new_message, 64, MPI_BYTE, 0, 8, MPI_COMM_SELF, &new_request); /* may get the handle of the old one */
+  return MPI_SUCCESS;
+}
+
+static void heirs(void) {
+  int key;
+  MPI_Comm comm;
+  MPI_Comm_dup(WORLD, &heirs_parent);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, heirs_are_made, &key, NULL);
+  if (rank == 0) { /* once more than the other */
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_set_attr(comm, key, NULL);
+    MPI_Comm_free(&comm);
+    MPI_Comm_free(&heir);
+  }
+  MPI_Irecv(old_message, 64, MPI_BYTE, 0, 9, MPI_COMM_SELF, &old_request);
+  MPI_Send(sent_message, 4, MPI_BYTE, 0, 9, MPI_COMM_SELF);
+  MPI_Comm_dup(WORLD, &comm);
+  MPI_Comm_set_name(comm, "the dead");
+  MPI_Comm_set_attr(comm, key, &key);
+  MPI_Comm_free(&comm);
+  for (int i = 0; i < 3; ++i) MPI_Barrier(heir);
+  MPI_Comm_free(&heir);
+  for (int i = 0; i < 4; ++i) MPI_Win_fence(0, heirs_window);
+  MPI_Win_free(&heirs_window);
+  MPI_Send(sent_message, 33, MPI_BYTE, 0, 8, MPI_COMM_SELF);
+  MPI_Wait(&new_request, MPI_STATUS_IGNORE);
+  MPI_Comm_free(&heirs_parent);
+  MPI_Comm_free_keyval(&key);
+}
+
 static void nested(void) {
   MPI_Op op;
   int one = 1, sum = 0, key;
@@ -376,6 +418,7 @@ int main(int argc, char** argv) {
     if (strcmp(what, "nested") == 0) nested();
     if (strcmp(what, "longjump") == 0) longjump();
     if (strcmp(what, "twins") == 0) twins();
+    if (strcmp(what, "heirs") == 0) heirs();
     if (strcmp(what, "threads") == 0) threads();
     if (strcmp(what, "names") == 0) names();
     if (strcmp(what, "generalized") == 0) generalized();

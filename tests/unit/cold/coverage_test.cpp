@@ -116,10 +116,12 @@ TEST(a_fortran_name_is_measured_if_its_binding_calls_the_c_procedure) {
 TEST(the_mpi_library_and_its_parts_are_not_the_application) {
   for (const char* path : {"/usr/lib/libmpi.so.40", "/usr/lib/libmpich.so.12.2.2", "libmpifort.so.12",
                            "/usr/lib/openmpi/lib/openmpi3/mca_io_romio321.so", "/usr/lib/libmca_common_ompio.so.41",
-                           "/usr/lib/libmpi_usempif08.so.40", "/wheel/libmpi-1a2b3c.so.12.1"}) {
+                           "/usr/lib/libmpi_usempif08.so.40", "/wheel/libmpi-1a2b3c.so.12.1",
+                           "/opt/cray/libmpi_gnu_123.so.12", "/opt/libmpi_usempi_ignore_tkr.so.40"}) {
     CHECK(is_mpi_library(path));
   }
-  for (const char* path : {"/opt/libmpiP.so", "/opt/app/libmpisolver.so", "/libmpi/app", "MPI.cpython-311.so", ""}) {
+  for (const char* path : {"/opt/libmpiP.so", "/opt/app/libmpisolver.so", "/libmpi/app", "MPI.cpython-311.so", "",
+                           "/app/libmpi_utils.so", "libmpi_tools.so.1"}) {
     CHECK(!is_mpi_library(path));
   }
 }

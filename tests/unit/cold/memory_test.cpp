@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cold/memory.h"
 
+#include <sys/mman.h>
+
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <string>
 
 #include "tests/unit/check.h"
 
@@ -23,6 +27,20 @@ TEST(memory_that_is_not_to_be_had_is_null_and_the_application_sees_no_errno) {
   CHECK(map_memory(std::size_t{1} << 62) == nullptr);
   CHECK_EQ(errno, 4711);
   unmap_memory(reinterpret_cast<void*>(1), 1);
+  CHECK_EQ(errno, 4711);
+}
+
+TEST(memory_that_cannot_be_read_is_found_out_without_a_signal) {
+  auto* const memory = static_cast<char*>(map_memory(4096));
+  std::strcpy(memory, "there");
+  char copy[6] = "";
+  errno = 4711;
+  CHECK(read_memory(memory, copy, sizeof copy));
+  CHECK_EQ(std::string(copy), "there");
+  mprotect(memory, 4096, PROT_NONE);
+  CHECK(!read_memory(memory, copy, sizeof copy));
+  unmap_memory(memory, 4096);
+  CHECK(!read_memory(memory, copy, sizeof copy));
   CHECK_EQ(errno, 4711);
 }
 

@@ -61,32 +61,53 @@ TEST(handles_behave_like_an_unordered_map) {
 
 TEST(what_a_handle_was_when_a_call_began_is_found_after_it_was_freed) {
   HandleMap map, other;
-  using Freed = HandleMap::Freed;
-  void* value = nullptr;
+  const auto check = [&map](std::uint64_t handle, std::uint64_t since, void* value, bool gone) {
+    const HandleMap::Since found = map.find_since(handle, since);
+    CHECK_EQ(found.value, value);
+    CHECK_EQ(found.gone, gone);
+  };
   map.put(8, thing(1));
   const std::uint64_t began = HandleMap::freed;
-  CHECK(map.find_freed(8, began, value) == Freed::no);
+  check(8, began, thing(1), false);
+  check(16, began, nullptr, false);  // never known: MPI may be asked
   other.put(8, thing(5));
   other.take(8);
-  CHECK(map.find_freed(8, began, value) == Freed::no);
+  check(8, began, thing(1), false);
   map.take(8);
+  check(8, began, thing(1), true);
   map.put(8, thing(2));  // MPI gives the handle to something else
   map.take(8);
   map.put(8, thing(3));
-  CHECK(map.find_freed(8, began, value) == Freed::yes);
-  CHECK_EQ(value, thing(1));
-  CHECK(map.find_freed(8, HandleMap::freed, value) == Freed::no);
-  CHECK(map.find_freed(16, began, value) == Freed::no);
+  check(8, began, thing(1), true);
+  check(8, HandleMap::freed, thing(3), false);
+  map.put(32, thing(4));  // met for the first time, by another thread
+  check(32, began, thing(4), false);
   map.take(16);  // not known
-  CHECK(map.find_freed(16, began, value) == Freed::yes);
-  CHECK(value == nullptr);
+  check(16, began, nullptr, true);
+}
+
+TEST(other_handles_freed_in_the_meantime_do_not_matter) {
+  HandleMap map, other;
+  map.put(8, thing(1));
+  const std::uint64_t began = HandleMap::freed;
+  for (std::uint64_t i = 0; i < 3 * HandleMap::remembered; ++i) {
+    map.put(24, thing(2));
+    map.take(24);
+    other.take(40);
+  }
+  CHECK_EQ(map.find_since(8, began).value, thing(1));
+  CHECK(map.find_since(48, began).gone);  // perhaps: more were taken than we remember
   const std::uint64_t later = HandleMap::freed;
   map.take(8);
-  for (int i = 0; i < 4095; ++i) map.take(24);
-  CHECK(map.find_freed(8, later, value) == Freed::yes);
-  CHECK_EQ(value, thing(3));
+  map.put(8, thing(3));
+  for (std::uint64_t i = 1; i < HandleMap::remembered; ++i) {
+    other.take(40);  // of another map: it has its own memory
+    map.take(24);
+  }
+  CHECK_EQ(map.find_since(8, later).value, thing(1));
   map.take(24);
-  CHECK(map.find_freed(8, later, value) == Freed::perhaps);
+  CHECK(map.find_since(8, later).value == nullptr);
+  CHECK(map.find_since(8, later).gone);
 }
 
 TEST(the_slots_of_freed_handles_are_used_again) {
