@@ -23,7 +23,13 @@ endforeach()
 target_compile_options(wrappers_${family} PRIVATE
   $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions;-fasynchronous-unwind-tables>)
 
+# A function of the application that is called like one of libc is none of ours.
+file(STRINGS ${CMAKE_SOURCE_DIR}/core/libc/names.inc libc_names REGEX "^LIBC")
+list(TRANSFORM libc_names REPLACE "^LIBC\\((.*)\\)$" "-Wl,--wrap=\\1")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/core/libc/names.inc)
+
 add_library(commlens_${family} SHARED
+  core/libc/jumps.S core/libc/bind.cpp
   $<TARGET_OBJECTS:wrappers_${family}> $<TARGET_OBJECTS:core_mpi_${family}> $<TARGET_OBJECTS:core_hot>
   $<TARGET_OBJECTS:core_cold> $<TARGET_OBJECTS:core_out> $<TARGET_OBJECTS:sqlite>)
 set_target_properties(commlens_${family} PROPERTIES
@@ -38,7 +44,7 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   set(runtime) # the sanitizers look for the functions that throw in shared libraries
 endif()
 target_link_options(commlens_${family} PRIVATE
-  ${runtime} -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete -Wl,--exclude-libs,ALL
+  ${runtime} ${libc_names} -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete -Wl,--exclude-libs,ALL
   -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/exports.map)
 target_link_libraries(commlens_${family} PRIVATE ${CMAKE_DL_LIBS})
 install(TARGETS commlens_${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/commlens/${family})

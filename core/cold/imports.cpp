@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "core/cold/memory.h"
 #include "core/cold/modules.h"
 
 namespace commlens {
@@ -121,7 +122,10 @@ std::vector<Import> imports_of(const dl_phdr_info& object) {
       const std::string name = mpi_symbol(image, tables, index);
       if (name.empty()) continue;
       std::uint64_t bound = 0;
-      image.read(object.dlpi_addr + relocation.r_offset, 0, bound);
+      // Data of the program, which may have protected it.
+      const auto* const where = reinterpret_cast<const void*>(object.dlpi_addr + relocation.r_offset);
+      const bool is_inside = image.at(object.dlpi_addr + relocation.r_offset, sizeof bound) != nullptr;
+      if (!is_inside || !read_memory(where, &bound, sizeof bound)) bound = 0;
       if (ELF64_R_TYPE(relocation.r_info) == R_X86_64_64) bound -= static_cast<std::uint64_t>(relocation.r_addend);
       found.try_emplace(name, bound);
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 #include "core/hot/clock.h"
@@ -17,9 +16,7 @@ void choose_clock() noexcept;
 class TickScale {
  public:
   static TickScale since_start() noexcept;
-  Ns ns(Ticks duration) const noexcept {
-    return static_cast<Ns>(std::llround(static_cast<double>(duration) * ns_per_tick_));
-  }
+  Ns ns(Ticks duration) const noexcept { return static_cast<Ns>(static_cast<double>(duration) * ns_per_tick_ + 0.5); }
 
  private:
   double ns_per_tick_ = 1;

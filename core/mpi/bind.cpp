@@ -133,7 +133,6 @@ std::atomic<bool> explained{false};  // why there is no profile, or a name of ou
 
 void start() noexcept try {
   explained.store(true);
-  remember_stderr();
   read_options();
   if (!options().on(Option::enable)) return;
   if (next_definition("PMPI_Init") == nullptr) return;  // commlens_bind says which name is missing
@@ -190,7 +189,6 @@ void say_when_bypassed() noexcept {
   if (initialized == nullptr || initialized(&used) != 0 || used == 0) return;
   read_options();
   if (!options().on(Option::enable)) return;
-  remember_stderr();
   say("the program looked MPI's procedures up in the library itself, with dlsym, so that calls go past commlens: not "
       "profiled");
 }
@@ -198,6 +196,7 @@ void say_when_bypassed() noexcept {
 // Linked behind the MPI library, we are not seen, and could wonder for a long time why there is no profile.  In a
 // program without MPI PMPI_Init is ours, and there is nothing to say.
 __attribute__((constructor)) static void check_order() {
+  remember_stderr();  // a program may close it, and have a file of its own in its place, before it calls MPI
   const void* const init = dlsym(RTLD_DEFAULT, "PMPI_Init");
   Dl_info theirs, ours;
   if (init == nullptr || dladdr(init, &theirs) == 0 || dladdr(commlens_slots, &ours) == 0) return;

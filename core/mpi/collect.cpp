@@ -16,6 +16,7 @@
 #include <set>
 
 #include "core/cold/coverage.h"
+#include "core/cold/floating_point.h"
 #include "core/cold/processes.h"
 #include "core/cold/profile.h"
 #include "core/cold/say.h"
@@ -36,6 +37,27 @@ MPI_Comm own_comm;
 
 constexpr int tag = 1;
 constexpr std::size_t message_limit = std::size_t{1} << 30;  // MPI counts are int
+
+// While it lives, what fails on MPI_COMM_WORLD is ours to deal with: neither ends the application nor reaches its error
+// handler.
+class OwnErrors {
+ public:
+  OwnErrors() noexcept {
+    is_set_ = api.Comm_get_errhandler(api.comm_world, &before_) == MPI_SUCCESS &&
+              api.Comm_set_errhandler(api.comm_world, api.errors_return) == MPI_SUCCESS;
+  }
+  ~OwnErrors() {
+    if (!is_set_) return;
+    api.Comm_set_errhandler(api.comm_world, before_);
+    api.Errhandler_free(&before_);
+  }
+  OwnErrors(const OwnErrors&) = delete;
+  OwnErrors& operator=(const OwnErrors&) = delete;
+
+ private:
+  MPI_Errhandler before_;
+  bool is_set_;
+};
 
 bool send_bytes(const std::vector<char>& bytes, int to) {
   for (std::size_t done = 0; done < bytes.size(); done += message_limit) {
@@ -337,7 +359,7 @@ bool agree_on_world() {
 // Sends this rank's data to rank 0, which writes what it gets; false when all keep it.
 bool collect_all(Ticks finalising) {
   if (!agree_on_world()) {
-    if (job.rank == 0) say("no profile: MPI could not make a communicator to collect it on");
+    collect_at_exit();  // the application may have used up all communicators: through files, then
     return true;
   }
   const std::vector<char> own = own_data(finalising);
@@ -414,6 +436,8 @@ void note_command_line() noexcept try { static_cast<void>(command_line()); } cat
 }
 
 bool collect(Ticks finalising) noexcept try {
+  const QuietFloatingPoint quiet;
+  const OwnErrors own_errors;
   if (!all_are_here()) {
     collect_alone(finalising);
     return true;
@@ -428,6 +452,7 @@ bool collect(Ticks finalising) noexcept try {
 }
 
 void collect_at_exit() noexcept try {
+  const QuietFloatingPoint quiet;
   const Ticks begin = now();
   if (job.sessions > 0) job.ended = begin;  // the application left them open
   if (job.world_id == 0) job.world_id = job.size == 1 ? random_id() : id_of_launch();

@@ -68,6 +68,27 @@ Ticks estimated_call() noexcept {
   return best / calls;
 }
 
+// MPI_Finalize deletes the attributes of MPI_COMM_SELF before all else, the newest first.  Ours is the oldest: what the
+// application does in its own callbacks there, which may well be communication, is over when we collect.
+bool is_told_of_finalize = false;
+
+extern "C" int copies_nothing(MPI_Comm, int, void*, void*, void*, int* flag) noexcept {
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+extern "C" int self_is_deleted(MPI_Comm, int, void*, void*) noexcept {
+  hand::finish();
+  return MPI_SUCCESS;
+}
+
+void ask_to_be_told_of_finalize() noexcept {
+  int key = 0;
+  if (api.Comm_create_keyval(copies_nothing, self_is_deleted, &key, nullptr) != MPI_SUCCESS) return;
+  is_told_of_finalize = api.Comm_set_attr(api.comm_self, key, nullptr) == MPI_SUCCESS;
+  api.Comm_free_keyval(&key);
+}
+
 void say_warnings() {
   for (const std::string& warning : options().warnings()) say("%s", warning.c_str());
 }
@@ -129,6 +150,7 @@ void initialised(Ticks before, Ticks after) noexcept try {
   api.Comm_group(api.comm_world, &job.group);
   add_predefined(api.comm_world, letter_world, mixed(letter_world), 0);
   add_predefined(api.comm_self, letter_self, combine(letter_self, static_cast<Identity>(job.rank)), job.rank);
+  if (!is_told_of_finalize) ask_to_be_told_of_finalize();
   if (!job.ready) begin(before, after);
 } catch (const std::bad_alloc&) {
   say("rank %d: no memory to start", job.rank);
@@ -137,6 +159,11 @@ void initialised(Ticks before, Ticks after) noexcept try {
 void finalising() noexcept {
   if (!job.ready || !job.world) return;
   job.ended = now();
+  if (!is_told_of_finalize) finish();
+}
+
+void finish() noexcept {
+  if (!job.ready || !job.world) return;
   job.ready = !collect(job.ended);
   job.world = false;
   api.Group_free(&job.group);

@@ -37,7 +37,6 @@ static const struct family known[families] = {
 struct program {
   bool is_elf;
   bool is_static;
-  bool has_asan;
   const struct family* family;  // NULL when it does not say
 };
 
@@ -94,7 +93,7 @@ static bool is_asan(const char* path, size_t length) {
 
 // Reads the dynamic section of a mapped 64-bit ELF file; every offset is checked against its size.
 static struct program read_elf(const unsigned char* file, size_t size) {
-  struct program p = {true, true, false, NULL};
+  struct program p = {true, true, NULL};
   Elf64_Ehdr head;
   memcpy(&head, file, sizeof head);
   Elf64_Phdr segments[64];
@@ -131,13 +130,12 @@ static struct program read_elf(const unsigned char* file, size_t size) {
     if (at >= size || memchr(file + at, '\0', size - at) == NULL) continue;
     const char* const needed = (const char*)file + at;
     if (p.family == NULL) p.family = family_of_library(needed);
-    if (is_asan(needed, strlen(needed))) p.has_asan = true;
   }
   return p;
 }
 
 static struct program look_at(const char* path) {
-  struct program p = {false, false, false, NULL};
+  struct program p = {false, false, NULL};
   const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return p;
   struct stat st;
@@ -258,7 +256,7 @@ static void prepare(const char* name) {
     return;
   }
   char path[PATH_MAX];
-  struct program p = {false, false, false, NULL};
+  struct program p = {false, false, NULL};
   if (find_program(name, path)) p = look_at(path);
   if (p.is_elf && p.is_static) {
     if (may_speak()) {
@@ -278,7 +276,7 @@ static void prepare(const char* name) {
     }
   }
   if (family == NULL) family = family_of_launcher();
-  if (p.has_asan) appease_asan();
+  appease_asan();
   char library[PATH_MAX];
   if (family != NULL) {
     if (find_library(family, library)) {
@@ -297,6 +295,32 @@ static void prepare(const char* name) {
   }
 }
 
+// Open MPI tells each process what it was started as, in MPI_INFO_ENV: the program, not us.
+static void take_our_name_away(char** program) {
+  const char* const command = getenv("OMPI_COMMAND");
+  if (command == NULL || getenv("OMPI_ARGV") == NULL) return;
+  const char* const slash = strrchr(command, '/');
+  if (strcmp(slash == NULL ? command : slash + 1, "commlens-run") != 0) return;
+  size_t length = 1;
+  for (char** word = program + 1; *word != NULL; ++word) length += strlen(*word) + 1;
+  char* const arguments = calloc(length, 1);
+  if (arguments == NULL) return;
+  for (char** word = program + 1; *word != NULL; ++word) {
+    if (word != program + 1) strcat(arguments, " ");
+    strcat(arguments, *word);
+  }
+  const char* const name = strrchr(*program, '/');
+  setenv("OMPI_COMMAND", name == NULL ? *program : name + 1, 1);
+  setenv("OMPI_ARGV", arguments, 1);
+  free(arguments);
+}
+
+// Where the program is, if not where execvp looks: Open MPI's launcher finds one in the current directory, too.
+static bool is_in_current_directory(const char* name, char* path) {
+  if (strchr(name, '/') != NULL || getenv("OMPI_COMM_WORLD_RANK") == NULL || find_program(name, path)) return false;
+  return snprintf(path, PATH_MAX, "./%s", name) < PATH_MAX && access(path, X_OK) == 0;
+}
+
 int main(int argc, char** argv) {
   (void)argc;
   if (argv[1] == NULL || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -310,7 +334,11 @@ int main(int argc, char** argv) {
     say("no program given");
     return 2;
   }
-  prepare(*program);
+  char path[PATH_MAX];
+  const bool is_here = is_in_current_directory(*program, path);
+  prepare(is_here ? path : *program);
+  take_our_name_away(program);
+  if (is_here) execv(path, program);
   execvp(*program, program);
   const int error = errno;
   say("cannot run %s: %s", *program, strerror(error));

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that live in places a profiler may step on run as if we were not there, and are measured."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import SANITIZER, Mpi
+from profile_rows import Profile
+
+
+def run(mpi: Mpi, case: str, n: int = 2) -> Profile:
+    """Run one case of programs/quirks.c, compare with a run without us, and open the profile."""
+    plain, under = mpi.pair(n, [mpi.compile("quirks.c", None, "-lm"), case])
+    mpi.skip_if_broken(plain)
+    assert plain.rc == 0, plain
+    assert (under.rc, under.lines) == (plain.rc, plain.lines), under
+    profile = under.open()
+    profile.check()
+    assert profile.meta()["ranks_collected"] == str(n)
+    return profile
+
+
+def test_callbacks_of_finalize_that_communicate(mpi: Mpi) -> None:
+    """They come before we wait for the other ranks; calls in them are inside MPI_Finalize."""
+    profile = run(mpi, "goodbye")
+    assert profile.calls("MPI_Recv") == {"W0.0": {1: 1}}
+    assert profile.calls("MPI_Send") == {}
+
+
+def test_no_communicator_is_left(mpi: Mpi) -> None:
+    """We collect without one, and our failure to make one does not reach the application's error handler."""
+    if mpi.family == "openmpi":
+        return  # takes its 2^16 communicators half a minute
+    profile = run(mpi, "used_up")
+    assert profile.total("MPI_Comm_dup")[0] > 2 * 1000
+
+
+def test_no_floating_point_exception_is_raised(mpi: Mpi) -> None:
+    assert run(mpi, "exceptions").total("MPI_Allreduce")[0] == 200
+
+
+@pytest.mark.skipif(SANITIZER is not None, reason="the sanitizers read all of the program's data")
+def test_data_that_nobody_may_read(mpi: Mpi) -> None:
+    assert run(mpi, "locked").total("MPI_Barrier")[0] == 2
+
+
+@pytest.mark.skipif(SANITIZER is not None, reason="the sanitizers want to know of other stacks")
+def test_a_fiber_that_is_left_for_good(mpi: Mpi) -> None:
+    assert run(mpi, "fibers", 1).total("MPI_Allreduce")[0] == 1
+
+
+def test_what_the_program_is_told_about_itself(mpi: Mpi) -> None:
+    run(mpi, "told", 1)
+
+
+def test_a_file_in_the_place_of_stderr(mpi: Mpi, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    result = mpi.run(1, [mpi.compile("quirks.c", None, "-lm"), "closes", data])
+    assert result.rc == 0
+    result.open().check()
+    assert data.read_text() == "data\n", "none of our lines"
+
+
+def test_functions_of_the_program_that_are_called_like_those_of_libc(mpi: Mpi) -> None:
+    program = mpi.compile("own_names.c", flags=["-fno-builtin", "-w"])
+    plain, under = mpi.pair(2, [program])
+    mpi.skip_if_broken(plain)
+    assert plain.rc == 0, plain
+    assert (under.rc, under.lines) == (plain.rc, plain.lines), under
+    assert under.open().total("MPI_Barrier")[0] == 2
+
+
+def test_a_library_without_mpi_whose_functions_are_called_like_those_of_fortran(
+    mpi: Mpi, tmp_path: Path
+) -> None:
+    """They are passed on with all their arguments, those in vector registers, too."""
+    (tmp_path / "lib.c").write_text(
+        "double mpi_reduce(double a, double b) { return a + b; }\ndouble mpi_bcast(double a) { return 2 * a; }\n"
+    )
+    (tmp_path / "main.c").write_text(
+        "#include <stdio.h>\ndouble mpi_reduce(double, double), mpi_bcast(double);\n"
+        'int main(void) { printf("%g %g\\n", mpi_reduce(1.5, 2.5), mpi_bcast(21)); return 0; }\n'
+    )
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "lib.c", "-o", "libserial.so"], cwd=tmp_path, check=True, timeout=60
+    )
+    subprocess.run(
+        ["gcc", "main.c", "-o", "main", "-L.", "-lserial", f"-Wl,-rpath,{tmp_path}"],
+        cwd=tmp_path,
+        check=True,
+        timeout=60,
+    )
+    result = mpi.run(1, [tmp_path / "main"])
+    assert (result.rc, result.stdout) == (0, "4 42\n"), result
+
+
+def test_a_program_in_the_current_directory(mpi: Mpi, tmp_path: Path) -> None:
+    """Open MPI's launcher finds it there without a path; so do we."""
+    if mpi.family != "openmpi":
+        return
+    (tmp_path / "quirks").symlink_to(mpi.compile("quirks.c", None, "-lm"))
+    result = mpi.run(1, ["quirks", "told"], cwd=tmp_path)
+    assert (result.rc, result.lines[:2]) == (0, ["argv: told", "command: quirks"]), result
