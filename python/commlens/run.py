@@ -87,6 +87,7 @@ class Run:
         threads = meta.get("thread_level", "")
         mpi = [f"MPI {meta['mpi_standard']}"] if meta.get("mpi_standard") else []
         mpi += [f"threads {threads}"] if threads else []
+        summed = ", all threads added up" if (ranks["threads"] or 1) > 1 else ""
         lines = [
             ("command", meta.get("command_line", "")),
             (
@@ -101,7 +102,7 @@ class Run:
             ("time", f"{time_text(ranks['elapsed_ns'])} from MPI_Init to MPI_Finalize"),
             (
                 "in MPI",
-                f"{share_text(ranks['mpi_share'])} of it, {_many(ranks['calls'] or 0, 'call')}; per rank "
+                f"{share_text(ranks['mpi_share'])} of it{summed}, {_many(ranks['calls'] or 0, 'call')}; per rank "
                 f"{time_text(ranks['mpi_avg_ns'])} on average, from {time_text(ranks['mpi_min_ns'])} "
                 f"(rank {ranks['mpi_min_rank']}) to {time_text(ranks['mpi_max_ns'])} (rank {ranks['mpi_max_rank']})",
             ),

@@ -441,6 +441,28 @@ def test_commlens_run_is_missing(world: World) -> None:
     )  # fmt: skip
 
 
+def test_a_second_program_of_the_launch(world: World) -> None:
+    app = str(world.app())
+    found(
+        world.look("mpirun", "-n", "1", "commlens-run", app, ":", "-n", "2", app),
+        Said("way in 2", "problem", "not on the command line", f"mpirun -n 2 commlens-run {app}"),
+    )
+    found(world.look("mpirun", "-n", "1", "commlens-run", app, ":", "-n", "2", "commlens-run", app))
+
+
+def test_commlens_run_in_a_script_or_before_a_shell(world: World) -> None:
+    script = world.script("job.sh", "#!/bin/sh\nexec commlens-run ./app\n")
+    opaque = Said("program", "warning", "not known before it runs")
+    found(world.look("mpirun", "-n", "2", script), opaque, Said("way in", "ok", "commlens-run inside"))
+    found(world.look("mpirun", "commlens-run", "/bin/sh", "-c", "./app"), opaque)
+    found(world.look("mpirun", "/bin/sh", "-c", "commlens-run ./app"), opaque)
+    found(
+        world.look("mpirun", "/bin/sh", "-c", "./app"),
+        opaque,
+        Said("way in", "problem", "not on the command line"),
+    )
+
+
 def test_commlens_run_stands_before_the_launcher(world: World) -> None:
     found(
         world.look("commlens-run", "mpirun", "-n", "4", world.app()),

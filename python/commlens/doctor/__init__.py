@@ -27,5 +27,11 @@ def examine(arguments: Sequence[str], env: Mapping[str, str], runner: str | None
     if arguments:
         found += program.examine(command, install, loader)
         found += environment.launch(command)
+    for number, line in enumerate(command.others, 2):
+        other = read_command(line, env)
+        found += [
+            finding._replace(check=f"{finding.check} {number}")
+            for finding in [*program.examine(other, install, Loader(other.env)), *environment.launch(other)]
+        ]
     found += environment.examine(command.env, Path.cwd())
     return found

@@ -62,6 +62,9 @@ class Command:
     before_runner: list[str] = field(default_factory=list)  # wrappers between launcher and commlens-run
     wrappers: list[str] = field(default_factory=list)  # and between it and the program
     program: list[str] = field(default_factory=list)  # and its arguments
+    others: list[list[str]] = field(
+        default_factory=list
+    )  # command lines of further programs of the same launch
     dropped: str = ""  # what takes LD_PRELOAD away again, if something does
 
     @property
@@ -81,6 +84,8 @@ def read_command(arguments: Sequence[str], env: Mapping[str, str]) -> Command:
     >>> command = read_command(["mpirun", "-n", "4", "commlens-run", "nice", "./app", "-n"], {})
     >>> command.launcher, command.runner, command.wrappers, command.program
     ('mpirun', 'commlens-run', ['nice'], ['./app', '-n'])
+    >>> read_command(["mpirun", "-n", "1", "./a", ":", "-n", "2", "./b"], {}).others
+    [['mpirun', '-n', '2', './b']]
     """
     command, rest = Command(dict(env)), list(arguments)
     while rest:
@@ -88,6 +93,9 @@ def read_command(arguments: Sequence[str], env: Mapping[str, str]) -> Command:
         if LAUNCHERS.fullmatch(name) and command.launcher is None:
             command.launcher = rest.pop(0)
             command.runner_first = command.runner is not None
+            if ":" in rest:
+                rest, *further = _split(rest)
+                command.others = [[command.launcher, *line] for line in further]
             command.launcher_options, rest = _options(rest)
         elif name == "commlens-run":
             command.runner = rest.pop(0)
@@ -108,6 +116,17 @@ def read_command(arguments: Sequence[str], env: Mapping[str, str]) -> Command:
             break
     command.program = rest
     return command
+
+
+def _split(words: list[str]) -> list[list[str]]:
+    """Return the programs of a launch, which colons separate."""
+    lines: list[list[str]] = [[]]
+    for word in words:
+        if word == ":":
+            lines.append([])
+        else:
+            lines[-1].append(word)
+    return lines
 
 
 def _options(rest: list[str]) -> tuple[list[str], list[str]]:

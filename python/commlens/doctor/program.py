@@ -61,6 +61,8 @@ def examine(command: Command, install: Install, loader: Loader) -> list[Finding]
     path = command.path
     if path is None:
         return [problem("program", f"{command.program[0]}: not found")]
+    if path.name in SHELLS and "-c" in command.program[1:]:
+        return shell(command, f"{path.name} -c", " ".join(command.program[1:]))
     if not os.access(path, os.R_OK):
         return [warning("program", f"{path} may not be read: nothing can be said of it")]
     with path.open("rb") as file:
@@ -84,7 +86,8 @@ def script(command: Command, path: Path, head: bytes, install: Install, loader: 
     if PYTHON.fullmatch(name):
         return [ok("program", f"{path}, read by {found}"), *python(command, Path(found), install, loader)]
     if name in SHELLS:
-        return shell(command, path)
+        text = path.read_text(encoding="utf-8", errors="replace")
+        return shell(command, str(path), re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE))
     return [
         ok("program", f"{path}, read by {found}"),
         warning(
@@ -96,9 +99,8 @@ def script(command: Command, path: Path, head: bytes, install: Install, loader: 
     ]
 
 
-def shell(command: Command, path: Path) -> list[Finding]:
-    """Return what can be said of a shell script without running it."""
-    text = re.sub(r"^\s*#.*$", "", path.read_text(encoding="utf-8", errors="replace"), flags=re.MULTILINE)
+def shell(command: Command, path: str, text: str) -> list[Finding]:
+    """Return what can be said of shell commands without running them."""
     found = [
         warning(
             "program",
@@ -124,6 +126,8 @@ def shell(command: Command, path: Path) -> list[Finding]:
                 f"put commlens-run inside the script: {starts[1]} … commlens-run ./program",
             )
         )
+    if command.runner is None and re.search(r"(^|[\s/])commlens-run\s", text):
+        return [*found, ok("way in", f"commlens-run inside {path}")]
     return [*found, *way_in(command, None)]
 
 
