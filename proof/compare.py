@@ -24,6 +24,11 @@ NOT_REACHED = Seen("not reached")
 """The launch hung before the case ended.  That it hung is compared, as RUN; how far it came is chance."""
 
 
+def is_exit_code(seen: Seen) -> bool:
+    """Return whether a launch ended with a code other than 0."""
+    return seen.outcome.startswith("exit ")
+
+
 @dataclass
 class Case:
     """All runs of one case; the n-th of each list were made together, as far as there is one of each."""
@@ -35,7 +40,11 @@ class Case:
     def new(self) -> set[Seen]:
         """What came with commlens and never without it; nothing where no run without it came so far."""
         without = set(self.without) - {NOT_REACHED}
-        return set(self.under) - without - {NOT_REACHED} if without else set()
+        new = set(self.under) - without - {NOT_REACHED} if without else set()
+        # Some programs return the number of their errors: where that varies, it may be any but none.
+        if len({seen.outcome for seen in without if is_exit_code(seen)}) > 1:
+            new = {seen for seen in new if not is_exit_code(seen)}
+        return new
 
     @property
     def verdict(self) -> str:

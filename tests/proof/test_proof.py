@@ -116,6 +116,16 @@ def test_what_comes_seldom_without_commlens_is_looked_for_there(tmp_path: Path) 
     assert len(cases["(run)"].without) > len(cases["(run)"].under) == 3
 
 
+def test_an_exit_code_that_varies_by_itself_may_be_any_but_0(tmp_path: Path) -> None:
+    cases = compare(tmp_path / "a", f"if {UNDER}; then exit 77; else exit $((3 + N)); fi")
+    assert verdicts(cases)["(run)"] == "flaky"
+    cases = compare(tmp_path / "b", f"if {UNDER}; then exit 0; else exit $((3 + N)); fi")
+    assert verdicts(cases)["(run)"] == "different"
+    assert (
+        verdicts(compare(tmp_path / "c", f"if {UNDER}; then exit 4; else exit 3; fi"))["(run)"] == "different"
+    )
+
+
 def test_what_varies_by_itself_but_never_so_is_different(tmp_path: Path) -> None:
     assert verdicts(compare(tmp_path, f"if {UNDER}; then echo x; else echo $N; fi"))["(run)"] == "different"
 
