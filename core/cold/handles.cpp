@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hot/handles.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "core/cold/memory.h"
@@ -64,8 +65,9 @@ void* HandleMap::take(std::uint64_t handle) noexcept {
   const std::uint64_t n = freed.load(std::memory_order_relaxed);
   if (taken == nullptr) taken = static_cast<Taken*>(map_memory(remembered * sizeof(Taken)));
   Taken none{};
-  Taken& entry = taken == nullptr ? none : taken[taken_count++ % remembered];
+  Taken& entry = taken == nullptr ? none : taken[taken_count % remembered];
   entry = {n, handle, nullptr};
+  ++taken_count;
   freed.store(n + 1, std::memory_order_release);
   const Slots* const s = slots.load(std::memory_order_relaxed);
   if (s == nullptr) return nullptr;
@@ -94,10 +96,11 @@ HandleMap::Since HandleMap::find_since(std::uint64_t handle, std::uint64_t since
   void* const value = known ? slot->value.load(std::memory_order_relaxed) : nullptr;
   if (known && slot->born <= since) return {value, false};  // it was there all the time
   // The first time it was taken since.
-  const std::uint64_t oldest = taken_count > remembered ? taken_count - remembered : 0;
+  const std::uint64_t kept = taken == nullptr ? 0 : std::min(taken_count, remembered);
+  const std::uint64_t oldest = taken_count - kept;
   std::uint64_t i = taken_count;
-  while (taken != nullptr && i > oldest && taken[(i - 1) % remembered].number >= since) --i;
-  const bool all = taken != nullptr ? i > oldest || oldest == 0 : freed.load(std::memory_order_relaxed) == since;
+  while (i > oldest && taken[(i - 1) % remembered].number >= since) --i;
+  const bool all = i > oldest || oldest == 0;
   for (; i < taken_count; ++i) {
     const Taken& entry = taken[i % remembered];
     if (entry.handle == handle) return {entry.value, true};
