@@ -83,10 +83,8 @@ def where(of: dict[str, list[str]], libraries: list[str]) -> str:
 def page(forms: dict[str, list[calls.Form]], policy: dict[str, calls.Policy], tested: Tests) -> str:
     """Return the page."""
     libraries = list(tested["libraries"])
-    rows, numbers = (
-        [],
-        {"measured": 0, "skipped": 0, "tested": 0, "everywhere": 0, "untested": 0, "nowhere": 0},
-    )
+    rows = []
+    numbers = dict.fromkeys(("measured", "skipped", "tested", "everywhere", "untested", "nowhere"), 0)
     for name in sorted(forms):
         of = tested.get(name, {})
         text = where(of, libraries)

@@ -66,14 +66,19 @@ def add_pair(cases: Cases, without: Mapping[str, Seen], under: Mapping[str, Seen
             cases[name] = Case([*earlier.without], [*earlier.under])
     for name, case in cases.items():
         # Not twice for a name that both have.
-        case.without.append(without.get(name, absent(without.get(RUN, MISSING))))
-        case.under.append(under.get(name, absent(under.get(RUN, MISSING))))
+        case.without.append(seen_of(name, without))
+        case.under.append(seen_of(name, under))
 
 
 def add_without(cases: Cases, without: Mapping[str, Seen]) -> None:
     """Add one more run without commlens to cases there are."""
     for name, case in cases.items():
-        case.without.append(without.get(name, absent(without.get(RUN, MISSING))))
+        case.without.append(seen_of(name, without))
+
+
+def seen_of(name: str, run: Mapping[str, Seen]) -> Seen:
+    """Return what a run has of a case."""
+    return run.get(name, absent(run.get(RUN, MISSING)))
 
 
 def absent(launch: Seen) -> Seen:

@@ -91,21 +91,19 @@ bool in_mpi_library(const std::vector<Module>& modules, std::uint64_t address) {
 
 }  // namespace
 
-// libmpi.so.40, libmpi_usempif08.so.40, libmpi_dbg.so: up to the first dot it is one of these names.  An application's
-// own library may well be called libmpi_utils.so.
+// An application's own library may well be called libmpi_utils.so: up to the first dot it is one of these names, or
+// begins like those of which there are many.  HPE Cray MPI names compiler and version: libmpi_gnu_123.so,
+// libmpifort_cray.so.
 bool is_mpi_library(const std::string& path) {
   const std::string base = path.substr(path.rfind('/') + 1);
-  for (const char* known : {"libmca_", "mca_", "libopen-", "libompi", "libmpich", "libmpi_usempi", "libmpi_ibm"}) {
-    if (begins(base, known)) return true;
-  }
   const std::string stem = base.substr(0, base.find('.'));
   for (const char* known :
        {"libmpi", "libmpi_abi", "libmpi_mpifh", "libmpi_cxx", "libmpi_java", "libmpi_cray", "libmpi_gnu",
         "libmpi_intel", "libmpi_dbg", "libmpi_mt", "libmpi_dbg_mt", "libmpifort", "libmpicxx", "libpmpi", "libmpi++"}) {
     if (stem == known) return true;
   }
-  // HPE Cray MPI names compiler and version: libmpi_gnu_123.so, libmpifort_cray.so.
-  for (const char* known : {"libmpi_gnu_", "libmpi_cray_", "libmpi_intel_", "libmpi_nvidia", "libmpi_amd",
+  for (const char* known : {"libmca_", "mca_", "libopen-", "libompi", "libmpich", "libmpi_usempi", "libmpi_ibm",
+                            "libmpi_gnu_", "libmpi_cray_", "libmpi_intel_", "libmpi_nvidia", "libmpi_amd",
                             "libmpi_aocc", "libmpifort_", "libmpifort-", "libmpi-"}) {
     if (begins(stem, known)) return true;
   }

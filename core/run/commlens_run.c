@@ -151,7 +151,8 @@ static struct program look_at(const char* path) {
   return p;
 }
 
-// Finds the program as execvp will; false when there is none.
+// Finds the program as execvp will, and, as Open MPI's launcher does, in the current directory last; false when there
+// is none.
 static bool find_program(const char* name, char* path) {
   if (strchr(name, '/') != NULL) return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
   const char* directories = getenv("PATH");
@@ -163,7 +164,8 @@ static bool find_program(const char* name, char* path) {
     if (n < PATH_MAX && access(path, X_OK) == 0) return true;
     directories += length + (directories[length] == ':');
   }
-  return false;
+  if (getenv("OMPI_COMM_WORLD_RANK") == NULL) return false;
+  return snprintf(path, PATH_MAX, "./%s", name) < PATH_MAX && access(path, X_OK) == 0;
 }
 
 // A program that loads MPI later (Python, a shell script, a library in between) says nothing; its launcher does.
@@ -249,15 +251,15 @@ static void appease_asan(void) {
   free(all);
 }
 
-static void prepare(const char* name) {
+// path: where the program is, or NULL.
+static void prepare(const char* name, const char* path) {
   const char* const enabled = getenv("COMMLENS_ENABLE");
   if (enabled != NULL && (strcmp(enabled, "0") == 0 || strcmp(enabled, "off") == 0 || strcmp(enabled, "no") == 0 ||
                           strcmp(enabled, "false") == 0)) {
     return;
   }
-  char path[PATH_MAX];
   struct program p = {false, false, NULL};
-  if (find_program(name, path)) p = look_at(path);
+  if (path != NULL) p = look_at(path);
   if (p.is_elf && p.is_static) {
     if (may_speak()) {
       say("%s is statically linked, nothing can be loaded into it; running it unprofiled. Link it "
@@ -315,12 +317,6 @@ static void take_our_name_away(char** program) {
   free(arguments);
 }
 
-// Where the program is, if not where execvp looks: Open MPI's launcher finds one in the current directory, too.
-static bool is_in_current_directory(const char* name, char* path) {
-  if (strchr(name, '/') != NULL || getenv("OMPI_COMM_WORLD_RANK") == NULL || find_program(name, path)) return false;
-  return snprintf(path, PATH_MAX, "./%s", name) < PATH_MAX && access(path, X_OK) == 0;
-}
-
 int main(int argc, char** argv) {
   (void)argc;
   if (argv[1] == NULL || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
@@ -335,11 +331,11 @@ int main(int argc, char** argv) {
     return 2;
   }
   char path[PATH_MAX];
-  const bool is_here = is_in_current_directory(*program, path);
-  prepare(is_here ? path : *program);
+  const bool is_found = find_program(*program, path);
+  prepare(*program, is_found ? path : NULL);
   take_our_name_away(program);
-  if (is_here) execv(path, program);
   execvp(*program, program);
+  if (errno == ENOENT && is_found) execvp(path, program);
   const int error = errno;
   say("cannot run %s: %s", *program, strerror(error));
   return error == ENOENT ? shell_not_found : shell_not_executable;

@@ -100,8 +100,9 @@ def test_a_session_that_is_never_finalised(mpi: Mpi) -> None:
     plain, under = mpi.pair(2, [mpi.compile("sessions.c"), "unfinished"])
     mpi.skip_if_broken(plain)
     assert under.rc in mpi.codes(plain.rc)
-    if under.rc == plain.rc:  # a launcher that complains does so on stdout
-        assert under.lines == plain.lines
+    # A launcher that complains, as it may without us, does so on stdout, in a frame.
+    ranks_printed = [[line for line in r.lines if line and line[0] != "="] for r in (plain, under)]
+    assert ranks_printed == [[], []]
     assert len(under.said) == len(set(under.said)) <= 2, under.said
 
 
