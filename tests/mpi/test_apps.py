@@ -96,7 +96,7 @@ APPS = {
         ("helium.nw",),
         # Only what the calculation says: memory and time are everywhere in this output.
         scrub=((r"(?s)^.*?(?=NWChem Input Module)", ""), (r"(?m)^( +\d+ +-\d+\.\d+ .*\D)\d+\.\d$", r"\1#")),
-        drop=r"[Tt]ime|wall|calls|bytes|heap|stack|total  |records|MO Center|date|solution at|memory|GA|/",
+        drop=r"[Tt]ime|wall|calls|bytes|heap|stack|blocks|total  |records|MO Center|date|solution at|memory|GA|/",
         varies={
             "MPI_" + name: BALANCED
             for name in (
