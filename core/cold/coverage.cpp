@@ -18,7 +18,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-bool begins(const std::string& text, const char* with) { return text.compare(0, std::strlen(with), with) == 0; }
+bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
 bool ends(const std::string& text, const char* with) {
   const std::size_t n = std::strlen(with);
@@ -94,9 +94,9 @@ bool in_mpi_library(const std::vector<Module>& modules, std::uint64_t address) {
 // An application's own library may well be called libmpi_utils.so: up to the first dot it is one of these names, or
 // begins like those of which there are many.  HPE Cray MPI names compiler and version: libmpi_gnu_123.so,
 // libmpifort_cray.so.
-bool is_mpi_library(const std::string& path) {
-  const std::string base = path.substr(path.rfind('/') + 1);
-  const std::string stem = base.substr(0, base.find('.'));
+bool is_mpi_library(std::string_view path) noexcept {
+  path.remove_prefix(path.rfind('/') + 1);
+  const std::string_view stem = path.substr(0, path.find('.'));
   for (const char* known :
        {"libmpi", "libmpi_abi", "libmpi_mpifh", "libmpi_cxx", "libmpi_java", "libmpi_cray", "libmpi_gnu",
         "libmpi_intel", "libmpi_dbg", "libmpi_mt", "libmpi_dbg_mt", "libmpifort", "libmpicxx", "libpmpi", "libmpi++"}) {
@@ -116,7 +116,7 @@ std::string procedure_of(const std::string& symbol) {
 }
 
 std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const std::vector<Module>& modules,
-                                 const Definition& definition) {
+                                 const FunctionOf& definition) {
   const auto goes_past_us = [&](const Importer& importer, const Import& import) {
     const bool unbound = import.bound >= importer.begin && import.bound < importer.end;
     return !unbound && in_mpi_library(modules, import.bound);

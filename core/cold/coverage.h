@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,10 +31,10 @@ struct Covered {
 };
 
 // Where the MPI library has the function of this name, or 0.
-using Definition = std::function<std::uint64_t(const std::string&)>;
+using FunctionOf = std::function<std::uint64_t(const std::string&)>;
 
 // True for the MPI library, its language bindings and its components, by their file names.
-bool is_mpi_library(const std::string& path);
+bool is_mpi_library(std::string_view path) noexcept;
 
 // The procedure of the standard that `symbol` calls (MPI_Send for PMPI_Send, MPI_Send_c, mpi_send_, mpi_send_f08_ and
 // MPI_SEND), or `symbol` itself where it calls none.
@@ -41,7 +42,7 @@ std::string procedure_of(const std::string& symbol);
 
 // What the application's objects import: `importers` without the MPI library, and without us.
 std::vector<Covered> coverage_of(const std::vector<Importer>& importers, const std::vector<Module>& modules,
-                                 const Definition& definition);
+                                 const FunctionOf& definition);
 
 // "measured", "skipped", "absent" or "unseen", and the reason; empty where there is nothing to explain.
 std::pair<const char*, std::string> explained(const std::string& symbol, Treatment treatment);

@@ -15,7 +15,7 @@ namespace {
 
 template <class Function>
 bool find(Function& function, const char* name) noexcept {
-  function = reinterpret_cast<Function>(next_definition(name));
+  function = reinterpret_cast<Function>(next_definition(name).address);
   if (function == nullptr) say("the MPI library has no %s; running unprofiled", name);
   return function != nullptr;
 }

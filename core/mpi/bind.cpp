@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/cold/say.h"
+#include "core/cold/symbols.h"
 #include "core/mpi/state.h"
 
 extern "C" {
@@ -72,35 +73,22 @@ const char* base_name(const char* path) noexcept {
   return slash == nullptr ? path : slash + 1;
 }
 
-// The MPI library when it is not in the global scope: Python loads its modules, and with them MPI, RTLD_LOCAL.
-// Looked for again until it is there: the first name may be asked for before.
-void* local_mpi_library() noexcept {
-  static std::atomic<void*> library{nullptr};
-  void* found = library.load();
-  if (found != nullptr) return found;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* out) {
-        const char* const base = base_name(info->dlpi_name);
-        if (std::strncmp(base, "libmpi", 6) != 0 && std::strncmp(base, "libpmpi", 7) != 0) return 0;
-        void* const handle = dlopen(info->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
-        if (handle == nullptr) return 0;
-        if (dlsym(handle, "PMPI_Init") != nullptr) {
-          *static_cast<void**>(out) = handle;
-          return 1;
-        }
-        dlclose(handle);
-        return 0;
-      },
-      &found);
-  // Linked into the program before an MPI library of which then nothing seemed needed (--as-needed, the default of
-  // some compilers), we are all the program has of MPI.  Only preloaded, we never bring MPI into a process.
-  if (found == nullptr && is_linked()) {
-    for (const char* soname : {COMMLENS_MPI_SONAMES}) {
-      if (found == nullptr) found = dlopen(soname, RTLD_LAZY | RTLD_GLOBAL);
-    }
+// Linked into the program before an MPI library of which then nothing seemed needed (--as-needed, the default of some
+// compilers), we are all the program has of MPI.  Only preloaded, we never bring MPI into a process.  Tried again until
+// there is one: the first name may be asked for before.
+bool bring_mpi_library() noexcept {
+  static std::atomic<bool> is_here{false};
+  if (is_here.load()) return true;
+  if (!is_linked()) return false;
+  for (const char* soname : {COMMLENS_MPI_SONAMES}) {
+    if (!is_here.load() && dlopen(soname, RTLD_LAZY | RTLD_GLOBAL) != nullptr) is_here.store(true);
   }
-  library.store(found);
-  return found;
+  return is_here.load();
+}
+
+Definition find(const char* name, const void* behind) noexcept {
+  const Definition found = find_symbol(name, behind);
+  return found.address == nullptr && bring_mpi_library() ? find_symbol(name, behind) : found;
 }
 
 struct Interface {
@@ -110,15 +98,12 @@ struct Interface {
 
 // The binary interface of the MPI library that is loaded.
 Interface loaded_interface() {
-  void* const function = next_definition("PMPI_Get_library_version");
-  if (function == nullptr) return {"", "an MPI library that does not tell its version"};
+  const Definition function = next_definition("PMPI_Get_library_version");
+  if (function.address == nullptr) return {"", "an MPI library that does not tell its version"};
   // The standard gives its interface a library of this name; what the library behind it is does not matter then.
-  Dl_info where;
-  if (dladdr(function, &where) != 0 && std::strncmp(base_name(where.dli_fname), "libmpi_abi.", 11) == 0) {
-    return {"abi", "the standard ABI"};
-  }
+  if (std::strncmp(base_name(function.object), "libmpi_abi.", 11) == 0) return {"abi", "the standard ABI"};
   if (data_definition("ompi_mpi_comm_world") != nullptr) return {"openmpi", "Open MPI"};
-  const auto get_library_version = reinterpret_cast<int (*)(char*, int*)>(function);
+  const auto get_library_version = reinterpret_cast<int (*)(char*, int*)>(function.address);
   char text[MPI_MAX_LIBRARY_VERSION_STRING + 8192] = "";
   int length = 0;
   if (get_library_version(text, &length) == MPI_SUCCESS) {
@@ -135,7 +120,7 @@ void start() noexcept try {
   explained.store(true);
   read_options();
   if (!options().on(Option::enable)) return;
-  if (next_definition("PMPI_Init") == nullptr) return;  // commlens_bind says which name is missing
+  if (next_definition("PMPI_Init").address == nullptr) return;  // commlens_bind says which name is missing
   const Interface interface = loaded_interface();
   if (interface.family != COMMLENS_FAMILY) {
     if (launcher_rank() <= 0) {
@@ -158,19 +143,9 @@ int no_such_procedure() { return MPI_ERR_OTHER; }
 
 }  // namespace
 
-void* next_definition(const char* name) noexcept {
-  void* const next = dlsym(RTLD_NEXT, name);
-  if (next != nullptr) return next;
-  void* const library = local_mpi_library();
-  return library == nullptr ? nullptr : dlsym(library, name);
-}
+Definition next_definition(const char* name) noexcept { return find(name, commlens_slots); }
 
-void* data_definition(const char* name) noexcept {
-  void* const found = dlsym(RTLD_DEFAULT, name);
-  if (found != nullptr) return found;
-  void* const library = local_mpi_library();
-  return library == nullptr ? nullptr : dlsym(library, name);
-}
+void* data_definition(const char* name) noexcept { return find(name, nullptr).address; }
 
 void stop_measuring() noexcept {
   measuring.store(false);
@@ -182,9 +157,7 @@ void stop_measuring() noexcept {
 
 void say_when_bypassed() noexcept {
   if (explained.load() || launcher_rank() > 0) return;
-  void* const library = local_mpi_library();
-  const auto initialized =
-      library == nullptr ? nullptr : reinterpret_cast<int (*)(int*)>(dlsym(library, "PMPI_Initialized"));
+  const auto initialized = reinterpret_cast<int (*)(int*)>(find_symbol("PMPI_Initialized", commlens_slots).address);
   int used = 0;
   if (initialized == nullptr || initialized(&used) != 0 || used == 0) return;
   read_options();
@@ -196,6 +169,7 @@ void say_when_bypassed() noexcept {
 // Linked behind the MPI library, we are not seen, and could wonder for a long time why there is no profile.  In a
 // program without MPI PMPI_Init is ours, and there is nothing to say.
 __attribute__((constructor)) static void check_order() {
+  program_begins();
   remember_stderr();  // a program may close it, and have a file of its own in its place, before it calls MPI
   const void* const init = dlsym(RTLD_DEFAULT, "PMPI_Init");
   Dl_info theirs, ours;
@@ -217,7 +191,7 @@ void* commlens_bind(long entry) noexcept {
   const int saved = errno;
   std::call_once(started, start);
   const char* const name = names[entry / 2] + (entry % 2 == 0 ? 1 : 0);
-  void* next = next_definition(name);
+  void* next = next_definition(name).address;
   if (next == nullptr) {
     say("no MPI library that is loaded defines %s; the call fails", name);
     next = reinterpret_cast<void*>(no_such_procedure);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/cold/symbols.h"
 #include "generated/procedures.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
@@ -27,8 +28,8 @@ inline auto next_of(R (*)(A...), Entry entry, int slot) noexcept -> R (*)(A...) 
   return reinterpret_cast<R (*)(A...)>(next);
 }
 
-// The definition of an MPI name after ours, or null.
-void* next_definition(const char* name) noexcept;
+// The definition of an MPI name after ours.
+Definition next_definition(const char* name) noexcept;
 
 // The definition of a variable of the MPI library, or null.  Not the next one: an executable may hold the library's
 // variables itself (copy relocations), and it stands before us in the search order.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // From many ranks to one profile: every rank packs what it counted, rank 0 receives, merges and writes.
-#include <dlfcn.h>
-#include <link.h>
 #include <sched.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -182,13 +180,8 @@ std::string own_coverage() {
                                  [self](const Importer& i) { return self >= i.begin && self < i.end; }),
                   importers.end());
   const auto definition = [](const std::string& name) {
-    const void* const found = next_definition(name.c_str());
-    Dl_info info;
-    ElfW(Sym)* symbol = nullptr;
-    const bool is_variable = found != nullptr &&
-                             dladdr1(found, &info, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) != 0 &&
-                             symbol != nullptr && ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT;
-    return is_variable ? 0 : reinterpret_cast<std::uint64_t>(found);
+    const Definition found = next_definition(name.c_str());
+    return found.is_variable ? 0 : reinterpret_cast<std::uint64_t>(found.address);
   };
   return written(coverage_of(importers, loaded_modules(), definition));
 }

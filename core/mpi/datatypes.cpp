@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/mpi/datatypes.h"
 
-#include <dlfcn.h>
+#include "core/cold/symbols.h"
 
 namespace commlens {
 
@@ -27,8 +27,7 @@ bool is_predefined(MPI_Datatype datatype) noexcept {
 #if defined(OPEN_MPI)
   // Variables of the MPI library, which the linker may have moved into the executable; all others are in memory it
   // allocated.
-  Dl_info module;
-  return dladdr(datatype, &module) != 0;
+  return is_in_object(datatype);
 #elif defined(MPI_ABI_VERSION)
   return bits(datatype) < 4096;  // the standard's constants
 #else

@@ -85,7 +85,7 @@ void* commlens_bind_fortran(long entry) noexcept {
   using namespace commlens;
   const int saved = errno;
   std::call_once(found_bindings, find_bindings);
-  void* next = next_definition(names[entry]);
+  void* next = next_definition(names[entry]).address;
   if (next == nullptr) {
     say("no MPI library that is loaded defines %s; the call does nothing", names[entry]);
     next = reinterpret_cast<void*>(no_such_procedure);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measurement begins inside MPI_Init or the first MPI_Session_init.  It ends inside MPI_Finalize or, where sessions
 // go on or are all there is, when the process ends.
-#include <dlfcn.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -11,6 +10,7 @@
 #include <new>
 
 #include "core/cold/say.h"
+#include "core/cold/symbols.h"
 #include "core/cold/threads.h"
 #include "core/cold/ticks.h"
 #include "core/mpi/job.h"
@@ -176,7 +176,7 @@ void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept tr
   const std::lock_guard<std::mutex> lock(sessions_mutex);
   if (job.sessions++ != 0) return;
   using FromSet = int (*)(MPI_Session, const char*, MPI_Group*);
-  const auto from_set = reinterpret_cast<FromSet>(next_definition("PMPI_Group_from_session_pset"));
+  const auto from_set = reinterpret_cast<FromSet>(next_definition("PMPI_Group_from_session_pset").address);
   if (from_set == nullptr || from_set(of_bits<MPI_Session>(session), "mpi://WORLD", &job.session_group) != MPI_SUCCESS)
     return;
   if (job.world) return;
@@ -207,26 +207,16 @@ void aborting(MPI_Comm, int errorcode) noexcept {
 
 }  // namespace hand
 
-// A procedure of the unwinder that runs: only it knows its context, and there may be several in a process.  One that is
-// linked into the program and hidden cannot be asked; there every wrapper ends the call.
-static void* of_module(const void* address, const char* name) noexcept {
-  Dl_info caller, found;
-  if (dladdr(address, &caller) == 0) return nullptr;
-  void* const handle = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  void* const symbol = dlsym(handle == nullptr ? RTLD_DEFAULT : handle, name);
-  if (handle != nullptr) dlclose(handle);
-  const bool same = symbol != nullptr && dladdr(symbol, &found) != 0 && found.dli_fbase == caller.dli_fbase;
-  return same ? symbol : nullptr;
-}
-
 // The personality routine of the wrappers: called by the application's unwinder when it passes a frame of ours.
 extern "C" __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code commlens_personality(
     int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*, _Unwind_Context* context) {
   if ((actions & _UA_CLEANUP_PHASE) == 0 || current_thread == nullptr) return _URC_CONTINUE_UNWIND;
   // The frame pointer of the frame that is left.
   constexpr int rbp = 6;
+  // A procedure of the unwinder that runs: only it knows its context, and there may be several in a process.  One that
+  // is linked into the program and hidden cannot be asked; there every wrapper ends the call.
   const auto get_register = reinterpret_cast<decltype(&_Unwind_GetGR)>(
-      of_module(__builtin_extract_return_addr(__builtin_return_address(0)), "_Unwind_GetGR"));
+      find_symbol_beside(__builtin_extract_return_addr(__builtin_return_address(0)), "_Unwind_GetGR"));
   if (get_register == nullptr ||
       get_register(context, rbp) == reinterpret_cast<_Unwind_Word>(current_thread->outermost)) {
     current_thread->outermost = nullptr;

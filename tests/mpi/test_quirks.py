@@ -104,3 +104,16 @@ def test_a_program_in_the_current_directory(mpi: Mpi, tmp_path: Path) -> None:
     (tmp_path / "quirks").symlink_to(mpi.compile("quirks.c", None, "-lm"))
     result = mpi.run(1, ["quirks", "told"], cwd=tmp_path)
     assert (result.rc, result.lines[:2]) == (0, ["argv: told", "command: quirks"]), result
+
+
+def test_libraries_are_loaded_while_mpi_is_called(mpi: Mpi) -> None:
+    """The first call of a procedure does not wait for a dlopen under way, and keeps what dlerror has to tell."""
+    plugin = mpi.compile("loads.c", flags=["-DPLUGIN", "-pthread"], shared=True)
+    plain, under = mpi.pair(2, [mpi.compile("loads.c", None, "-ldl"), plugin])
+    mpi.skip_if_broken(plain)
+    assert plain.rc == 0, plain
+    assert "no/such/plugin" in plain.stdout
+    assert (under.rc, under.lines) == (plain.rc, plain.lines), under
+    profile = under.open()
+    assert profile.total("MPI_Isend") == (2, 16, 0)
+    assert profile.total("MPI_Irecv") == (2, 0, 16)
