@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .compare import NOT_REACHED, RUN, Case, Seen
+from .run import from_record
 
 Record = dict[str, Any]
 
@@ -79,8 +80,8 @@ def built(records: list[Record]) -> str:
 def cases_of(record: Record) -> Iterable[tuple[str, str, Case]]:
     """Yield program, name and runs of all cases of a record."""
     for program, cases in record["cases"].items():
-        for name, runs in cases.items():
-            yield program, name, Case([Seen(*s) for s in runs["without"]], [Seen(*s) for s in runs["with"]])
+        for name, case in from_record(cases).items():
+            yield program, name, case
 
 
 def counted(outcomes: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ from harness import ROOT, Mpi, launch_once
 
 from commlens.cli import commlens
 
-from .compare import HANG, RUN, Cases, Seen, add_pair, add_without, different
+from .compare import HANG, RUN, Case, Cases, Seen, add_pair, add_without, different
 
 BELOW = ROOT / "build" / "proof"
 RESULTS = BELOW / "results"
@@ -32,6 +32,7 @@ CAPTURE = ROOT / "proof" / "capture.sh"
 ENVIRONMENT = {"openmpi": {"OMPI_MCA_btl": "self,vader,tcp"}}
 
 LOOK_FURTHER = 600  # seconds
+EDITED = ", edited"  # core/ is not what was committed
 
 Scrub = tuple[str, str]
 """A pattern and what takes its place, for what differs from run to run without commlens, too."""
@@ -93,6 +94,9 @@ def prove(suite: Suite, name: str, ranks: int, *, only: str = "", again: int = 5
     ----------
     only : run only programs whose name matches this expression, and keep the results of the others
     again : how often at most a program is run again while something differs
+
+    Without `only`, what this commlens has been through without a difference is not run again: a proof that was stopped goes
+    on where it was.
     """
     if name not in suite.mpis:
         return 0
@@ -100,18 +104,21 @@ def prove(suite: Suite, name: str, ranks: int, *, only: str = "", again: int = 5
     place = BELOW / "run" / f"{suite.name}-{name}-{ranks}-{os.getpid()}"
     place.mkdir(parents=True)
     results = RESULTS / launch_name(suite, name, ranks)
-    if not only:
-        shutil.rmtree(results, ignore_errors=True)
     mpi = Mpi(name, place)
+    launch = facts(suite, mpi, ranks, order)
     begin = time.monotonic()
     bad = 0
     listed = list(suite.programs(mpi))
     results.mkdir(parents=True, exist_ok=True)
+    for path in set(results.glob("*.json")) - {results / f"{label_of(program)}.json" for program in listed}:
+        path.unlink()
     (results / "programs").write_text("".join(f"{program.name}\n" for program in listed))
     programs = [program for program in listed if program.not_run or re.search(only, program.name)]
     for number, program in enumerate(programs, 1):
-        about: dict[str, object] = {"program": program.name}
-        label = re.sub(r"\W+", "-", program.name)
+        about: dict[str, object] = {**launch, "program": program.name}
+        label = label_of(program)
+        if not only and is_done(results / f"{label}.json", about):
+            continue
         if program.not_run:
             about["not_run"] = program.not_run
         else:
@@ -126,7 +133,7 @@ def prove(suite: Suite, name: str, ranks: int, *, only: str = "", again: int = 5
             if not differ:
                 shutil.rmtree(pairs.place, ignore_errors=True)
             about.update(cases=as_record(cases), calls=pairs.calls, said=pairs.said)
-        keep(results / f"{label}.json", suite, mpi, ranks, order, about)
+        (results / f"{label}.json").write_text(json.dumps(about, indent=1))
     if not bad:
         shutil.rmtree(place)
     return bad
@@ -291,7 +298,7 @@ def built() -> str:
         [*git, "rev-parse", "--short", "HEAD:core"], capture_output=True, text=True, check=True
     )
     edited = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "core", "generated"]).returncode
-    return f"{read(ROOT / 'VERSION').strip()} (core/ is {tree.stdout.strip()}{', edited' if edited else ''})"
+    return f"{read(ROOT / 'VERSION').strip()} (core/ is {tree.stdout.strip()}{EDITED if edited else ''})"
 
 
 @functools.cache
@@ -309,9 +316,14 @@ def version(mpi: Mpi) -> str:
     return f"{ {'openmpi': 'Open MPI', 'mpich': 'MPICH'}[mpi.name] } {found[1] if found else '?'}"
 
 
-def keep(path: Path, suite: Suite, mpi: Mpi, ranks: int, order: int, about: Mapping[str, object]) -> None:
-    """Write what was found out about one program as JSON."""
-    record = {
+def label_of(program: Program) -> str:
+    """Return the program's name as part of a path."""
+    return re.sub(r"\W+", "-", program.name)
+
+
+def facts(suite: Suite, mpi: Mpi, ranks: int, order: int) -> dict[str, object]:
+    """Return what the records of all programs of a launch begin with."""
+    return {
         "suite": suite.name,
         "version": debian_version(suite.version) if suite.source == "Debian" else suite.version,
         "source": suite.source,
@@ -320,9 +332,16 @@ def keep(path: Path, suite: Suite, mpi: Mpi, ranks: int, order: int, about: Mapp
         "mpi": mpi.name,
         "mpi_version": version(mpi),
         "ranks": ranks,
-        **about,
     }
-    path.write_text(json.dumps(record, indent=1))
+
+
+def is_done(path: Path, about: Mapping[str, object]) -> bool:
+    """Return whether a record is there of the same program with the same versions, in which nothing differs."""
+    if not path.exists() or EDITED in str(about["commlens"]):
+        return False
+    record = json.loads(path.read_text())
+    same = all(record.get(name) == value for name, value in about.items())
+    return same and "cases" in record and not different(from_record(record["cases"]))
 
 
 def as_record(cases: Cases) -> dict[str, object]:
@@ -330,4 +349,12 @@ def as_record(cases: Cases) -> dict[str, object]:
     return {
         name: {"without": [list(s) for s in case.without], "with": [list(s) for s in case.under]}
         for name, case in cases.items()
+    }
+
+
+def from_record(cases: Mapping[str, Mapping[str, list[list[str]]]]) -> Cases:
+    """Return the cases that were written."""
+    return {
+        name: Case([Seen(*s) for s in runs["without"]], [Seen(*s) for s in runs["with"]])
+        for name, runs in cases.items()
     }

@@ -15,7 +15,7 @@ import pytest
 from build_profile import ProfileBuilder
 from proof import page
 from proof.compare import Cases, Seen, add_pair, different
-from proof.run import Pairs, Program, Suite
+from proof.run import Pairs, Program, Suite, is_done
 from proof.suites import unittest_cases
 
 UNDER = '[ "$MODE" = run ]'
@@ -252,3 +252,21 @@ def test_how_far_a_hanging_launch_comes_is_chance(tmp_path: Path) -> None:
     assert [seen.outcome for seen in cases["t.T.b"].without] == ["not reached"]
     hangs = compare(tmp_path / "one", f"{reaches}; {UNDER} && sleep 60", seconds=1, cases=unittest_cases)
     assert verdicts(hangs)["(run)"] == "different"
+
+
+def test_what_this_commlens_has_been_through_is_not_run_again(tmp_path: Path) -> None:
+    about = {"suite": "fake", "commlens": "0.1.0 (core/ is 1234)", "program": "a"}
+    same = {"(run)": {"without": [["ok", ""]], "with": [["ok", ""]]}}
+    other = {"(run)": {"without": [["ok", ""]], "with": [["exit code 1", ""]]}}
+    record = tmp_path / "a.json"
+    assert not is_done(record, about)
+    record.write_text(json.dumps({**about, "cases": same}))
+    assert is_done(record, about)
+    assert not is_done(record, {**about, "commlens": "0.1.0 (core/ is 5678)"})
+    record.write_text(json.dumps({**about, "cases": other}))
+    assert not is_done(record, about), "what differs is looked at again"
+    record.write_text(json.dumps({**about, "not_run": "no such package"}))
+    assert not is_done(record, about)
+    edited = {**about, "commlens": "0.1.0 (core/ is 1234, edited)"}
+    record.write_text(json.dumps({**edited, "cases": same}))
+    assert not is_done(record, edited)
