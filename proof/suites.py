@@ -280,7 +280,7 @@ SUITES = {
             scrub=(
                 (r"\b\d{6,10}\b", "#"),
                 (r"^( *Found) \d+ errors", r"\1 # errors"),
-                (r"^Expected results .*\n?", ""),
+                (r"^(Expected|Wrong) results\b.*\n?", ""),
             ),
             sort=True,
         ),
