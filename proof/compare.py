@@ -89,3 +89,19 @@ def absent(launch: Seen) -> Seen:
 def different(cases: Cases) -> list[str]:
     """Return the names of the cases that differ."""
     return [name for name, case in cases.items() if case.verdict == "different"]
+
+
+def as_record(cases: Cases) -> dict[str, object]:
+    """Return the cases as they are written."""
+    return {
+        name: {"without": [list(s) for s in case.without], "with": [list(s) for s in case.under]}
+        for name, case in cases.items()
+    }
+
+
+def from_record(cases: Mapping[str, Mapping[str, list[list[str]]]]) -> Cases:
+    """Return the cases that were written."""
+    return {
+        name: Case([Seen(*s) for s in runs["without"]], [Seen(*s) for s in runs["with"]])
+        for name, runs in cases.items()
+    }

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from .compare import NOT_REACHED, RUN, Case, Seen
-from .run import from_record
+from .compare import NOT_REACHED, RUN, Case, Seen, from_record
 
 Record = dict[str, Any]
 

@@ -22,7 +22,7 @@ from harness import ROOT, Mpi, launch_once
 
 from commlens.cli import commlens
 
-from .compare import HANG, RUN, Case, Cases, Seen, add_pair, add_without, different
+from .compare import HANG, RUN, Cases, Seen, add_pair, add_without, as_record, different, from_record
 
 BELOW = ROOT / "build" / "proof"
 RESULTS = BELOW / "results"
@@ -343,19 +343,3 @@ def is_done(path: Path, about: Mapping[str, object]) -> bool:
     record = json.loads(path.read_text())
     same = all(record.get(name) == value for name, value in about.items())
     return same and "cases" in record and not different(from_record(record["cases"]))
-
-
-def as_record(cases: Cases) -> dict[str, object]:
-    """Return the cases as they are written."""
-    return {
-        name: {"without": [list(s) for s in case.without], "with": [list(s) for s in case.under]}
-        for name, case in cases.items()
-    }
-
-
-def from_record(cases: Mapping[str, Mapping[str, list[list[str]]]]) -> Cases:
-    """Return the cases that were written."""
-    return {
-        name: Case([Seen(*s) for s in runs["without"]], [Seen(*s) for s in runs["with"]])
-        for name, runs in cases.items()
-    }

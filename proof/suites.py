@@ -60,8 +60,9 @@ def unittest_cases(ended: Ended) -> dict[str, Seen]:
     return {**cases, **whole(Ended(ended.code, ended.launcher, rest, ended.files))}
 
 
+UNITTEST_TIME = (r"^Ran (\d+) tests? in [\d.]+s", r"Ran \1")
 UNITTEST_SCRUB = (
-    (r"^Ran (\d+) tests? in [\d.]+s", r"Ran \1"),
+    UNITTEST_TIME,
     (r"\[\S+:\d+\]", "[#]"),
     (r"\[\[\d+,\d+\],", "[[#],"),
     (r"h5py-test_\w+", "h5py-test_#"),
@@ -269,7 +270,7 @@ SUITES = {
             mpi4py_programs,
             ranks=(1, 2, 3, 4),
             cases=unittest_cases,
-            scrub=((r"^Ran (\d+) tests? in [\d.]+s", r"Ran \1"),),
+            scrub=(UNITTEST_TIME,),
         ),
         Suite(
             "mpich-tests",

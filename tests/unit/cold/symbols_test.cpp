@@ -2,18 +2,17 @@
 #include "core/cold/symbols.h"
 
 #include <dlfcn.h>
-
 #include <unistd.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
 
 #include "tests/unit/check.h"
 
+// insque() and remque() are what libc defines and no sanitizer.
 namespace commlens {
 namespace {
-
-// insque() and remque() are functions of libc that no sanitizer puts itself before.
 
 // A library that the tests do not need, and where it is.
 constexpr char zlib[] = "libz.so.1", zlib_function[] = "deflateSetHeader";
