@@ -26,6 +26,11 @@ def main() -> int:
         "--again", type=int, default=5, help="most repetitions of what differs (default: %(default)s)"
     )
     parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="do not run again what another core/ has been through without a difference; the page says which",
+    )
+    parser.add_argument(
         "--page", action="store_true", help="only write the page, from results that are there"
     )
     options = parser.parse_args()
@@ -45,6 +50,7 @@ def main() -> int:
                             ranks,
                             only=options.only,
                             again=options.again,
+                            keep=options.keep,
                             order=list(SUITES).index(name),
                         )
     declared = [

@@ -76,6 +76,15 @@ def built(records: list[Record]) -> str:
     return f"commlens {', '.join(builds)}; {', '.join(mpis)}.\n"
 
 
+def core_of(build: str) -> str:
+    """Return the tree of core/ a library was built from: `git cat-file -p` shows it.
+
+    >>> core_of("0.1.0 (core/ is 7c9661f)")
+    '7c9661f'
+    """
+    return build.partition("core/ is ")[2].rstrip(")")
+
+
 def cases_of(record: Record) -> Iterable[tuple[str, str, Case]]:
     """Yield program, name and runs of all cases of a record."""
     for program, cases in record["cases"].items():
@@ -95,8 +104,8 @@ def counted(outcomes: Iterable[str]) -> str:
 def table(records: list[Record]) -> str:
     """Return the table, one line per record."""
     lines = [
-        "| suite | MPI | ranks | programs | cases | without | with | flaky | different | calls |",
-        "|---|---|---|--:|--:|---|---|--:|--:|--:|",
+        "| suite | MPI | ranks | programs | cases | without | with | flaky | different | calls | core/ |",
+        "|---|---|---|--:|--:|---|---|--:|--:|--:|---|",
     ]
     total: Counter[str] = Counter()
     for record in records:
@@ -115,12 +124,13 @@ def table(records: list[Record]) -> str:
             verdicts["flaky"],
             verdicts["different"],
             f"{record['calls']:,}",
+            ", ".join(sorted(core_of(build) for build in record["builds"])),
         ]
         lines.append(f"| {' | '.join(map(str, cells))} |")
         total.update(cases=len(cases), programs=len(record["cases"]), calls=record["calls"], **verdicts)
     lines.append(
         f"| **all** | | | {total['programs']:,} | {total['cases']:,} | | | {total['flaky']} "
-        f"| **{total['different']}** | {total['calls']:,} |"
+        f"| **{total['different']}** | {total['calls']:,} | |"
     )
     return "\n".join(lines) + "\n"
 
