@@ -123,7 +123,7 @@ def prove(
     for number, program in enumerate(programs, 1):
         about: dict[str, object] = {**launch, "program": program.name}
         label = label_of(program)
-        if not only and is_done(results / f"{label}.json", about, keep):
+        if not only and is_done(results / f"{label}.json", about, keep=keep):
             continue
         if program.not_run:
             about["not_run"] = program.not_run
@@ -341,7 +341,7 @@ def facts(suite: Suite, mpi: Mpi, ranks: int, order: int) -> dict[str, object]:
     }
 
 
-def is_done(path: Path, about: Mapping[str, object], keep: bool) -> bool:
+def is_done(path: Path, about: Mapping[str, object], *, keep: bool = False) -> bool:
     """Return whether a record is there of the same program with the same versions, in which nothing differs.
 
     keep: of whichever core/.

@@ -262,9 +262,13 @@ def test_what_this_commlens_has_been_through_is_not_run_again(tmp_path: Path) ->
     assert not is_done(record, about)
     record.write_text(json.dumps({**about, "cases": same}))
     assert is_done(record, about)
-    assert not is_done(record, {**about, "commlens": "0.1.0 (core/ is 5678)"})
+    newer = {**about, "commlens": "0.1.0 (core/ is 5678)"}
+    assert not is_done(record, newer)
+    assert is_done(record, newer, keep=True)
+    assert not is_done(record, {**newer, "program": "b"}, keep=True)
     record.write_text(json.dumps({**about, "cases": other}))
     assert not is_done(record, about), "what differs is looked at again"
+    assert not is_done(record, newer, keep=True)
     record.write_text(json.dumps({**about, "not_run": "no such package"}))
     assert not is_done(record, about)
     edited = {**about, "commlens": "0.1.0 (core/ is 1234, edited)"}
