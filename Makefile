@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick coverage proof fuzz sanitize soak bench fmt lint gen install clean
+.PHONY: help setup build demo test test-quick coverage proof fuzz sanitize soak bench scale fmt lint gen install clean
 # Targets share build/ and .venv; each uses all processors by itself.
 .NOTPARALLEL:
 
@@ -45,6 +45,9 @@ proof:       ## public test programs without and with commlens: hours; writes do
 
 bench:       ## added nanoseconds per call, against no tool
 	@tools/bench.sh
+
+scale:       ## what MPI_Finalize costs with up to 4,096 virtual ranks; docs/scale.md
+	@tools/scale.sh
 
 gen:         ## generated/ and docs/reference/ from spec/
 	@tools/generate.sh

@@ -8,7 +8,7 @@ add_library(wrappers_${family} OBJECT
   generated/wrap_io.cpp generated/wrap_completion.cpp generated/wrap_comm.cpp generated/wrap_other.cpp)
 add_library(core_mpi_${family} OBJECT
   core/mpi/api.cpp core/mpi/bind.cpp core/mpi/collect.cpp core/mpi/creation.cpp core/mpi/datatypes.cpp core/mpi/fortran.cpp
-  core/mpi/lifecycle.cpp core/mpi/names.cpp core/mpi/public.cpp)
+  core/mpi/lifecycle.cpp core/mpi/names.cpp core/mpi/public.cpp core/mpi/survive.cpp)
 foreach(part wrappers_${family} core_mpi_${family})
   target_include_directories(${part} SYSTEM PRIVATE ${CMAKE_SOURCE_DIR}/generated/mpi/${family})
   target_compile_definitions(${part} PRIVATE
@@ -31,7 +31,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DI
 add_library(commlens_${family} SHARED
   core/libc/jumps.S core/libc/bind.cpp
   $<TARGET_OBJECTS:wrappers_${family}> $<TARGET_OBJECTS:core_mpi_${family}> $<TARGET_OBJECTS:core_hot>
-  $<TARGET_OBJECTS:core_cold> $<TARGET_OBJECTS:core_out> $<TARGET_OBJECTS:sqlite>)
+  $<TARGET_OBJECTS:core_cold> $<TARGET_OBJECTS:core_collect> $<TARGET_OBJECTS:core_out> $<TARGET_OBJECTS:sqlite>)
 set_target_properties(commlens_${family} PROPERTIES
   OUTPUT_NAME commlens
   LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/${family}

@@ -199,8 +199,12 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
             f"  MPI_Message matched = *{message.name};",
             "  const CommView& comm_view = comm_of_message(matched);",
         ]
+    # An unknown communicator is not looked at before MPI has accepted it; what a window or a file belongs to is known.
+    comm = communicator(form)
+    if not consumed and comm is None:
+        body.append(f"  const CommView& comm_view = {owner(form)};")
     body += [
-        "  call.start();",
+        f"  call.start_in({comm.name});" if comm is not None else "  call.start_under(comm_view.index);",
         f"  const int rc = next({arguments});",
         "  call.stop();",
     ]
@@ -208,8 +212,8 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
         body.append(
             f"  if (rc != MPI_SUCCESS && *{message.name} == matched) made_message(matched, comm_view);"
         )
-    else:
-        body.append(f"  const CommView& comm_view = {owner(form)};")
+    elif comm is not None:
+        body.append(f"  const CommView& comm_view = comm_of({comm.name}, rc, call.freed());")
     if policy.volume:
         rule, rest = policy.volume.split("(", 1)
         body.append("  Volume volume(call.freed());")
@@ -270,10 +274,7 @@ def creation(form: Form, policy: Policy, op: str, parent: str, site: str) -> str
 
 
 def owner(form: Form) -> str:
-    """Return the expression for the communicator a call counts under."""
-    comm = communicator(form)
-    if comm is not None:
-        return f"comm_of({comm.name}, rc, call.freed())"
+    """Return the expression for the communicator a call counts under that names none itself."""
     for kind, what in (("WINDOW", "win"), ("FILE", "file")):
         found = form.first(kind, pointer=False)
         if found is not None:

@@ -22,7 +22,11 @@ def texts() -> dict[str, str]:
     spec = output.read_toml("spec/options.toml")
     rows, fields, lines = [], [], []
     for name, option in spec.items():
-        if not re.fullmatch(r"COMMLENS_[A-Z]+", name) or option["type"] not in ("bool", "number", "text"):
+        if not re.fullmatch(r"COMMLENS_[A-Z]+(_[A-Z]+)*", name) or option["type"] not in (
+            "bool",
+            "number",
+            "text",
+        ):
             raise SystemExit(f"spec/options.toml: {name}: bad name or type")
         if not option["doc"].endswith("."):
             raise SystemExit(f"spec/options.toml: {name}: doc is no sentence")

@@ -95,25 +95,32 @@ def create_view(name: str, view: dict[str, Any]) -> str:
     return f"CREATE VIEW {name} AS -- {view['doc']}\n{textwrap.dedent(view['sql']).strip()};"
 
 
-def statements(spec: dict[str, Any]) -> list[str]:
-    """Return all statements that turn an empty database into an empty profile."""
+def table_statements(spec: dict[str, Any]) -> list[str]:
+    """Return the statements that turn an empty database into a profile without views."""
     return [
         f"PRAGMA application_id = {spec['application_id']};",
         f"PRAGMA user_version = {spec['version']};",
         *(create_table(name, table) for name, table in spec["table"].items()),
-        *(create_view(name, view) for name, view in spec.get("view", {}).items()),
     ]
+
+
+def view_statements(spec: dict[str, Any]) -> list[str]:
+    """Return the statements that add the views."""
+    return [create_view(name, view) for name, view in spec.get("view", {}).items()]
+
+
+def cpp_literal(statements: list[str]) -> str:
+    """Return the statements as one string, a literal for each: they concatenate, and none comes near a limit."""
+    chunks = []
+    for statement in statements:
+        require(')sql"' not in statement, "a statement ends the C++ raw string")
+        require(len(statement) < 16000, "a statement is longer than a C++ string literal may be")
+        chunks.append(f'    R"sql({statement}\n)sql"')
+    return "\n".join(chunks)
 
 
 def header_text(spec: dict[str, Any]) -> str:
     """Return generated/schema_sql.h."""
-    # One literal per statement: they concatenate, and none comes near a compiler's limit.
-    chunks = []
-    for statement in statements(spec):
-        require(')sql"' not in statement, "a statement ends the C++ raw string")
-        require(len(statement) < 16000, "a statement is longer than a C++ string literal may be")
-        chunks.append(f'    R"sql({statement}\n)sql"')
-    body = "\n".join(chunks)
     return f"""// SPDX-License-Identifier: Apache-2.0
 // DO NOT EDIT: written by gen/schema.py from spec/schema.toml.
 #pragma once
@@ -123,9 +130,13 @@ namespace commlens::out {{
 inline constexpr int schema_version = {spec["version"]};
 inline constexpr int application_id = {spec["application_id"]};
 
-// Turns an empty database into an empty profile: identification, tables, views.
-inline constexpr char schema_sql[] =
-{body};
+// Turns an empty database into an empty profile: identification and tables,
+inline constexpr char tables_sql[] =
+{cpp_literal(table_statements(spec))};
+
+// and views.
+inline constexpr char views_sql[] =
+{cpp_literal(view_statements(spec))};
 
 }}  // namespace commlens::out
 """
@@ -147,7 +158,7 @@ def python_text(spec: dict[str, Any]) -> str:
     relations = [relation("table", n, t) for n, t in spec["table"].items()]
     relations += [relation("view", n, v) for n, v in spec.get("view", {}).items()]
     keys = "\n".join(f"    {k['name']!r}: {k['doc']!r}," for k in spec["table"]["meta"]["keys"])
-    sql = "\n".join(statements(spec))
+    sql = "\n".join([*table_statements(spec), *view_statements(spec)])
     require('"""' not in sql and "\\" not in sql, "a statement ends the Python string")
     return f'''# SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT: written by gen/schema.py from spec/schema.toml.

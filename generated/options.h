@@ -23,6 +23,9 @@ enum class Option {
   mpi,
   patience,
   comms,
+  arena_dir,
+  flush_every,
+  aggregators,
 };
 
 inline constexpr OptionFacts option_facts[] = {
@@ -34,7 +37,10 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_MPI", "mpi", "auto", OptionType::text_, true},
     {"COMMLENS_PATIENCE", "patience", "3600", OptionType::number_, false},
     {"COMMLENS_COMMS", "comms", "4096", OptionType::number_, false},
+    {"COMMLENS_ARENA_DIR", "arena_dir", "", OptionType::text_, false},
+    {"COMMLENS_FLUSH_EVERY", "flush_every", "0", OptionType::number_, false},
+    {"COMMLENS_AGGREGATORS", "aggregators", "0", OptionType::number_, false},
 };
-inline constexpr int option_count = 8;
+inline constexpr int option_count = 11;
 
 }  // namespace commlens

@@ -4,14 +4,14 @@
 
 namespace commlens::out {
 
-inline constexpr int schema_version = 2;
+inline constexpr int schema_version = 3;
 inline constexpr int application_id = 1129073742;
 
-// Turns an empty database into an empty profile: identification, tables, views.
-inline constexpr char schema_sql[] =
+// Turns an empty database into an empty profile: identification and tables,
+inline constexpr char tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 2;
+    R"sql(PRAGMA user_version = 3;
 )sql"
     R"sql(CREATE TABLE meta ( -- One line per fact about the run: what ran, where, with which MPI, and with which options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
@@ -31,7 +31,7 @@ inline constexpr char schema_sql[] =
   threads INTEGER, -- Threads that made at least one measured MPI call.
   calls INTEGER, -- Measured MPI calls of this process; the sum of calls of its cells.
   lost_calls INTEGER, -- Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.
-  state TEXT -- How the process ended: finalized.
+  state TEXT -- How the process ended: finalized, or what is known of one whose calls were recovered: running (still there when somebody looked), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.
 );
 )sql"
     R"sql(CREATE TABLE comm ( -- One row per communicator, plus two kinds that are none: 'none' for calls that have no communicator, 'set' for completion calls whose requests belong to several.
@@ -90,33 +90,80 @@ inline constexpr char schema_sql[] =
 );
 )sql"
     R"sql(CREATE TABLE key ( -- What a cell counts, without the rank: one row per combination that occurred.
-  id INTEGER PRIMARY KEY, -- Number within this file.
+  id INTEGER PRIMARY KEY, -- Number within this file, a multiple of the number of ranks in MPI_COMM_WORLD.
   comm INTEGER REFERENCES comm(id), -- Communicator.
   op INTEGER REFERENCES op(id), -- MPI procedure.
   bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives).
   region INTEGER REFERENCES region(id), -- Code region.
-  callsite INTEGER REFERENCES callsite(id) -- Call site, or 0 when call sites are off.
+  callsite INTEGER REFERENCES callsite(id), -- Call site, or 0 when call sites are off.
+  usual_calls INTEGER, -- Calls of one rank, as many as most ranks have; cell_row has differences to it.
+  usual_sent INTEGER, -- [bytes] Bytes sent by one rank, likewise.
+  usual_received INTEGER, -- [bytes] Bytes received by one rank, likewise.
+  usual_noncontig INTEGER -- Calls of one rank with a non-contiguous datatype, likewise.
 );
 )sql"
-    R"sql(CREATE TABLE cell ( -- The counters: one row per key and rank.
-  key INTEGER REFERENCES key(id), -- What is counted.
-  rank INTEGER REFERENCES rank(rank), -- World rank that counted.
-  calls INTEGER, -- Number of calls.
+    R"sql(CREATE TABLE cell_row ( -- The counters as they are stored, one row per key and rank; view cell has them as they are. Counts and bytes are differences to what key says is usual: where all ranks do the same these are 0, which takes no room.
+  id INTEGER PRIMARY KEY, -- key.id + world rank: keys are as far from each other as there are ranks in MPI_COMM_WORLD.
+  calls INTEGER, -- Number of calls, less key.usual_calls.
   time_ns INTEGER, -- [ns] Time inside these calls, added up.
   time_min_ns INTEGER, -- [ns] Shortest call.
   time_max_ns INTEGER, -- [ns] Longest call.
-  bytes_sent INTEGER, -- [bytes] Bytes read from send buffers; docs/bytes.md has the rule.
-  bytes_received INTEGER, -- [bytes] Bytes written to receive buffers; docs/bytes.md has the rule.
-  noncontiguous INTEGER, -- Calls of these with a non-contiguous datatype: its elements, as many as a block of the message has, leave gaps in memory, so that MPI must pack them. docs/bytes.md has the rule.
-  PRIMARY KEY (key, rank)
+  bytes_sent INTEGER, -- [bytes] Bytes sent, less key.usual_sent.
+  bytes_received INTEGER, -- [bytes] Bytes received, less key.usual_received.
+  noncontiguous INTEGER -- Calls with a non-contiguous datatype, less key.usual_noncontig.
+);
+)sql"
+    R"sql(CREATE TABLE slice ( -- The same counters over time: the time since MPI_Init is cut into at most 128 slices of meta.slice_ns, fewer where a thread would keep more than 8,192 entries, or the profile would have more than 65,536 rows and more than an eighth of those of cell; rows are there for slices in which something happened.
+  comm INTEGER REFERENCES comm(id), -- Communicator; where meta.slice_of is family, the first one of the family for all of them.
+  op INTEGER REFERENCES op(id), -- MPI procedure.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  slot INTEGER, -- Slice, from 0: it begins slot * slice_ns after MPI_Init returned on this rank. What was before counts in 0.
+  calls INTEGER, -- Calls that ended in it.
+  time_ns INTEGER, -- [ns] Time inside MPI in it; a long call has its time in all slices it spans.
+  bytes_sent INTEGER, -- [bytes] Bytes sent by calls that ended in it.
+  bytes_received INTEGER, -- [bytes] Bytes received that were known by its end: those of a request count when it is completed.
+  PRIMARY KEY (comm, op, rank, slot)
 ) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE position ( -- Where the threads of a process were that did not reach MPI_Finalize; empty for those that did.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  thread INTEGER, -- Thread, in the order of their first MPI calls, from 0.
+  inside INTEGER, -- 1: in this call; 0: outside MPI, and this was its last call.
+  op INTEGER REFERENCES op(id), -- MPI procedure.
+  comm INTEGER REFERENCES comm(id), -- Communicator of the call.
+  callsite INTEGER REFERENCES callsite(id), -- Where the application called, or 0.
+  since_ns INTEGER, -- [ns] When the call began, since MPI_Init returned.
+  PRIMARY KEY (rank, thread)
+) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE shard ( -- The files of a profile that has several; empty where it is one file. In index.db.
+  number INTEGER PRIMARY KEY, -- Number of the file, from 0.
+  file TEXT, -- Its name, or NULL when it could not be written.
+  first_rank INTEGER, -- First world rank of its block.
+  ranks INTEGER, -- [processes] Processes whose data is in it.
+  cells INTEGER, -- Rows of its table cell.
+  bytes INTEGER, -- [bytes] Its size.
+  crc32 INTEGER -- CRC-32 of its bytes, as zlib computes it.
+);
 )sql"
     R"sql(CREATE TABLE overhead ( -- What commlens itself cost.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  what TEXT, -- init: inside MPI_Init. collect: inside MPI_Finalize, until this rank's data is ready to send. write: on the rank that writes the file, rank 0, receiving the data of all ranks and building this file, up to writing it to disk. call: estimated for one measured call. calls: that, times the calls of the rank.
+  what TEXT, -- init: inside MPI_Init. collect: inside MPI_Finalize, until this rank's data is ready to send. gather: on a rank that writes a file, from the beginning until it has the data of all ranks of its block. agree: there, until all who write have the same numbers. write: there, building the file, up to writing it to disk. call: estimated for one measured call. calls: that, times the calls of the rank.
   ns INTEGER, -- [ns] Time.
   PRIMARY KEY (rank, what)
 ) WITHOUT ROWID;
+)sql";
+
+// and views.
+inline constexpr char views_sql[] =
+    R"sql(CREATE VIEW cell AS -- The counters: one row per key and rank.
+SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1;
 )sql"
     R"sql(CREATE VIEW size_bin AS -- The message sizes of every bin.
 WITH RECURSIVE power(bin) AS (SELECT 0 UNION ALL SELECT bin + 1 FROM power WHERE bin < 63)
@@ -160,7 +207,7 @@ SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, o
 )sql"
     R"sql(CREATE VIEW procedure AS -- What the application imports or calls of MPI: one row per procedure, state and reason.
 WITH called AS (
-       SELECT op.name AS procedure, SUM(calls) AS calls
+       SELECT op.name AS procedure, SUM(part.calls) AS calls
          FROM (SELECT key, SUM(calls) AS calls FROM cell GROUP BY key) AS part
          JOIN key ON key.id = part.key JOIN op ON op.id = key.op
         WHERE op.id <> 0 GROUP BY op.name),
@@ -202,8 +249,8 @@ SELECT comm.family,
 )sql"
     R"sql(CREATE VIEW comm_total AS -- Totals of every comm that has calls: what a report prints for a communicator that is not folded.
 WITH total AS (
-  SELECT key.comm, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-         SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
+  SELECT key.comm, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
     FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
                  SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
             FROM cell GROUP BY key) AS part
@@ -218,9 +265,9 @@ SELECT total.comm, size.ranks, calls, time_ns,
 )sql"
     R"sql(CREATE VIEW comm_operation AS -- Totals of every comm, operation and size bin: the rows of a report that is not folded.
 WITH total AS (
-  SELECT key.comm, key.op, key.bin, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-         MIN(time_min_ns) AS call_min_ns, MAX(time_max_ns) AS call_max_ns,
-         SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
+  SELECT key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
     FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
                  MIN(time_min_ns) AS time_min_ns, MAX(time_max_ns) AS time_max_ns,
                  SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
@@ -237,8 +284,8 @@ SELECT total.comm, op, bin, calls, time_ns,
 )sql"
     R"sql(CREATE VIEW family_total AS -- Totals of every family that has calls: the communicator lines of a report.
 WITH total AS (
-  SELECT comm.family, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-         SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
+  SELECT comm.family, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
     FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
                  SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
             FROM cell GROUP BY key) AS part
@@ -256,9 +303,9 @@ SELECT total.family, size.ranks, calls, time_ns,
 )sql"
     R"sql(CREATE VIEW family_operation AS -- Totals of every family, operation and size bin: the rows of a report without options.
 WITH total AS (
-  SELECT comm.family, key.op, key.bin, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-         MIN(time_min_ns) AS call_min_ns, MAX(time_max_ns) AS call_max_ns,
-         SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
+  SELECT comm.family, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
     FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
                  MIN(time_min_ns) AS time_min_ns, MAX(time_max_ns) AS time_max_ns,
                  SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received

@@ -11,7 +11,7 @@ int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   const auto next = next_of(&wrap_MPI_Allgather<entry>, entry, 6);
   Call call(op::MPI_Allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -26,7 +26,7 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const auto next = next_of(&wrap_MPI_Allgather_c<entry>, entry, 7);
   Call call(op::MPI_Allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -41,7 +41,7 @@ int wrap_MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sen
   const auto next = next_of(&wrap_MPI_Allgather_init<entry>, entry, 8);
   Call call(op::MPI_Allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -56,7 +56,7 @@ int wrap_MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
   const auto next = next_of(&wrap_MPI_Allgather_init_c<entry>, entry, 9);
   Call call(op::MPI_Allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -71,7 +71,7 @@ int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   const auto next = next_of(&wrap_MPI_Allgatherv<entry>, entry, 10);
   Call call(op::MPI_Allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -86,7 +86,7 @@ int wrap_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Allgatherv_c<entry>, entry, 11);
   Call call(op::MPI_Allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -101,7 +101,7 @@ int wrap_MPI_Allgatherv_init(const void* sendbuf, int sendcount, MPI_Datatype se
   const auto next = next_of(&wrap_MPI_Allgatherv_init<entry>, entry, 12);
   Call call(op::MPI_Allgatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -116,7 +116,7 @@ int wrap_MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   const auto next = next_of(&wrap_MPI_Allgatherv_init_c<entry>, entry, 13);
   Call call(op::MPI_Allgatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -131,7 +131,7 @@ int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   const auto next = next_of(&wrap_MPI_Allreduce<entry>, entry, 15);
   Call call(op::MPI_Allreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -146,7 +146,7 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   const auto next = next_of(&wrap_MPI_Allreduce_c<entry>, entry, 16);
   Call call(op::MPI_Allreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -161,7 +161,7 @@ int wrap_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_D
   const auto next = next_of(&wrap_MPI_Allreduce_init<entry>, entry, 17);
   Call call(op::MPI_Allreduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -176,7 +176,7 @@ int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   const auto next = next_of(&wrap_MPI_Allreduce_init_c<entry>, entry, 18);
   Call call(op::MPI_Allreduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -191,7 +191,7 @@ int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const auto next = next_of(&wrap_MPI_Alltoall<entry>, entry, 19);
   Call call(op::MPI_Alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -206,7 +206,7 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const auto next = next_of(&wrap_MPI_Alltoall_c<entry>, entry, 20);
   Call call(op::MPI_Alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -221,7 +221,7 @@ int wrap_MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype send
   const auto next = next_of(&wrap_MPI_Alltoall_init<entry>, entry, 21);
   Call call(op::MPI_Alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -236,7 +236,7 @@ int wrap_MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datat
   const auto next = next_of(&wrap_MPI_Alltoall_init_c<entry>, entry, 22);
   Call call(op::MPI_Alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -251,7 +251,7 @@ int wrap_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sd
   const auto next = next_of(&wrap_MPI_Alltoallv<entry>, entry, 23);
   Call call(op::MPI_Alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -266,7 +266,7 @@ int wrap_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const auto next = next_of(&wrap_MPI_Alltoallv_c<entry>, entry, 24);
   Call call(op::MPI_Alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -281,7 +281,7 @@ int wrap_MPI_Alltoallv_init(const void* sendbuf, const int sendcounts[], const i
   const auto next = next_of(&wrap_MPI_Alltoallv_init<entry>, entry, 25);
   Call call(op::MPI_Alltoallv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -296,7 +296,7 @@ int wrap_MPI_Alltoallv_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   const auto next = next_of(&wrap_MPI_Alltoallv_init_c<entry>, entry, 26);
   Call call(op::MPI_Alltoallv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -311,7 +311,7 @@ int wrap_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sd
   const auto next = next_of(&wrap_MPI_Alltoallw<entry>, entry, 27);
   Call call(op::MPI_Alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -326,7 +326,7 @@ int wrap_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const auto next = next_of(&wrap_MPI_Alltoallw_c<entry>, entry, 28);
   Call call(op::MPI_Alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -341,7 +341,7 @@ int wrap_MPI_Alltoallw_init(const void* sendbuf, const int sendcounts[], const i
   const auto next = next_of(&wrap_MPI_Alltoallw_init<entry>, entry, 29);
   Call call(op::MPI_Alltoallw_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -356,7 +356,7 @@ int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   const auto next = next_of(&wrap_MPI_Alltoallw_init_c<entry>, entry, 30);
   Call call(op::MPI_Alltoallw_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -371,7 +371,7 @@ int wrap_MPI_Barrier(MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Barrier<entry>, entry, 34);
   Call call(op::MPI_Barrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -384,7 +384,7 @@ int wrap_MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Barrier_init<entry>, entry, 35);
   Call call(op::MPI_Barrier_init, COMMLENS_CALLER);
   if (call.nested()) return next(comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -397,7 +397,7 @@ int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI
   const auto next = next_of(&wrap_MPI_Bcast<entry>, entry, 36);
   Call call(op::MPI_Bcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -412,7 +412,7 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   const auto next = next_of(&wrap_MPI_Bcast_c<entry>, entry, 37);
   Call call(op::MPI_Bcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -427,7 +427,7 @@ int wrap_MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root
   const auto next = next_of(&wrap_MPI_Bcast_init<entry>, entry, 38);
   Call call(op::MPI_Bcast_init, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -442,7 +442,7 @@ int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, 
   const auto next = next_of(&wrap_MPI_Bcast_init_c<entry>, entry, 39);
   Call call(op::MPI_Bcast_init, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -457,7 +457,7 @@ int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   const auto next = next_of(&wrap_MPI_Exscan<entry>, entry, 112);
   Call call(op::MPI_Exscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -472,7 +472,7 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   const auto next = next_of(&wrap_MPI_Exscan_c<entry>, entry, 113);
   Call call(op::MPI_Exscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -487,7 +487,7 @@ int wrap_MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   const auto next = next_of(&wrap_MPI_Exscan_init<entry>, entry, 114);
   Call call(op::MPI_Exscan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -502,7 +502,7 @@ int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   const auto next = next_of(&wrap_MPI_Exscan_init_c<entry>, entry, 115);
   Call call(op::MPI_Exscan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -517,7 +517,7 @@ int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
   const auto next = next_of(&wrap_MPI_Gather<entry>, entry, 207);
   Call call(op::MPI_Gather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -532,7 +532,7 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   const auto next = next_of(&wrap_MPI_Gather_c<entry>, entry, 208);
   Call call(op::MPI_Gather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -547,7 +547,7 @@ int wrap_MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendty
   const auto next = next_of(&wrap_MPI_Gather_init<entry>, entry, 209);
   Call call(op::MPI_Gather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -562,7 +562,7 @@ int wrap_MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   const auto next = next_of(&wrap_MPI_Gather_init_c<entry>, entry, 210);
   Call call(op::MPI_Gather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -577,7 +577,7 @@ int wrap_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   const auto next = next_of(&wrap_MPI_Gatherv<entry>, entry, 211);
   Call call(op::MPI_Gatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -592,7 +592,7 @@ int wrap_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const auto next = next_of(&wrap_MPI_Gatherv_c<entry>, entry, 212);
   Call call(op::MPI_Gatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -607,7 +607,7 @@ int wrap_MPI_Gatherv_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   const auto next = next_of(&wrap_MPI_Gatherv_init<entry>, entry, 213);
   Call call(op::MPI_Gatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -622,7 +622,7 @@ int wrap_MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   const auto next = next_of(&wrap_MPI_Gatherv_init_c<entry>, entry, 214);
   Call call(op::MPI_Gatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -637,7 +637,7 @@ int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   const auto next = next_of(&wrap_MPI_Iallgather<entry>, entry, 248);
   Call call(op::MPI_Iallgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -652,7 +652,7 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Iallgather_c<entry>, entry, 249);
   Call call(op::MPI_Iallgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -667,7 +667,7 @@ int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendty
   const auto next = next_of(&wrap_MPI_Iallgatherv<entry>, entry, 250);
   Call call(op::MPI_Iallgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -682,7 +682,7 @@ int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   const auto next = next_of(&wrap_MPI_Iallgatherv_c<entry>, entry, 251);
   Call call(op::MPI_Iallgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -697,7 +697,7 @@ int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datat
   const auto next = next_of(&wrap_MPI_Iallreduce<entry>, entry, 252);
   Call call(op::MPI_Iallreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -712,7 +712,7 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   const auto next = next_of(&wrap_MPI_Iallreduce_c<entry>, entry, 253);
   Call call(op::MPI_Iallreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -727,7 +727,7 @@ int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   const auto next = next_of(&wrap_MPI_Ialltoall<entry>, entry, 254);
   Call call(op::MPI_Ialltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -742,7 +742,7 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const auto next = next_of(&wrap_MPI_Ialltoall_c<entry>, entry, 255);
   Call call(op::MPI_Ialltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -757,7 +757,7 @@ int wrap_MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int s
   const auto next = next_of(&wrap_MPI_Ialltoallv<entry>, entry, 256);
   Call call(op::MPI_Ialltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -772,7 +772,7 @@ int wrap_MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], con
   const auto next = next_of(&wrap_MPI_Ialltoallv_c<entry>, entry, 257);
   Call call(op::MPI_Ialltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -787,7 +787,7 @@ int wrap_MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int s
   const auto next = next_of(&wrap_MPI_Ialltoallw<entry>, entry, 258);
   Call call(op::MPI_Ialltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -802,7 +802,7 @@ int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], con
   const auto next = next_of(&wrap_MPI_Ialltoallw_c<entry>, entry, 259);
   Call call(op::MPI_Ialltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -817,7 +817,7 @@ int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Ibarrier<entry>, entry, 260);
   Call call(op::MPI_Ibarrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -830,7 +830,7 @@ int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MP
   const auto next = next_of(&wrap_MPI_Ibcast<entry>, entry, 261);
   Call call(op::MPI_Ibcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -845,7 +845,7 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   const auto next = next_of(&wrap_MPI_Ibcast_c<entry>, entry, 262);
   Call call(op::MPI_Ibcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -860,7 +860,7 @@ int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Iexscan<entry>, entry, 265);
   Call call(op::MPI_Iexscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -875,7 +875,7 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   const auto next = next_of(&wrap_MPI_Iexscan_c<entry>, entry, 266);
   Call call(op::MPI_Iexscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -890,7 +890,7 @@ int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   const auto next = next_of(&wrap_MPI_Igather<entry>, entry, 267);
   Call call(op::MPI_Igather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -905,7 +905,7 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const auto next = next_of(&wrap_MPI_Igather_c<entry>, entry, 268);
   Call call(op::MPI_Igather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -920,7 +920,7 @@ int wrap_MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const auto next = next_of(&wrap_MPI_Igatherv<entry>, entry, 269);
   Call call(op::MPI_Igatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -935,7 +935,7 @@ int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const auto next = next_of(&wrap_MPI_Igatherv_c<entry>, entry, 270);
   Call call(op::MPI_Igatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -950,7 +950,7 @@ int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Ireduce<entry>, entry, 303);
   Call call(op::MPI_Ireduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -965,7 +965,7 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   const auto next = next_of(&wrap_MPI_Ireduce_c<entry>, entry, 304);
   Call call(op::MPI_Ireduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -980,7 +980,7 @@ int wrap_MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvc
   const auto next = next_of(&wrap_MPI_Ireduce_scatter<entry>, entry, 305);
   Call call(op::MPI_Ireduce_scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -995,7 +995,7 @@ int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Cou
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_c<entry>, entry, 306);
   Call call(op::MPI_Ireduce_scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1010,7 +1010,7 @@ int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvc
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_block<entry>, entry, 307);
   Call call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1025,7 +1025,7 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_block_c<entry>, entry, 308);
   Call call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1040,7 +1040,7 @@ int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   const auto next = next_of(&wrap_MPI_Iscan<entry>, entry, 312);
   Call call(op::MPI_Iscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1055,7 +1055,7 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   const auto next = next_of(&wrap_MPI_Iscan_c<entry>, entry, 313);
   Call call(op::MPI_Iscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1070,7 +1070,7 @@ int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const auto next = next_of(&wrap_MPI_Iscatter<entry>, entry, 314);
   Call call(op::MPI_Iscatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1085,7 +1085,7 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const auto next = next_of(&wrap_MPI_Iscatter_c<entry>, entry, 315);
   Call call(op::MPI_Iscatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1100,7 +1100,7 @@ int wrap_MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int di
   const auto next = next_of(&wrap_MPI_Iscatterv<entry>, entry, 316);
   Call call(op::MPI_Iscatterv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1115,7 +1115,7 @@ int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   const auto next = next_of(&wrap_MPI_Iscatterv_c<entry>, entry, 317);
   Call call(op::MPI_Iscatterv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1130,7 +1130,7 @@ int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 382);
   Call call(op::MPI_Reduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1145,7 +1145,7 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   const auto next = next_of(&wrap_MPI_Reduce_c<entry>, entry, 383);
   Call call(op::MPI_Reduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1160,7 +1160,7 @@ int wrap_MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   const auto next = next_of(&wrap_MPI_Reduce_init<entry>, entry, 384);
   Call call(op::MPI_Reduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1175,7 +1175,7 @@ int wrap_MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   const auto next = next_of(&wrap_MPI_Reduce_init_c<entry>, entry, 385);
   Call call(op::MPI_Reduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1190,7 +1190,7 @@ int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvco
   const auto next = next_of(&wrap_MPI_Reduce_scatter<entry>, entry, 388);
   Call call(op::MPI_Reduce_scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1205,7 +1205,7 @@ int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Coun
   const auto next = next_of(&wrap_MPI_Reduce_scatter_c<entry>, entry, 389);
   Call call(op::MPI_Reduce_scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1220,7 +1220,7 @@ int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvco
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 390);
   Call call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1235,7 +1235,7 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block_c<entry>, entry, 391);
   Call call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1250,7 +1250,7 @@ int wrap_MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int r
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block_init<entry>, entry, 392);
   Call call(op::MPI_Reduce_scatter_block_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1265,7 +1265,7 @@ int wrap_MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block_init_c<entry>, entry, 393);
   Call call(op::MPI_Reduce_scatter_block_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1280,7 +1280,7 @@ int wrap_MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int r
   const auto next = next_of(&wrap_MPI_Reduce_scatter_init<entry>, entry, 394);
   Call call(op::MPI_Reduce_scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1295,7 +1295,7 @@ int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI
   const auto next = next_of(&wrap_MPI_Reduce_scatter_init_c<entry>, entry, 395);
   Call call(op::MPI_Reduce_scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1310,7 +1310,7 @@ int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
   const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 416);
   Call call(op::MPI_Scan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1325,7 +1325,7 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   const auto next = next_of(&wrap_MPI_Scan_c<entry>, entry, 417);
   Call call(op::MPI_Scan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1340,7 +1340,7 @@ int wrap_MPI_Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   const auto next = next_of(&wrap_MPI_Scan_init<entry>, entry, 418);
   Call call(op::MPI_Scan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1355,7 +1355,7 @@ int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   const auto next = next_of(&wrap_MPI_Scan_init_c<entry>, entry, 419);
   Call call(op::MPI_Scan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1370,7 +1370,7 @@ int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 420);
   Call call(op::MPI_Scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1385,7 +1385,7 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const auto next = next_of(&wrap_MPI_Scatter_c<entry>, entry, 421);
   Call call(op::MPI_Scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1400,7 +1400,7 @@ int wrap_MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
   const auto next = next_of(&wrap_MPI_Scatter_init<entry>, entry, 422);
   Call call(op::MPI_Scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1415,7 +1415,7 @@ int wrap_MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   const auto next = next_of(&wrap_MPI_Scatter_init_c<entry>, entry, 423);
   Call call(op::MPI_Scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1430,7 +1430,7 @@ int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int dis
   const auto next = next_of(&wrap_MPI_Scatterv<entry>, entry, 424);
   Call call(op::MPI_Scatterv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1445,7 +1445,7 @@ int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const
   const auto next = next_of(&wrap_MPI_Scatterv_c<entry>, entry, 425);
   Call call(op::MPI_Scatterv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1460,7 +1460,7 @@ int wrap_MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const in
   const auto next = next_of(&wrap_MPI_Scatterv_init<entry>, entry, 426);
   Call call(op::MPI_Scatterv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1475,7 +1475,7 @@ int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], 
   const auto next = next_of(&wrap_MPI_Scatterv_init_c<entry>, entry, 427);
   Call call(op::MPI_Scatterv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());

@@ -15,7 +15,7 @@ int wrap_MPI_Cart_create(MPI_Comm comm_old, int ndims, const int dims[], const i
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Cart_create, known_comm(comm_old), *comm_cart, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm_old);
   const int rc = next(comm_old, ndims, dims, periods, reorder, comm_cart);
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc, call.freed());
@@ -33,7 +33,7 @@ int wrap_MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm* newcomm)
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Cart_sub, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, remain_dims, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -47,10 +47,10 @@ int wrap_MPI_Close_port(const char* port_name) {
   const auto next = next_of(&wrap_MPI_Close_port<entry>, entry, 59);
   Call call(op::MPI_Close_port, COMMLENS_CALLER);
   if (call.nested()) return next(port_name);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(port_name);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -64,7 +64,7 @@ int wrap_MPI_Comm_accept(const char* port_name, MPI_Info info, int root, MPI_Com
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_accept, known_comm(comm), *newcomm, identity::meeting(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(port_name, info, root, comm, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -82,7 +82,7 @@ int wrap_MPI_Comm_connect(const char* port_name, MPI_Info info, int root, MPI_Co
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_connect, known_comm(comm), *newcomm, identity::meeting(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(port_name, info, root, comm, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -100,7 +100,7 @@ int wrap_MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm) {
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_create, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, group, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -118,10 +118,10 @@ int wrap_MPI_Comm_create_from_group(MPI_Group group, const char* stringtag, MPI_
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_create_from_group, no_comm(), *newcomm, identity::processes(stringtag), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group, stringtag, info, errhandler, newcomm);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_create_from_group, comm_view, *newcomm, identity::processes(stringtag), call.site());
   return rc;
@@ -136,7 +136,7 @@ int wrap_MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_create_group, known_comm(comm), *newcomm, identity::group(group, tag), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, group, tag, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -160,7 +160,7 @@ int wrap_MPI_Comm_dup(MPI_Comm comm, MPI_Comm* newcomm) {
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_dup, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -178,7 +178,7 @@ int wrap_MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* newcomm)
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_dup_with_info, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, info, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -202,10 +202,10 @@ int wrap_MPI_Comm_get_parent(MPI_Comm* parent) {
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_get_parent, no_comm(), *parent, identity::world(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(parent);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_get_parent, comm_view, *parent, identity::world(), call.site());
   return rc;
@@ -232,10 +232,10 @@ int wrap_MPI_Comm_join(int fd, MPI_Comm* intercomm) {
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_join, no_comm(), *intercomm, identity::meeting(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(fd, intercomm);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Comm_join, comm_view, *intercomm, identity::meeting(), call.site());
   return rc;
@@ -256,7 +256,7 @@ int wrap_MPI_Comm_spawn(const char* command, char* argv[], int maxprocs, MPI_Inf
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_spawn, known_comm(comm), *intercomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -274,7 +274,7 @@ int wrap_MPI_Comm_spawn_multiple(int count, char* array_of_commands[], char** ar
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_spawn_multiple, known_comm(comm), *intercomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -292,7 +292,7 @@ int wrap_MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm) {
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_split, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, color, key, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -310,7 +310,7 @@ int wrap_MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info in
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Comm_split_type, known_comm(comm), *newcomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, split_type, key, info, newcomm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -328,7 +328,7 @@ int wrap_MPI_Dist_graph_create(MPI_Comm comm_old, int n, const int sources[], co
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Dist_graph_create, known_comm(comm_old), *comm_dist_graph, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm_old);
   const int rc = next(comm_old, n, sources, degrees, destinations, weights, info, reorder, comm_dist_graph);
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc, call.freed());
@@ -346,7 +346,7 @@ int wrap_MPI_Dist_graph_create_adjacent(MPI_Comm comm_old, int indegree, const i
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Dist_graph_create_adjacent, known_comm(comm_old), *comm_dist_graph, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm_old);
   const int rc = next(comm_old, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, comm_dist_graph);
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc, call.freed());
@@ -364,7 +364,7 @@ int wrap_MPI_Graph_create(MPI_Comm comm_old, int nnodes, const int index[], cons
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Graph_create, known_comm(comm_old), *comm_graph, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(comm_old);
   const int rc = next(comm_old, nnodes, index, edges, reorder, comm_graph);
   call.stop();
   const CommView& comm_view = comm_of(comm_old, rc, call.freed());
@@ -382,7 +382,7 @@ int wrap_MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm pe
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Intercomm_create, known_comm(local_comm), *newintercomm, identity::processes(tag), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(local_comm);
   const int rc = next(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
   call.stop();
   const CommView& comm_view = comm_of(local_comm, rc, call.freed());
@@ -400,10 +400,10 @@ int wrap_MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leade
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Intercomm_create_from_groups, no_comm(), *newintercomm, identity::processes(stringtag), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) created(op::MPI_Intercomm_create_from_groups, comm_view, *newintercomm, identity::processes(stringtag), call.site());
   return rc;
@@ -418,7 +418,7 @@ int wrap_MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracom
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) created(op::MPI_Intercomm_merge, known_comm(intercomm), *newintracomm, identity::parent(), call.site() & site_mask);
     return rc;
   }
-  call.start();
+  call.start_in(intercomm);
   const int rc = next(intercomm, high, newintracomm);
   call.stop();
   const CommView& comm_view = comm_of(intercomm, rc, call.freed());
@@ -432,10 +432,10 @@ int wrap_MPI_Lookup_name(const char* service_name, MPI_Info info, char* port_nam
   const auto next = next_of(&wrap_MPI_Lookup_name<entry>, entry, 328);
   Call call(op::MPI_Lookup_name, COMMLENS_CALLER);
   if (call.nested()) return next(service_name, info, port_name);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(service_name, info, port_name);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -445,10 +445,10 @@ int wrap_MPI_Open_port(MPI_Info info, char* port_name) {
   const auto next = next_of(&wrap_MPI_Open_port<entry>, entry, 356);
   Call call(op::MPI_Open_port, COMMLENS_CALLER);
   if (call.nested()) return next(info, port_name);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(info, port_name);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -458,10 +458,10 @@ int wrap_MPI_Publish_name(const char* service_name, MPI_Info info, const char* p
   const auto next = next_of(&wrap_MPI_Publish_name<entry>, entry, 372);
   Call call(op::MPI_Publish_name, COMMLENS_CALLER);
   if (call.nested()) return next(service_name, info, port_name);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(service_name, info, port_name);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -471,10 +471,10 @@ int wrap_MPI_Unpublish_name(const char* service_name, MPI_Info info, const char*
   const auto next = next_of(&wrap_MPI_Unpublish_name<entry>, entry, 528);
   Call call(op::MPI_Unpublish_name, COMMLENS_CALLER);
   if (call.nested()) return next(service_name, info, port_name);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(service_name, info, port_name);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }

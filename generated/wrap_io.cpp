@@ -17,10 +17,10 @@ int wrap_MPI_File_delete(const char* filename, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_File_delete<entry>, entry, 120);
   Call call(op::MPI_File_delete, COMMLENS_CALLER);
   if (call.nested()) return next(filename, info);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(filename, info);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -30,10 +30,10 @@ int wrap_MPI_File_get_amode(MPI_File fh, int* amode) {
   const auto next = next_of(&wrap_MPI_File_get_amode<entry>, entry, 121);
   Call call(op::MPI_File_get_amode, COMMLENS_CALLER);
   if (call.nested()) return next(fh, amode);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, amode);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -43,10 +43,10 @@ int wrap_MPI_File_get_atomicity(MPI_File fh, int* flag) {
   const auto next = next_of(&wrap_MPI_File_get_atomicity<entry>, entry, 122);
   Call call(op::MPI_File_get_atomicity, COMMLENS_CALLER);
   if (call.nested()) return next(fh, flag);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, flag);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -56,10 +56,10 @@ int wrap_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* di
   const auto next = next_of(&wrap_MPI_File_get_byte_offset<entry>, entry, 123);
   Call call(op::MPI_File_get_byte_offset, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, disp);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, disp);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -69,10 +69,10 @@ int wrap_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_File_get_group<entry>, entry, 125);
   Call call(op::MPI_File_get_group, COMMLENS_CALLER);
   if (call.nested()) return next(fh, group);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, group);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -82,10 +82,10 @@ int wrap_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_File_get_info<entry>, entry, 126);
   Call call(op::MPI_File_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(fh, info_used);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, info_used);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -95,10 +95,10 @@ int wrap_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
   const auto next = next_of(&wrap_MPI_File_get_position<entry>, entry, 127);
   Call call(op::MPI_File_get_position, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -108,10 +108,10 @@ int wrap_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
   const auto next = next_of(&wrap_MPI_File_get_position_shared<entry>, entry, 128);
   Call call(op::MPI_File_get_position_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -121,10 +121,10 @@ int wrap_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
   const auto next = next_of(&wrap_MPI_File_get_size<entry>, entry, 129);
   Call call(op::MPI_File_get_size, COMMLENS_CALLER);
   if (call.nested()) return next(fh, size);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -134,10 +134,10 @@ int wrap_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* 
   const auto next = next_of(&wrap_MPI_File_get_type_extent<entry>, entry, 130);
   Call call(op::MPI_File_get_type_extent, COMMLENS_CALLER);
   if (call.nested()) return next(fh, datatype, extent);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, datatype, extent);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -147,10 +147,10 @@ int wrap_MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Coun
   const auto next = next_of(&wrap_MPI_File_get_type_extent_c<entry>, entry, 131);
   Call call(op::MPI_File_get_type_extent, COMMLENS_CALLER);
   if (call.nested()) return next(fh, datatype, extent);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, datatype, extent);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -160,10 +160,10 @@ int wrap_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, M
   const auto next = next_of(&wrap_MPI_File_get_view<entry>, entry, 132);
   Call call(op::MPI_File_get_view, COMMLENS_CALLER);
   if (call.nested()) return next(fh, disp, etype, filetype, datarep);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, disp, etype, filetype, datarep);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -173,10 +173,10 @@ int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype
   const auto next = next_of(&wrap_MPI_File_iread<entry>, entry, 133);
   Call call(op::MPI_File_iread, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
@@ -188,10 +188,10 @@ int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype 
   const auto next = next_of(&wrap_MPI_File_iread_c<entry>, entry, 134);
   Call call(op::MPI_File_iread, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
@@ -203,10 +203,10 @@ int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype data
   const auto next = next_of(&wrap_MPI_File_iread_all<entry>, entry, 135);
   Call call(op::MPI_File_iread_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
@@ -218,10 +218,10 @@ int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datat
   const auto next = next_of(&wrap_MPI_File_iread_all_c<entry>, entry, 136);
   Call call(op::MPI_File_iread_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
@@ -233,10 +233,10 @@ int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
   const auto next = next_of(&wrap_MPI_File_iread_at<entry>, entry, 137);
   Call call(op::MPI_File_iread_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
@@ -248,10 +248,10 @@ int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Coun
   const auto next = next_of(&wrap_MPI_File_iread_at_c<entry>, entry, 138);
   Call call(op::MPI_File_iread_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
@@ -263,10 +263,10 @@ int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int co
   const auto next = next_of(&wrap_MPI_File_iread_at_all<entry>, entry, 139);
   Call call(op::MPI_File_iread_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
@@ -278,10 +278,10 @@ int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_
   const auto next = next_of(&wrap_MPI_File_iread_at_all_c<entry>, entry, 140);
   Call call(op::MPI_File_iread_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
@@ -293,10 +293,10 @@ int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype d
   const auto next = next_of(&wrap_MPI_File_iread_shared<entry>, entry, 141);
   Call call(op::MPI_File_iread_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
@@ -308,10 +308,10 @@ int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   const auto next = next_of(&wrap_MPI_File_iread_shared_c<entry>, entry, 142);
   Call call(op::MPI_File_iread_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
@@ -323,10 +323,10 @@ int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype d
   const auto next = next_of(&wrap_MPI_File_iwrite<entry>, entry, 143);
   Call call(op::MPI_File_iwrite, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -338,10 +338,10 @@ int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Da
   const auto next = next_of(&wrap_MPI_File_iwrite_c<entry>, entry, 144);
   Call call(op::MPI_File_iwrite, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -353,10 +353,10 @@ int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Dataty
   const auto next = next_of(&wrap_MPI_File_iwrite_all<entry>, entry, 145);
   Call call(op::MPI_File_iwrite_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -368,10 +368,10 @@ int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MP
   const auto next = next_of(&wrap_MPI_File_iwrite_all_c<entry>, entry, 146);
   Call call(op::MPI_File_iwrite_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -383,10 +383,10 @@ int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int
   const auto next = next_of(&wrap_MPI_File_iwrite_at<entry>, entry, 147);
   Call call(op::MPI_File_iwrite_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -398,10 +398,10 @@ int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, M
   const auto next = next_of(&wrap_MPI_File_iwrite_at_c<entry>, entry, 148);
   Call call(op::MPI_File_iwrite_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -413,10 +413,10 @@ int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
   const auto next = next_of(&wrap_MPI_File_iwrite_at_all<entry>, entry, 149);
   Call call(op::MPI_File_iwrite_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -428,10 +428,10 @@ int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* bu
   const auto next = next_of(&wrap_MPI_File_iwrite_at_all_c<entry>, entry, 150);
   Call call(op::MPI_File_iwrite_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -443,10 +443,10 @@ int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Dat
   const auto next = next_of(&wrap_MPI_File_iwrite_shared<entry>, entry, 151);
   Call call(op::MPI_File_iwrite_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -458,10 +458,10 @@ int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
   const auto next = next_of(&wrap_MPI_File_iwrite_shared_c<entry>, entry, 152);
   Call call(op::MPI_File_iwrite_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -477,7 +477,7 @@ int wrap_MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info 
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_file(*fh, known_comm(comm));
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, filename, amode, info, fh);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -491,10 +491,10 @@ int wrap_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
   const auto next = next_of(&wrap_MPI_File_preallocate<entry>, entry, 154);
   Call call(op::MPI_File_preallocate, COMMLENS_CALLER);
   if (call.nested()) return next(fh, size);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -505,10 +505,10 @@ int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
   Call call(op::MPI_File_read, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -522,10 +522,10 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
   Call call(op::MPI_File_read, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -539,10 +539,10 @@ int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datat
   Call call(op::MPI_File_read_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -556,10 +556,10 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
   Call call(op::MPI_File_read_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -591,10 +591,10 @@ int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, 
   Call call(op::MPI_File_read_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -608,10 +608,10 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
   Call call(op::MPI_File_read_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -625,10 +625,10 @@ int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int cou
   Call call(op::MPI_File_read_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -642,10 +642,10 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
   Call call(op::MPI_File_read_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -677,10 +677,10 @@ int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype d
   Call call(op::MPI_File_read_ordered, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -694,10 +694,10 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   Call call(op::MPI_File_read_ordered, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -729,10 +729,10 @@ int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype da
   Call call(op::MPI_File_read_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -746,10 +746,10 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
   Call call(op::MPI_File_read_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
@@ -762,10 +762,10 @@ int wrap_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
   const auto next = next_of(&wrap_MPI_File_seek<entry>, entry, 176);
   Call call(op::MPI_File_seek, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, whence);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, whence);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -775,10 +775,10 @@ int wrap_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
   const auto next = next_of(&wrap_MPI_File_seek_shared<entry>, entry, 177);
   Call call(op::MPI_File_seek_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, whence);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, whence);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -788,10 +788,10 @@ int wrap_MPI_File_set_atomicity(MPI_File fh, int flag) {
   const auto next = next_of(&wrap_MPI_File_set_atomicity<entry>, entry, 178);
   Call call(op::MPI_File_set_atomicity, COMMLENS_CALLER);
   if (call.nested()) return next(fh, flag);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, flag);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -801,10 +801,10 @@ int wrap_MPI_File_set_info(MPI_File fh, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_File_set_info<entry>, entry, 180);
   Call call(op::MPI_File_set_info, COMMLENS_CALLER);
   if (call.nested()) return next(fh, info);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, info);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -814,10 +814,10 @@ int wrap_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
   const auto next = next_of(&wrap_MPI_File_set_size<entry>, entry, 181);
   Call call(op::MPI_File_set_size, COMMLENS_CALLER);
   if (call.nested()) return next(fh, size);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -827,10 +827,10 @@ int wrap_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI
   const auto next = next_of(&wrap_MPI_File_set_view<entry>, entry, 182);
   Call call(op::MPI_File_set_view, COMMLENS_CALLER);
   if (call.nested()) return next(fh, disp, etype, filetype, datarep, info);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, disp, etype, filetype, datarep, info);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -840,10 +840,10 @@ int wrap_MPI_File_sync(MPI_File fh) {
   const auto next = next_of(&wrap_MPI_File_sync<entry>, entry, 183);
   Call call(op::MPI_File_sync, COMMLENS_CALLER);
   if (call.nested()) return next(fh);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -853,10 +853,10 @@ int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype da
   const auto next = next_of(&wrap_MPI_File_write<entry>, entry, 184);
   Call call(op::MPI_File_write, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -868,10 +868,10 @@ int wrap_MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Dat
   const auto next = next_of(&wrap_MPI_File_write_c<entry>, entry, 185);
   Call call(op::MPI_File_write, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -883,10 +883,10 @@ int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatyp
   const auto next = next_of(&wrap_MPI_File_write_all<entry>, entry, 186);
   Call call(op::MPI_File_write_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -898,10 +898,10 @@ int wrap_MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI
   const auto next = next_of(&wrap_MPI_File_write_all_c<entry>, entry, 187);
   Call call(op::MPI_File_write_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -913,10 +913,10 @@ int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_D
   const auto next = next_of(&wrap_MPI_File_write_all_begin<entry>, entry, 188);
   Call call(op::MPI_File_write_all_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -928,10 +928,10 @@ int wrap_MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count coun
   const auto next = next_of(&wrap_MPI_File_write_all_begin_c<entry>, entry, 189);
   Call call(op::MPI_File_write_all_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -943,10 +943,10 @@ int wrap_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status
   const auto next = next_of(&wrap_MPI_File_write_all_end<entry>, entry, 190);
   Call call(op::MPI_File_write_all_end, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -956,10 +956,10 @@ int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int 
   const auto next = next_of(&wrap_MPI_File_write_at<entry>, entry, 191);
   Call call(op::MPI_File_write_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -971,10 +971,10 @@ int wrap_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MP
   const auto next = next_of(&wrap_MPI_File_write_at_c<entry>, entry, 192);
   Call call(op::MPI_File_write_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -986,10 +986,10 @@ int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, 
   const auto next = next_of(&wrap_MPI_File_write_at_all<entry>, entry, 193);
   Call call(op::MPI_File_write_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -1001,10 +1001,10 @@ int wrap_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf
   const auto next = next_of(&wrap_MPI_File_write_at_all_c<entry>, entry, 194);
   Call call(op::MPI_File_write_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -1016,10 +1016,10 @@ int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void*
   const auto next = next_of(&wrap_MPI_File_write_at_all_begin<entry>, entry, 195);
   Call call(op::MPI_File_write_at_all_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -1031,10 +1031,10 @@ int wrap_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const voi
   const auto next = next_of(&wrap_MPI_File_write_at_all_begin_c<entry>, entry, 196);
   Call call(op::MPI_File_write_at_all_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -1046,10 +1046,10 @@ int wrap_MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* sta
   const auto next = next_of(&wrap_MPI_File_write_at_all_end<entry>, entry, 197);
   Call call(op::MPI_File_write_at_all_end, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1059,10 +1059,10 @@ int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Dat
   const auto next = next_of(&wrap_MPI_File_write_ordered<entry>, entry, 198);
   Call call(op::MPI_File_write_ordered, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -1074,10 +1074,10 @@ int wrap_MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
   const auto next = next_of(&wrap_MPI_File_write_ordered_c<entry>, entry, 199);
   Call call(op::MPI_File_write_ordered, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -1089,10 +1089,10 @@ int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, M
   const auto next = next_of(&wrap_MPI_File_write_ordered_begin<entry>, entry, 200);
   Call call(op::MPI_File_write_ordered_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -1104,10 +1104,10 @@ int wrap_MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count 
   const auto next = next_of(&wrap_MPI_File_write_ordered_begin_c<entry>, entry, 201);
   Call call(op::MPI_File_write_ordered_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -1119,10 +1119,10 @@ int wrap_MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* st
   const auto next = next_of(&wrap_MPI_File_write_ordered_end<entry>, entry, 202);
   Call call(op::MPI_File_write_ordered_end, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1132,10 +1132,10 @@ int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Data
   const auto next = next_of(&wrap_MPI_File_write_shared<entry>, entry, 203);
   Call call(op::MPI_File_write_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);
@@ -1147,10 +1147,10 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
   const auto next = next_of(&wrap_MPI_File_write_shared_c<entry>, entry, 204);
   Call call(op::MPI_File_write_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   call.record(comm_view, volume);

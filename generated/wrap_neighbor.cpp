@@ -11,7 +11,7 @@ int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatyp
   const auto next = next_of(&wrap_MPI_Ineighbor_allgather<entry>, entry, 274);
   Call call(op::MPI_Ineighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -26,7 +26,7 @@ int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI
   const auto next = next_of(&wrap_MPI_Ineighbor_allgather_c<entry>, entry, 275);
   Call call(op::MPI_Ineighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -41,7 +41,7 @@ int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Dataty
   const auto next = next_of(&wrap_MPI_Ineighbor_allgatherv<entry>, entry, 276);
   Call call(op::MPI_Ineighbor_allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -56,7 +56,7 @@ int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MP
   const auto next = next_of(&wrap_MPI_Ineighbor_allgatherv_c<entry>, entry, 277);
   Call call(op::MPI_Ineighbor_allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -71,7 +71,7 @@ int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoall<entry>, entry, 278);
   Call call(op::MPI_Ineighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -86,7 +86,7 @@ int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoall_c<entry>, entry, 279);
   Call call(op::MPI_Ineighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -101,7 +101,7 @@ int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const int sendcounts[], co
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallv<entry>, entry, 280);
   Call call(op::MPI_Ineighbor_alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -116,7 +116,7 @@ int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcoun
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallv_c<entry>, entry, 281);
   Call call(op::MPI_Ineighbor_alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -131,7 +131,7 @@ int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const int sendcounts[], co
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallw<entry>, entry, 282);
   Call call(op::MPI_Ineighbor_alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -146,7 +146,7 @@ int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcoun
   const auto next = next_of(&wrap_MPI_Ineighbor_alltoallw_c<entry>, entry, 283);
   Call call(op::MPI_Ineighbor_alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -161,7 +161,7 @@ int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Neighbor_allgather<entry>, entry, 332);
   Call call(op::MPI_Neighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -176,7 +176,7 @@ int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   const auto next = next_of(&wrap_MPI_Neighbor_allgather_c<entry>, entry, 333);
   Call call(op::MPI_Neighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -191,7 +191,7 @@ int wrap_MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Dat
   const auto next = next_of(&wrap_MPI_Neighbor_allgather_init<entry>, entry, 334);
   Call call(op::MPI_Neighbor_allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -206,7 +206,7 @@ int wrap_MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
   const auto next = next_of(&wrap_MPI_Neighbor_allgather_init_c<entry>, entry, 335);
   Call call(op::MPI_Neighbor_allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -221,7 +221,7 @@ int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv<entry>, entry, 336);
   Call call(op::MPI_Neighbor_allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -236,7 +236,7 @@ int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv_c<entry>, entry, 337);
   Call call(op::MPI_Neighbor_allgatherv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -251,7 +251,7 @@ int wrap_MPI_Neighbor_allgatherv_init(const void* sendbuf, int sendcount, MPI_Da
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv_init<entry>, entry, 338);
   Call call(op::MPI_Neighbor_allgatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -266,7 +266,7 @@ int wrap_MPI_Neighbor_allgatherv_init_c(const void* sendbuf, MPI_Count sendcount
   const auto next = next_of(&wrap_MPI_Neighbor_allgatherv_init_c<entry>, entry, 339);
   Call call(op::MPI_Neighbor_allgatherv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -281,7 +281,7 @@ int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall<entry>, entry, 340);
   Call call(op::MPI_Neighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -296,7 +296,7 @@ int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall_c<entry>, entry, 341);
   Call call(op::MPI_Neighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -311,7 +311,7 @@ int wrap_MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Data
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall_init<entry>, entry, 342);
   Call call(op::MPI_Neighbor_alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -326,7 +326,7 @@ int wrap_MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, 
   const auto next = next_of(&wrap_MPI_Neighbor_alltoall_init_c<entry>, entry, 343);
   Call call(op::MPI_Neighbor_alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -341,7 +341,7 @@ int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], con
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv<entry>, entry, 344);
   Call call(op::MPI_Neighbor_alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -356,7 +356,7 @@ int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcount
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv_c<entry>, entry, 345);
   Call call(op::MPI_Neighbor_alltoallv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -371,7 +371,7 @@ int wrap_MPI_Neighbor_alltoallv_init(const void* sendbuf, const int sendcounts[]
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv_init<entry>, entry, 346);
   Call call(op::MPI_Neighbor_alltoallv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -386,7 +386,7 @@ int wrap_MPI_Neighbor_alltoallv_init_c(const void* sendbuf, const MPI_Count send
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallv_init_c<entry>, entry, 347);
   Call call(op::MPI_Neighbor_alltoallv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -401,7 +401,7 @@ int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], con
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw<entry>, entry, 348);
   Call call(op::MPI_Neighbor_alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -416,7 +416,7 @@ int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcount
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw_c<entry>, entry, 349);
   Call call(op::MPI_Neighbor_alltoallw, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -431,7 +431,7 @@ int wrap_MPI_Neighbor_alltoallw_init(const void* sendbuf, const int sendcounts[]
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw_init<entry>, entry, 350);
   Call call(op::MPI_Neighbor_alltoallw_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -446,7 +446,7 @@ int wrap_MPI_Neighbor_alltoallw_init_c(const void* sendbuf, const MPI_Count send
   const auto next = next_of(&wrap_MPI_Neighbor_alltoallw_init_c<entry>, entry, 351);
   Call call(op::MPI_Neighbor_alltoallw_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());

@@ -17,10 +17,10 @@ int wrap_MPI_Add_error_class(int* errorclass) {
   const auto next = next_of(&wrap_MPI_Add_error_class<entry>, entry, 3);
   Call call(op::MPI_Add_error_class, COMMLENS_CALLER);
   if (call.nested()) return next(errorclass);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(errorclass);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -30,10 +30,10 @@ int wrap_MPI_Add_error_code(int errorclass, int* errorcode) {
   const auto next = next_of(&wrap_MPI_Add_error_code<entry>, entry, 4);
   Call call(op::MPI_Add_error_code, COMMLENS_CALLER);
   if (call.nested()) return next(errorclass, errorcode);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(errorclass, errorcode);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -43,10 +43,10 @@ int wrap_MPI_Add_error_string(int errorcode, const char* string) {
   const auto next = next_of(&wrap_MPI_Add_error_string<entry>, entry, 5);
   Call call(op::MPI_Add_error_string, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode, string);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(errorcode, string);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -56,10 +56,10 @@ int wrap_MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   const auto next = next_of(&wrap_MPI_Alloc_mem<entry>, entry, 14);
   Call call(op::MPI_Alloc_mem, COMMLENS_CALLER);
   if (call.nested()) return next(size, info, baseptr);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(size, info, baseptr);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -69,7 +69,7 @@ int wrap_MPI_Attr_delete(MPI_Comm comm, int keyval) {
   const auto next = next_of(&wrap_MPI_Attr_delete<entry>, entry, 31);
   Call call(op::MPI_Attr_delete, COMMLENS_CALLER);
   if (call.nested()) return next(comm, keyval);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, keyval);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -82,7 +82,7 @@ int wrap_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag)
   const auto next = next_of(&wrap_MPI_Attr_get<entry>, entry, 32);
   Call call(op::MPI_Attr_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, keyval, attribute_val, flag);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, keyval, attribute_val, flag);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -95,7 +95,7 @@ int wrap_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
   const auto next = next_of(&wrap_MPI_Attr_put<entry>, entry, 33);
   Call call(op::MPI_Attr_put, COMMLENS_CALLER);
   if (call.nested()) return next(comm, keyval, attribute_val);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, keyval, attribute_val);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -108,10 +108,10 @@ int wrap_MPI_Buffer_attach(void* buffer, int size) {
   const auto next = next_of(&wrap_MPI_Buffer_attach<entry>, entry, 44);
   Call call(op::MPI_Buffer_attach, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(buffer, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -121,10 +121,10 @@ int wrap_MPI_Buffer_attach_c(void* buffer, MPI_Count size) {
   const auto next = next_of(&wrap_MPI_Buffer_attach_c<entry>, entry, 45);
   Call call(op::MPI_Buffer_attach, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(buffer, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -134,10 +134,10 @@ int wrap_MPI_Buffer_detach(void* buffer_addr, int* size) {
   const auto next = next_of(&wrap_MPI_Buffer_detach<entry>, entry, 46);
   Call call(op::MPI_Buffer_detach, COMMLENS_CALLER);
   if (call.nested()) return next(buffer_addr, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(buffer_addr, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -147,10 +147,10 @@ int wrap_MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Buffer_detach_c<entry>, entry, 47);
   Call call(op::MPI_Buffer_detach, COMMLENS_CALLER);
   if (call.nested()) return next(buffer_addr, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(buffer_addr, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -160,7 +160,7 @@ int wrap_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
   const auto next = next_of(&wrap_MPI_Cart_coords<entry>, entry, 51);
   Call call(op::MPI_Cart_coords, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank, maxdims, coords);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, rank, maxdims, coords);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -173,7 +173,7 @@ int wrap_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int
   const auto next = next_of(&wrap_MPI_Cart_get<entry>, entry, 53);
   Call call(op::MPI_Cart_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, maxdims, dims, periods, coords);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, maxdims, dims, periods, coords);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -186,7 +186,7 @@ int wrap_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int peri
   const auto next = next_of(&wrap_MPI_Cart_map<entry>, entry, 54);
   Call call(op::MPI_Cart_map, COMMLENS_CALLER);
   if (call.nested()) return next(comm, ndims, dims, periods, newrank);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, ndims, dims, periods, newrank);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -199,7 +199,7 @@ int wrap_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
   const auto next = next_of(&wrap_MPI_Cart_rank<entry>, entry, 55);
   Call call(op::MPI_Cart_rank, COMMLENS_CALLER);
   if (call.nested()) return next(comm, coords, rank);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, coords, rank);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -212,7 +212,7 @@ int wrap_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source
   const auto next = next_of(&wrap_MPI_Cart_shift<entry>, entry, 56);
   Call call(op::MPI_Cart_shift, COMMLENS_CALLER);
   if (call.nested()) return next(comm, direction, disp, rank_source, rank_dest);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, direction, disp, rank_source, rank_dest);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -225,7 +225,7 @@ int wrap_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
   const auto next = next_of(&wrap_MPI_Cartdim_get<entry>, entry, 58);
   Call call(op::MPI_Cartdim_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, ndims);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, ndims);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -238,7 +238,7 @@ int wrap_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
   const auto next = next_of(&wrap_MPI_Comm_attach_buffer<entry>, entry, 61);
   Call call(op::MPI_Comm_attach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, buffer, size);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, buffer, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -251,7 +251,7 @@ int wrap_MPI_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size) {
   const auto next = next_of(&wrap_MPI_Comm_attach_buffer_c<entry>, entry, 62);
   Call call(op::MPI_Comm_attach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, buffer, size);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, buffer, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -264,7 +264,7 @@ int wrap_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
   const auto next = next_of(&wrap_MPI_Comm_call_errhandler<entry>, entry, 63);
   Call call(op::MPI_Comm_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(comm, errorcode);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, errorcode);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -277,7 +277,7 @@ int wrap_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
   const auto next = next_of(&wrap_MPI_Comm_compare<entry>, entry, 64);
   Call call(op::MPI_Comm_compare, COMMLENS_CALLER);
   if (call.nested()) return next(comm1, comm2, result);
-  call.start();
+  call.start_in(comm1);
   const int rc = next(comm1, comm2, result);
   call.stop();
   const CommView& comm_view = comm_of(comm1, rc, call.freed());
@@ -290,10 +290,10 @@ int wrap_MPI_Comm_create_errhandler(MPI_Comm_errhandler_function* comm_errhandle
   const auto next = next_of(&wrap_MPI_Comm_create_errhandler<entry>, entry, 67);
   Call call(op::MPI_Comm_create_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(comm_errhandler_fn, errhandler);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(comm_errhandler_fn, errhandler);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -303,10 +303,10 @@ int wrap_MPI_Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn, 
   const auto next = next_of(&wrap_MPI_Comm_create_keyval<entry>, entry, 70);
   Call call(op::MPI_Comm_create_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -316,7 +316,7 @@ int wrap_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
   const auto next = next_of(&wrap_MPI_Comm_delete_attr<entry>, entry, 71);
   Call call(op::MPI_Comm_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_keyval);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, comm_keyval);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -329,7 +329,7 @@ int wrap_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
   const auto next = next_of(&wrap_MPI_Comm_detach_buffer<entry>, entry, 72);
   Call call(op::MPI_Comm_detach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, buffer_addr, size);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, buffer_addr, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -342,7 +342,7 @@ int wrap_MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* s
   const auto next = next_of(&wrap_MPI_Comm_detach_buffer_c<entry>, entry, 73);
   Call call(op::MPI_Comm_detach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, buffer_addr, size);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, buffer_addr, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -355,10 +355,10 @@ int wrap_MPI_Comm_free_keyval(int* comm_keyval) {
   const auto next = next_of(&wrap_MPI_Comm_free_keyval<entry>, entry, 79);
   Call call(op::MPI_Comm_free_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(comm_keyval);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(comm_keyval);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -368,7 +368,7 @@ int wrap_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, 
   const auto next = next_of(&wrap_MPI_Comm_get_attr<entry>, entry, 80);
   Call call(op::MPI_Comm_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_keyval, attribute_val, flag);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, comm_keyval, attribute_val, flag);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -381,7 +381,7 @@ int wrap_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Comm_get_errhandler<entry>, entry, 81);
   Call call(op::MPI_Comm_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(comm, errhandler);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, errhandler);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -394,7 +394,7 @@ int wrap_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_Comm_get_info<entry>, entry, 82);
   Call call(op::MPI_Comm_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(comm, info_used);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, info_used);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -407,7 +407,7 @@ int wrap_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Comm_get_name<entry>, entry, 83);
   Call call(op::MPI_Comm_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_name, resultlen);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, comm_name, resultlen);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -420,7 +420,7 @@ int wrap_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Comm_group<entry>, entry, 85);
   Call call(op::MPI_Comm_group, COMMLENS_CALLER);
   if (call.nested()) return next(comm, group);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, group);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -433,7 +433,7 @@ int wrap_MPI_Comm_rank(MPI_Comm comm, int* rank) {
   const auto next = next_of(&wrap_MPI_Comm_rank<entry>, entry, 90);
   Call call(op::MPI_Comm_rank, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, rank);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -446,7 +446,7 @@ int wrap_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Comm_remote_group<entry>, entry, 91);
   Call call(op::MPI_Comm_remote_group, COMMLENS_CALLER);
   if (call.nested()) return next(comm, group);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, group);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -459,7 +459,7 @@ int wrap_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
   const auto next = next_of(&wrap_MPI_Comm_remote_size<entry>, entry, 92);
   Call call(op::MPI_Comm_remote_size, COMMLENS_CALLER);
   if (call.nested()) return next(comm, size);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -472,7 +472,7 @@ int wrap_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) 
   const auto next = next_of(&wrap_MPI_Comm_set_attr<entry>, entry, 93);
   Call call(op::MPI_Comm_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_keyval, attribute_val);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, comm_keyval, attribute_val);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -485,7 +485,7 @@ int wrap_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
   const auto next = next_of(&wrap_MPI_Comm_set_errhandler<entry>, entry, 94);
   Call call(op::MPI_Comm_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(comm, errhandler);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, errhandler);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -498,7 +498,7 @@ int wrap_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_Comm_set_info<entry>, entry, 95);
   Call call(op::MPI_Comm_set_info, COMMLENS_CALLER);
   if (call.nested()) return next(comm, info);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, info);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -511,7 +511,7 @@ int wrap_MPI_Comm_size(MPI_Comm comm, int* size) {
   const auto next = next_of(&wrap_MPI_Comm_size<entry>, entry, 97);
   Call call(op::MPI_Comm_size, COMMLENS_CALLER);
   if (call.nested()) return next(comm, size);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -524,7 +524,7 @@ int wrap_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
   const auto next = next_of(&wrap_MPI_Comm_test_inter<entry>, entry, 102);
   Call call(op::MPI_Comm_test_inter, COMMLENS_CALLER);
   if (call.nested()) return next(comm, flag);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, flag);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -537,10 +537,10 @@ int wrap_MPI_Dims_create(int nnodes, int ndims, int dims[]) {
   const auto next = next_of(&wrap_MPI_Dims_create<entry>, entry, 104);
   Call call(op::MPI_Dims_create, COMMLENS_CALLER);
   if (call.nested()) return next(nnodes, ndims, dims);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(nnodes, ndims, dims);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -550,7 +550,7 @@ int wrap_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[],
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors<entry>, entry, 107);
   Call call(op::MPI_Dist_graph_neighbors, COMMLENS_CALLER);
   if (call.nested()) return next(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -563,7 +563,7 @@ int wrap_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outde
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors_count<entry>, entry, 108);
   Call call(op::MPI_Dist_graph_neighbors_count, COMMLENS_CALLER);
   if (call.nested()) return next(comm, indegree, outdegree, weighted);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, indegree, outdegree, weighted);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -576,10 +576,10 @@ int wrap_MPI_Errhandler_free(MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Errhandler_free<entry>, entry, 109);
   Call call(op::MPI_Errhandler_free, COMMLENS_CALLER);
   if (call.nested()) return next(errhandler);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(errhandler);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -589,10 +589,10 @@ int wrap_MPI_Error_class(int errorcode, int* errorclass) {
   const auto next = next_of(&wrap_MPI_Error_class<entry>, entry, 110);
   Call call(op::MPI_Error_class, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode, errorclass);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(errorcode, errorclass);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -602,10 +602,10 @@ int wrap_MPI_Error_string(int errorcode, char* string, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Error_string<entry>, entry, 111);
   Call call(op::MPI_Error_string, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode, string, resultlen);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(errorcode, string, resultlen);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -615,10 +615,10 @@ int wrap_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
   const auto next = next_of(&wrap_MPI_File_call_errhandler<entry>, entry, 117);
   Call call(op::MPI_File_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(fh, errorcode);
-  call.start();
+  const CommView& comm_view = comm_of_file(fh);
+  call.start_under(comm_view.index);
   const int rc = next(fh, errorcode);
   call.stop();
-  const CommView& comm_view = comm_of_file(fh);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -628,10 +628,10 @@ int wrap_MPI_File_create_errhandler(MPI_File_errhandler_function* file_errhandle
   const auto next = next_of(&wrap_MPI_File_create_errhandler<entry>, entry, 119);
   Call call(op::MPI_File_create_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(file_errhandler_fn, errhandler);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(file_errhandler_fn, errhandler);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -641,10 +641,10 @@ int wrap_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_File_get_errhandler<entry>, entry, 124);
   Call call(op::MPI_File_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(file, errhandler);
-  call.start();
+  const CommView& comm_view = comm_of_file(file);
+  call.start_under(comm_view.index);
   const int rc = next(file, errhandler);
   call.stop();
-  const CommView& comm_view = comm_of_file(file);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -654,10 +654,10 @@ int wrap_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
   const auto next = next_of(&wrap_MPI_File_set_errhandler<entry>, entry, 179);
   Call call(op::MPI_File_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(file, errhandler);
-  call.start();
+  const CommView& comm_view = comm_of_file(file);
+  call.start_under(comm_view.index);
   const int rc = next(file, errhandler);
   call.stop();
-  const CommView& comm_view = comm_of_file(file);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -673,10 +673,10 @@ int wrap_MPI_Free_mem(void* base) {
   const auto next = next_of(&wrap_MPI_Free_mem<entry>, entry, 206);
   Call call(op::MPI_Free_mem, COMMLENS_CALLER);
   if (call.nested()) return next(base);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(base);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -686,10 +686,10 @@ int wrap_MPI_Get_address(const void* location, MPI_Aint* address) {
   const auto next = next_of(&wrap_MPI_Get_address<entry>, entry, 219);
   Call call(op::MPI_Get_address, COMMLENS_CALLER);
   if (call.nested()) return next(location, address);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(location, address);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -699,10 +699,10 @@ int wrap_MPI_Get_count(const MPI_Status* status, MPI_Datatype datatype, int* cou
   const auto next = next_of(&wrap_MPI_Get_count<entry>, entry, 220);
   Call call(op::MPI_Get_count, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, datatype, count);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -712,10 +712,10 @@ int wrap_MPI_Get_count_c(const MPI_Status* status, MPI_Datatype datatype, MPI_Co
   const auto next = next_of(&wrap_MPI_Get_count_c<entry>, entry, 221);
   Call call(op::MPI_Get_count, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, datatype, count);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -725,10 +725,10 @@ int wrap_MPI_Get_elements(const MPI_Status* status, MPI_Datatype datatype, int* 
   const auto next = next_of(&wrap_MPI_Get_elements<entry>, entry, 222);
   Call call(op::MPI_Get_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, datatype, count);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -738,10 +738,10 @@ int wrap_MPI_Get_elements_c(const MPI_Status* status, MPI_Datatype datatype, MPI
   const auto next = next_of(&wrap_MPI_Get_elements_c<entry>, entry, 223);
   Call call(op::MPI_Get_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, datatype, count);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -751,10 +751,10 @@ int wrap_MPI_Get_elements_x(const MPI_Status* status, MPI_Datatype datatype, MPI
   const auto next = next_of(&wrap_MPI_Get_elements_x<entry>, entry, 224);
   Call call(op::MPI_Get_elements_x, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, datatype, count);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -764,10 +764,10 @@ int wrap_MPI_Get_hw_resource_info(MPI_Info* hw_info) {
   const auto next = next_of(&wrap_MPI_Get_hw_resource_info<entry>, entry, 225);
   Call call(op::MPI_Get_hw_resource_info, COMMLENS_CALLER);
   if (call.nested()) return next(hw_info);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(hw_info);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -777,10 +777,10 @@ int wrap_MPI_Get_processor_name(char* name, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Get_processor_name<entry>, entry, 226);
   Call call(op::MPI_Get_processor_name, COMMLENS_CALLER);
   if (call.nested()) return next(name, resultlen);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(name, resultlen);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -790,7 +790,7 @@ int wrap_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], i
   const auto next = next_of(&wrap_MPI_Graph_get<entry>, entry, 228);
   Call call(op::MPI_Graph_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, maxindex, maxedges, index, edges);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, maxindex, maxedges, index, edges);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -803,7 +803,7 @@ int wrap_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int e
   const auto next = next_of(&wrap_MPI_Graph_map<entry>, entry, 229);
   Call call(op::MPI_Graph_map, COMMLENS_CALLER);
   if (call.nested()) return next(comm, nnodes, index, edges, newrank);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, nnodes, index, edges, newrank);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -816,7 +816,7 @@ int wrap_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neig
   const auto next = next_of(&wrap_MPI_Graph_neighbors<entry>, entry, 230);
   Call call(op::MPI_Graph_neighbors, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank, maxneighbors, neighbors);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, rank, maxneighbors, neighbors);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -829,7 +829,7 @@ int wrap_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
   const auto next = next_of(&wrap_MPI_Graph_neighbors_count<entry>, entry, 231);
   Call call(op::MPI_Graph_neighbors_count, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank, nneighbors);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, rank, nneighbors);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -842,7 +842,7 @@ int wrap_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
   const auto next = next_of(&wrap_MPI_Graphdims_get<entry>, entry, 232);
   Call call(op::MPI_Graphdims_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, nnodes, nedges);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, nnodes, nedges);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -855,10 +855,10 @@ int wrap_MPI_Grequest_complete(MPI_Request request) {
   const auto next = next_of(&wrap_MPI_Grequest_complete<entry>, entry, 233);
   Call call(op::MPI_Grequest_complete, COMMLENS_CALLER);
   if (call.nested()) return next(request);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(request);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -868,10 +868,10 @@ int wrap_MPI_Grequest_start(MPI_Grequest_query_function* query_fn, MPI_Grequest_
   const auto next = next_of(&wrap_MPI_Grequest_start<entry>, entry, 234);
   Call call(op::MPI_Grequest_start, COMMLENS_CALLER);
   if (call.nested()) return next(query_fn, free_fn, cancel_fn, extra_state, request);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(query_fn, free_fn, cancel_fn, extra_state, request);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
@@ -881,10 +881,10 @@ int wrap_MPI_Group_compare(MPI_Group group1, MPI_Group group2, int* result) {
   const auto next = next_of(&wrap_MPI_Group_compare<entry>, entry, 235);
   Call call(op::MPI_Group_compare, COMMLENS_CALLER);
   if (call.nested()) return next(group1, group2, result);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group1, group2, result);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -894,10 +894,10 @@ int wrap_MPI_Group_difference(MPI_Group group1, MPI_Group group2, MPI_Group* new
   const auto next = next_of(&wrap_MPI_Group_difference<entry>, entry, 236);
   Call call(op::MPI_Group_difference, COMMLENS_CALLER);
   if (call.nested()) return next(group1, group2, newgroup);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group1, group2, newgroup);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -907,10 +907,10 @@ int wrap_MPI_Group_excl(MPI_Group group, int n, const int ranks[], MPI_Group* ne
   const auto next = next_of(&wrap_MPI_Group_excl<entry>, entry, 237);
   Call call(op::MPI_Group_excl, COMMLENS_CALLER);
   if (call.nested()) return next(group, n, ranks, newgroup);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group, n, ranks, newgroup);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -920,10 +920,10 @@ int wrap_MPI_Group_free(MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Group_free<entry>, entry, 238);
   Call call(op::MPI_Group_free, COMMLENS_CALLER);
   if (call.nested()) return next(group);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -933,10 +933,10 @@ int wrap_MPI_Group_from_session_pset(MPI_Session session, const char* pset_name,
   const auto next = next_of(&wrap_MPI_Group_from_session_pset<entry>, entry, 239);
   Call call(op::MPI_Group_from_session_pset, COMMLENS_CALLER);
   if (call.nested()) return next(session, pset_name, newgroup);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, pset_name, newgroup);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -946,10 +946,10 @@ int wrap_MPI_Group_incl(MPI_Group group, int n, const int ranks[], MPI_Group* ne
   const auto next = next_of(&wrap_MPI_Group_incl<entry>, entry, 240);
   Call call(op::MPI_Group_incl, COMMLENS_CALLER);
   if (call.nested()) return next(group, n, ranks, newgroup);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group, n, ranks, newgroup);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -959,10 +959,10 @@ int wrap_MPI_Group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group* n
   const auto next = next_of(&wrap_MPI_Group_intersection<entry>, entry, 241);
   Call call(op::MPI_Group_intersection, COMMLENS_CALLER);
   if (call.nested()) return next(group1, group2, newgroup);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group1, group2, newgroup);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -972,10 +972,10 @@ int wrap_MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group
   const auto next = next_of(&wrap_MPI_Group_range_excl<entry>, entry, 242);
   Call call(op::MPI_Group_range_excl, COMMLENS_CALLER);
   if (call.nested()) return next(group, n, ranges, newgroup);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group, n, ranges, newgroup);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -985,10 +985,10 @@ int wrap_MPI_Group_range_incl(MPI_Group group, int n, int ranges[][3], MPI_Group
   const auto next = next_of(&wrap_MPI_Group_range_incl<entry>, entry, 243);
   Call call(op::MPI_Group_range_incl, COMMLENS_CALLER);
   if (call.nested()) return next(group, n, ranges, newgroup);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group, n, ranges, newgroup);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -998,10 +998,10 @@ int wrap_MPI_Group_rank(MPI_Group group, int* rank) {
   const auto next = next_of(&wrap_MPI_Group_rank<entry>, entry, 244);
   Call call(op::MPI_Group_rank, COMMLENS_CALLER);
   if (call.nested()) return next(group, rank);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group, rank);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1011,10 +1011,10 @@ int wrap_MPI_Group_size(MPI_Group group, int* size) {
   const auto next = next_of(&wrap_MPI_Group_size<entry>, entry, 245);
   Call call(op::MPI_Group_size, COMMLENS_CALLER);
   if (call.nested()) return next(group, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1024,10 +1024,10 @@ int wrap_MPI_Group_translate_ranks(MPI_Group group1, int n, const int ranks1[], 
   const auto next = next_of(&wrap_MPI_Group_translate_ranks<entry>, entry, 246);
   Call call(op::MPI_Group_translate_ranks, COMMLENS_CALLER);
   if (call.nested()) return next(group1, n, ranks1, group2, ranks2);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group1, n, ranks1, group2, ranks2);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1037,10 +1037,10 @@ int wrap_MPI_Group_union(MPI_Group group1, MPI_Group group2, MPI_Group* newgroup
   const auto next = next_of(&wrap_MPI_Group_union<entry>, entry, 247);
   Call call(op::MPI_Group_union, COMMLENS_CALLER);
   if (call.nested()) return next(group1, group2, newgroup);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(group1, group2, newgroup);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1050,10 +1050,10 @@ int wrap_MPI_Info_create(MPI_Info* info) {
   const auto next = next_of(&wrap_MPI_Info_create<entry>, entry, 284);
   Call call(op::MPI_Info_create, COMMLENS_CALLER);
   if (call.nested()) return next(info);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(info);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1063,10 +1063,10 @@ int wrap_MPI_Info_create_env(int argc, char argv[], MPI_Info* info) {
   const auto next = next_of(&wrap_MPI_Info_create_env<entry>, entry, 285);
   Call call(op::MPI_Info_create_env, COMMLENS_CALLER);
   if (call.nested()) return next(argc, argv, info);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(argc, argv, info);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1076,10 +1076,10 @@ int wrap_MPI_Info_delete(MPI_Info info, const char* key) {
   const auto next = next_of(&wrap_MPI_Info_delete<entry>, entry, 286);
   Call call(op::MPI_Info_delete, COMMLENS_CALLER);
   if (call.nested()) return next(info, key);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(info, key);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1089,10 +1089,10 @@ int wrap_MPI_Info_dup(MPI_Info info, MPI_Info* newinfo) {
   const auto next = next_of(&wrap_MPI_Info_dup<entry>, entry, 287);
   Call call(op::MPI_Info_dup, COMMLENS_CALLER);
   if (call.nested()) return next(info, newinfo);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(info, newinfo);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1102,10 +1102,10 @@ int wrap_MPI_Info_free(MPI_Info* info) {
   const auto next = next_of(&wrap_MPI_Info_free<entry>, entry, 288);
   Call call(op::MPI_Info_free, COMMLENS_CALLER);
   if (call.nested()) return next(info);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(info);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1115,10 +1115,10 @@ int wrap_MPI_Info_get(MPI_Info info, const char* key, int valuelen, char* value,
   const auto next = next_of(&wrap_MPI_Info_get<entry>, entry, 289);
   Call call(op::MPI_Info_get, COMMLENS_CALLER);
   if (call.nested()) return next(info, key, valuelen, value, flag);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(info, key, valuelen, value, flag);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1128,10 +1128,10 @@ int wrap_MPI_Info_get_nkeys(MPI_Info info, int* nkeys) {
   const auto next = next_of(&wrap_MPI_Info_get_nkeys<entry>, entry, 290);
   Call call(op::MPI_Info_get_nkeys, COMMLENS_CALLER);
   if (call.nested()) return next(info, nkeys);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(info, nkeys);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1141,10 +1141,10 @@ int wrap_MPI_Info_get_nthkey(MPI_Info info, int n, char* key) {
   const auto next = next_of(&wrap_MPI_Info_get_nthkey<entry>, entry, 291);
   Call call(op::MPI_Info_get_nthkey, COMMLENS_CALLER);
   if (call.nested()) return next(info, n, key);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(info, n, key);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1154,10 +1154,10 @@ int wrap_MPI_Info_get_string(MPI_Info info, const char* key, int* buflen, char* 
   const auto next = next_of(&wrap_MPI_Info_get_string<entry>, entry, 292);
   Call call(op::MPI_Info_get_string, COMMLENS_CALLER);
   if (call.nested()) return next(info, key, buflen, value, flag);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(info, key, buflen, value, flag);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1167,10 +1167,10 @@ int wrap_MPI_Info_get_valuelen(MPI_Info info, const char* key, int* valuelen, in
   const auto next = next_of(&wrap_MPI_Info_get_valuelen<entry>, entry, 293);
   Call call(op::MPI_Info_get_valuelen, COMMLENS_CALLER);
   if (call.nested()) return next(info, key, valuelen, flag);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(info, key, valuelen, flag);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1180,10 +1180,10 @@ int wrap_MPI_Info_set(MPI_Info info, const char* key, const char* value) {
   const auto next = next_of(&wrap_MPI_Info_set<entry>, entry, 294);
   Call call(op::MPI_Info_set, COMMLENS_CALLER);
   if (call.nested()) return next(info, key, value);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(info, key, value);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1205,10 +1205,10 @@ int wrap_MPI_Is_thread_main(int* flag) {
   const auto next = next_of(&wrap_MPI_Is_thread_main<entry>, entry, 311);
   Call call(op::MPI_Is_thread_main, COMMLENS_CALLER);
   if (call.nested()) return next(flag);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(flag);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1218,10 +1218,10 @@ int wrap_MPI_Keyval_create(MPI_Copy_function* copy_fn, MPI_Delete_function* dele
   const auto next = next_of(&wrap_MPI_Keyval_create<entry>, entry, 326);
   Call call(op::MPI_Keyval_create, COMMLENS_CALLER);
   if (call.nested()) return next(copy_fn, delete_fn, keyval, extra_state);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(copy_fn, delete_fn, keyval, extra_state);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1231,10 +1231,10 @@ int wrap_MPI_Keyval_free(int* keyval) {
   const auto next = next_of(&wrap_MPI_Keyval_free<entry>, entry, 327);
   Call call(op::MPI_Keyval_free, COMMLENS_CALLER);
   if (call.nested()) return next(keyval);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(keyval);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1244,10 +1244,10 @@ int wrap_MPI_Op_commutative(MPI_Op op, int* commute) {
   const auto next = next_of(&wrap_MPI_Op_commutative<entry>, entry, 352);
   Call call(op::MPI_Op_commutative, COMMLENS_CALLER);
   if (call.nested()) return next(op, commute);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(op, commute);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1257,10 +1257,10 @@ int wrap_MPI_Op_create(MPI_User_function* user_fn, int commute, MPI_Op* op) {
   const auto next = next_of(&wrap_MPI_Op_create<entry>, entry, 353);
   Call call(op::MPI_Op_create, COMMLENS_CALLER);
   if (call.nested()) return next(user_fn, commute, op);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(user_fn, commute, op);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1270,10 +1270,10 @@ int wrap_MPI_Op_create_c(MPI_User_function_c* user_fn, int commute, MPI_Op* op) 
   const auto next = next_of(&wrap_MPI_Op_create_c<entry>, entry, 354);
   Call call(op::MPI_Op_create, COMMLENS_CALLER);
   if (call.nested()) return next(user_fn, commute, op);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(user_fn, commute, op);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1283,10 +1283,10 @@ int wrap_MPI_Op_free(MPI_Op* op) {
   const auto next = next_of(&wrap_MPI_Op_free<entry>, entry, 355);
   Call call(op::MPI_Op_free, COMMLENS_CALLER);
   if (call.nested()) return next(op);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(op);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1296,7 +1296,7 @@ int wrap_MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* o
   const auto next = next_of(&wrap_MPI_Pack<entry>, entry, 357);
   Call call(op::MPI_Pack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, incount, datatype, outbuf, outsize, position, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1309,7 +1309,7 @@ int wrap_MPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
   const auto next = next_of(&wrap_MPI_Pack_c<entry>, entry, 358);
   Call call(op::MPI_Pack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, incount, datatype, outbuf, outsize, position, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1322,10 +1322,10 @@ int wrap_MPI_Pack_external(const char datarep[], const void* inbuf, int incount,
   const auto next = next_of(&wrap_MPI_Pack_external<entry>, entry, 359);
   Call call(op::MPI_Pack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, incount, datatype, outbuf, outsize, position);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datarep, inbuf, incount, datatype, outbuf, outsize, position);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1335,10 +1335,10 @@ int wrap_MPI_Pack_external_c(const char datarep[], const void* inbuf, MPI_Count 
   const auto next = next_of(&wrap_MPI_Pack_external_c<entry>, entry, 360);
   Call call(op::MPI_Pack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, incount, datatype, outbuf, outsize, position);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datarep, inbuf, incount, datatype, outbuf, outsize, position);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1348,10 +1348,10 @@ int wrap_MPI_Pack_external_size(const char datarep[], int incount, MPI_Datatype 
   const auto next = next_of(&wrap_MPI_Pack_external_size<entry>, entry, 361);
   Call call(op::MPI_Pack_external_size, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, incount, datatype, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datarep, incount, datatype, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1361,10 +1361,10 @@ int wrap_MPI_Pack_external_size_c(const char datarep[], MPI_Count incount, MPI_D
   const auto next = next_of(&wrap_MPI_Pack_external_size_c<entry>, entry, 362);
   Call call(op::MPI_Pack_external_size, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, incount, datatype, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datarep, incount, datatype, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1374,7 +1374,7 @@ int wrap_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* s
   const auto next = next_of(&wrap_MPI_Pack_size<entry>, entry, 363);
   Call call(op::MPI_Pack_size, COMMLENS_CALLER);
   if (call.nested()) return next(incount, datatype, comm, size);
-  call.start();
+  call.start_in(comm);
   const int rc = next(incount, datatype, comm, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1387,7 +1387,7 @@ int wrap_MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm
   const auto next = next_of(&wrap_MPI_Pack_size_c<entry>, entry, 364);
   Call call(op::MPI_Pack_size, COMMLENS_CALLER);
   if (call.nested()) return next(incount, datatype, comm, size);
-  call.start();
+  call.start_in(comm);
   const int rc = next(incount, datatype, comm, size);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1400,10 +1400,10 @@ int wrap_MPI_Query_thread(int* provided) {
   const auto next = next_of(&wrap_MPI_Query_thread<entry>, entry, 375);
   Call call(op::MPI_Query_thread, COMMLENS_CALLER);
   if (call.nested()) return next(provided);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(provided);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1413,10 +1413,10 @@ int wrap_MPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Data
   const auto next = next_of(&wrap_MPI_Reduce_local<entry>, entry, 386);
   Call call(op::MPI_Reduce_local, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, inoutbuf, count, datatype, op);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(inbuf, inoutbuf, count, datatype, op);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1426,10 +1426,10 @@ int wrap_MPI_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, 
   const auto next = next_of(&wrap_MPI_Reduce_local_c<entry>, entry, 387);
   Call call(op::MPI_Reduce_local, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, inoutbuf, count, datatype, op);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(inbuf, inoutbuf, count, datatype, op);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1439,10 +1439,10 @@ int wrap_MPI_Register_datarep(const char* datarep, MPI_Datarep_conversion_functi
   const auto next = next_of(&wrap_MPI_Register_datarep<entry>, entry, 396);
   Call call(op::MPI_Register_datarep, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1452,10 +1452,10 @@ int wrap_MPI_Register_datarep_c(const char* datarep, MPI_Datarep_conversion_func
   const auto next = next_of(&wrap_MPI_Register_datarep_c<entry>, entry, 397);
   Call call(op::MPI_Register_datarep, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1465,10 +1465,10 @@ int wrap_MPI_Remove_error_class(int errorclass) {
   const auto next = next_of(&wrap_MPI_Remove_error_class<entry>, entry, 398);
   Call call(op::MPI_Remove_error_class, COMMLENS_CALLER);
   if (call.nested()) return next(errorclass);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(errorclass);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1478,10 +1478,10 @@ int wrap_MPI_Remove_error_code(int errorcode) {
   const auto next = next_of(&wrap_MPI_Remove_error_code<entry>, entry, 399);
   Call call(op::MPI_Remove_error_code, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(errorcode);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1491,10 +1491,10 @@ int wrap_MPI_Remove_error_string(int errorcode) {
   const auto next = next_of(&wrap_MPI_Remove_error_string<entry>, entry, 400);
   Call call(op::MPI_Remove_error_string, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(errorcode);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1504,10 +1504,10 @@ int wrap_MPI_Session_attach_buffer(MPI_Session session, void* buffer, int size) 
   const auto next = next_of(&wrap_MPI_Session_attach_buffer<entry>, entry, 436);
   Call call(op::MPI_Session_attach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, buffer, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1517,10 +1517,10 @@ int wrap_MPI_Session_attach_buffer_c(MPI_Session session, void* buffer, MPI_Coun
   const auto next = next_of(&wrap_MPI_Session_attach_buffer_c<entry>, entry, 437);
   Call call(op::MPI_Session_attach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, buffer, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1530,10 +1530,10 @@ int wrap_MPI_Session_call_errhandler(MPI_Session session, int errorcode) {
   const auto next = next_of(&wrap_MPI_Session_call_errhandler<entry>, entry, 438);
   Call call(op::MPI_Session_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session, errorcode);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, errorcode);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1543,10 +1543,10 @@ int wrap_MPI_Session_create_errhandler(MPI_Session_errhandler_function* session_
   const auto next = next_of(&wrap_MPI_Session_create_errhandler<entry>, entry, 439);
   Call call(op::MPI_Session_create_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session_errhandler_fn, errhandler);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session_errhandler_fn, errhandler);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1556,10 +1556,10 @@ int wrap_MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* 
   const auto next = next_of(&wrap_MPI_Session_detach_buffer<entry>, entry, 440);
   Call call(op::MPI_Session_detach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer_addr, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, buffer_addr, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1569,10 +1569,10 @@ int wrap_MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI
   const auto next = next_of(&wrap_MPI_Session_detach_buffer_c<entry>, entry, 441);
   Call call(op::MPI_Session_detach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer_addr, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, buffer_addr, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1588,10 +1588,10 @@ int wrap_MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhand
   const auto next = next_of(&wrap_MPI_Session_get_errhandler<entry>, entry, 444);
   Call call(op::MPI_Session_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session, errhandler);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, errhandler);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1601,10 +1601,10 @@ int wrap_MPI_Session_get_info(MPI_Session session, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_Session_get_info<entry>, entry, 445);
   Call call(op::MPI_Session_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(session, info_used);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, info_used);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1614,10 +1614,10 @@ int wrap_MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int
   const auto next = next_of(&wrap_MPI_Session_get_nth_pset<entry>, entry, 446);
   Call call(op::MPI_Session_get_nth_pset, COMMLENS_CALLER);
   if (call.nested()) return next(session, info, n, pset_len, pset_name);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, info, n, pset_len, pset_name);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1627,10 +1627,10 @@ int wrap_MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int* npse
   const auto next = next_of(&wrap_MPI_Session_get_num_psets<entry>, entry, 447);
   Call call(op::MPI_Session_get_num_psets, COMMLENS_CALLER);
   if (call.nested()) return next(session, info, npset_names);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, info, npset_names);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1640,10 +1640,10 @@ int wrap_MPI_Session_get_pset_info(MPI_Session session, const char* pset_name, M
   const auto next = next_of(&wrap_MPI_Session_get_pset_info<entry>, entry, 448);
   Call call(op::MPI_Session_get_pset_info, COMMLENS_CALLER);
   if (call.nested()) return next(session, pset_name, info);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, pset_name, info);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1659,10 +1659,10 @@ int wrap_MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandl
   const auto next = next_of(&wrap_MPI_Session_set_errhandler<entry>, entry, 451);
   Call call(op::MPI_Session_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session, errhandler);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, errhandler);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1672,10 +1672,10 @@ int wrap_MPI_Status_get_error(const MPI_Status* status, int* err) {
   const auto next = next_of(&wrap_MPI_Status_get_error<entry>, entry, 458);
   Call call(op::MPI_Status_get_error, COMMLENS_CALLER);
   if (call.nested()) return next(status, err);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, err);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1685,10 +1685,10 @@ int wrap_MPI_Status_get_source(const MPI_Status* status, int* source) {
   const auto next = next_of(&wrap_MPI_Status_get_source<entry>, entry, 459);
   Call call(op::MPI_Status_get_source, COMMLENS_CALLER);
   if (call.nested()) return next(status, source);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, source);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1698,10 +1698,10 @@ int wrap_MPI_Status_get_tag(const MPI_Status* status, int* tag) {
   const auto next = next_of(&wrap_MPI_Status_get_tag<entry>, entry, 460);
   Call call(op::MPI_Status_get_tag, COMMLENS_CALLER);
   if (call.nested()) return next(status, tag);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, tag);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1711,10 +1711,10 @@ int wrap_MPI_Status_set_cancelled(MPI_Status* status, int flag) {
   const auto next = next_of(&wrap_MPI_Status_set_cancelled<entry>, entry, 461);
   Call call(op::MPI_Status_set_cancelled, COMMLENS_CALLER);
   if (call.nested()) return next(status, flag);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, flag);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1724,10 +1724,10 @@ int wrap_MPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int 
   const auto next = next_of(&wrap_MPI_Status_set_elements<entry>, entry, 462);
   Call call(op::MPI_Status_set_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, datatype, count);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1737,10 +1737,10 @@ int wrap_MPI_Status_set_elements_c(MPI_Status* status, MPI_Datatype datatype, MP
   const auto next = next_of(&wrap_MPI_Status_set_elements_c<entry>, entry, 463);
   Call call(op::MPI_Status_set_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, datatype, count);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1750,10 +1750,10 @@ int wrap_MPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MP
   const auto next = next_of(&wrap_MPI_Status_set_elements_x<entry>, entry, 464);
   Call call(op::MPI_Status_set_elements_x, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, datatype, count);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1763,10 +1763,10 @@ int wrap_MPI_Status_set_error(MPI_Status* status, int err) {
   const auto next = next_of(&wrap_MPI_Status_set_error<entry>, entry, 465);
   Call call(op::MPI_Status_set_error, COMMLENS_CALLER);
   if (call.nested()) return next(status, err);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, err);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1776,10 +1776,10 @@ int wrap_MPI_Status_set_source(MPI_Status* status, int source) {
   const auto next = next_of(&wrap_MPI_Status_set_source<entry>, entry, 466);
   Call call(op::MPI_Status_set_source, COMMLENS_CALLER);
   if (call.nested()) return next(status, source);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, source);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1789,10 +1789,10 @@ int wrap_MPI_Status_set_tag(MPI_Status* status, int tag) {
   const auto next = next_of(&wrap_MPI_Status_set_tag<entry>, entry, 467);
   Call call(op::MPI_Status_set_tag, COMMLENS_CALLER);
   if (call.nested()) return next(status, tag);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, tag);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1802,10 +1802,10 @@ int wrap_MPI_Test_cancelled(const MPI_Status* status, int* flag) {
   const auto next = next_of(&wrap_MPI_Test_cancelled<entry>, entry, 469);
   Call call(op::MPI_Test_cancelled, COMMLENS_CALLER);
   if (call.nested()) return next(status, flag);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(status, flag);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1815,7 +1815,7 @@ int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
   const auto next = next_of(&wrap_MPI_Topo_test<entry>, entry, 473);
   Call call(op::MPI_Topo_test, COMMLENS_CALLER);
   if (call.nested()) return next(comm, status);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, status);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1828,10 +1828,10 @@ int wrap_MPI_Type_commit(MPI_Datatype* datatype) {
   const auto next = next_of(&wrap_MPI_Type_commit<entry>, entry, 474);
   Call call(op::MPI_Type_commit, COMMLENS_CALLER);
   if (call.nested()) return next(datatype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) datatype_made(*datatype);
   return rc;
@@ -1842,10 +1842,10 @@ int wrap_MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newt
   const auto next = next_of(&wrap_MPI_Type_contiguous<entry>, entry, 475);
   Call call(op::MPI_Type_contiguous, COMMLENS_CALLER);
   if (call.nested()) return next(count, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1855,10 +1855,10 @@ int wrap_MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Dataty
   const auto next = next_of(&wrap_MPI_Type_contiguous_c<entry>, entry, 476);
   Call call(op::MPI_Type_contiguous, COMMLENS_CALLER);
   if (call.nested()) return next(count, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1868,10 +1868,10 @@ int wrap_MPI_Type_create_darray(int size, int rank, int ndims, const int array_o
   const auto next = next_of(&wrap_MPI_Type_create_darray<entry>, entry, 477);
   Call call(op::MPI_Type_create_darray, COMMLENS_CALLER);
   if (call.nested()) return next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1881,10 +1881,10 @@ int wrap_MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count
   const auto next = next_of(&wrap_MPI_Type_create_darray_c<entry>, entry, 478);
   Call call(op::MPI_Type_create_darray, COMMLENS_CALLER);
   if (call.nested()) return next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1894,10 +1894,10 @@ int wrap_MPI_Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_f90_complex<entry>, entry, 479);
   Call call(op::MPI_Type_create_f90_complex, COMMLENS_CALLER);
   if (call.nested()) return next(p, r, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(p, r, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) datatype_made(*newtype);
   return rc;
@@ -1908,10 +1908,10 @@ int wrap_MPI_Type_create_f90_integer(int r, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_f90_integer<entry>, entry, 480);
   Call call(op::MPI_Type_create_f90_integer, COMMLENS_CALLER);
   if (call.nested()) return next(r, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(r, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) datatype_made(*newtype);
   return rc;
@@ -1922,10 +1922,10 @@ int wrap_MPI_Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_create_f90_real<entry>, entry, 481);
   Call call(op::MPI_Type_create_f90_real, COMMLENS_CALLER);
   if (call.nested()) return next(p, r, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(p, r, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) datatype_made(*newtype);
   return rc;
@@ -1936,10 +1936,10 @@ int wrap_MPI_Type_create_hindexed(int count, const int array_of_blocklengths[], 
   const auto next = next_of(&wrap_MPI_Type_create_hindexed<entry>, entry, 482);
   Call call(op::MPI_Type_create_hindexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1949,10 +1949,10 @@ int wrap_MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_bl
   const auto next = next_of(&wrap_MPI_Type_create_hindexed_c<entry>, entry, 483);
   Call call(op::MPI_Type_create_hindexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1962,10 +1962,10 @@ int wrap_MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Ai
   const auto next = next_of(&wrap_MPI_Type_create_hindexed_block<entry>, entry, 484);
   Call call(op::MPI_Type_create_hindexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1975,10 +1975,10 @@ int wrap_MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength
   const auto next = next_of(&wrap_MPI_Type_create_hindexed_block_c<entry>, entry, 485);
   Call call(op::MPI_Type_create_hindexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -1988,10 +1988,10 @@ int wrap_MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MP
   const auto next = next_of(&wrap_MPI_Type_create_hvector<entry>, entry, 486);
   Call call(op::MPI_Type_create_hvector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, blocklength, stride, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2001,10 +2001,10 @@ int wrap_MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_C
   const auto next = next_of(&wrap_MPI_Type_create_hvector_c<entry>, entry, 487);
   Call call(op::MPI_Type_create_hvector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, blocklength, stride, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2014,10 +2014,10 @@ int wrap_MPI_Type_create_indexed_block(int count, int blocklength, const int arr
   const auto next = next_of(&wrap_MPI_Type_create_indexed_block<entry>, entry, 488);
   Call call(op::MPI_Type_create_indexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2027,10 +2027,10 @@ int wrap_MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength,
   const auto next = next_of(&wrap_MPI_Type_create_indexed_block_c<entry>, entry, 489);
   Call call(op::MPI_Type_create_indexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, blocklength, array_of_displacements, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2040,10 +2040,10 @@ int wrap_MPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn, 
   const auto next = next_of(&wrap_MPI_Type_create_keyval<entry>, entry, 490);
   Call call(op::MPI_Type_create_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2053,10 +2053,10 @@ int wrap_MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint ext
   const auto next = next_of(&wrap_MPI_Type_create_resized<entry>, entry, 491);
   Call call(op::MPI_Type_create_resized, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, lb, extent, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(oldtype, lb, extent, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2066,10 +2066,10 @@ int wrap_MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count
   const auto next = next_of(&wrap_MPI_Type_create_resized_c<entry>, entry, 492);
   Call call(op::MPI_Type_create_resized, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, lb, extent, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(oldtype, lb, extent, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2079,10 +2079,10 @@ int wrap_MPI_Type_create_struct(int count, const int array_of_blocklengths[], co
   const auto next = next_of(&wrap_MPI_Type_create_struct<entry>, entry, 493);
   Call call(op::MPI_Type_create_struct, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2092,10 +2092,10 @@ int wrap_MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_bloc
   const auto next = next_of(&wrap_MPI_Type_create_struct_c<entry>, entry, 494);
   Call call(op::MPI_Type_create_struct, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2105,10 +2105,10 @@ int wrap_MPI_Type_create_subarray(int ndims, const int array_of_sizes[], const i
   const auto next = next_of(&wrap_MPI_Type_create_subarray<entry>, entry, 495);
   Call call(op::MPI_Type_create_subarray, COMMLENS_CALLER);
   if (call.nested()) return next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2118,10 +2118,10 @@ int wrap_MPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[],
   const auto next = next_of(&wrap_MPI_Type_create_subarray_c<entry>, entry, 496);
   Call call(op::MPI_Type_create_subarray, COMMLENS_CALLER);
   if (call.nested()) return next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2131,10 +2131,10 @@ int wrap_MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
   const auto next = next_of(&wrap_MPI_Type_delete_attr<entry>, entry, 497);
   Call call(op::MPI_Type_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, type_keyval);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2144,10 +2144,10 @@ int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
   const auto next = next_of(&wrap_MPI_Type_dup<entry>, entry, 498);
   Call call(op::MPI_Type_dup, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   if (rc == MPI_SUCCESS) datatype_made(*newtype);
   return rc;
@@ -2164,10 +2164,10 @@ int wrap_MPI_Type_free_keyval(int* type_keyval) {
   const auto next = next_of(&wrap_MPI_Type_free_keyval<entry>, entry, 500);
   Call call(op::MPI_Type_free_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(type_keyval);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(type_keyval);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2177,10 +2177,10 @@ int wrap_MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribu
   const auto next = next_of(&wrap_MPI_Type_get_attr<entry>, entry, 501);
   Call call(op::MPI_Type_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval, attribute_val, flag);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, type_keyval, attribute_val, flag);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2190,10 +2190,10 @@ int wrap_MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_
   const auto next = next_of(&wrap_MPI_Type_get_contents<entry>, entry, 502);
   Call call(op::MPI_Type_get_contents, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, max_integers, max_addresses, max_datatypes, array_of_integers, array_of_addresses, array_of_datatypes);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, max_integers, max_addresses, max_datatypes, array_of_integers, array_of_addresses, array_of_datatypes);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2203,10 +2203,10 @@ int wrap_MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, 
   const auto next = next_of(&wrap_MPI_Type_get_contents_c<entry>, entry, 503);
   Call call(op::MPI_Type_get_contents, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers, array_of_addresses, array_of_large_counts, array_of_datatypes);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers, array_of_addresses, array_of_large_counts, array_of_datatypes);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2216,10 +2216,10 @@ int wrap_MPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* nu
   const auto next = next_of(&wrap_MPI_Type_get_envelope<entry>, entry, 504);
   Call call(op::MPI_Type_get_envelope, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, num_integers, num_addresses, num_datatypes, combiner);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, num_integers, num_addresses, num_datatypes, combiner);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2229,10 +2229,10 @@ int wrap_MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers,
   const auto next = next_of(&wrap_MPI_Type_get_envelope_c<entry>, entry, 505);
   Call call(op::MPI_Type_get_envelope, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, num_integers, num_addresses, num_large_counts, num_datatypes, combiner);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, num_integers, num_addresses, num_large_counts, num_datatypes, combiner);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2242,10 +2242,10 @@ int wrap_MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* exte
   const auto next = next_of(&wrap_MPI_Type_get_extent<entry>, entry, 506);
   Call call(op::MPI_Type_get_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, lb, extent);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2255,10 +2255,10 @@ int wrap_MPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* 
   const auto next = next_of(&wrap_MPI_Type_get_extent_c<entry>, entry, 507);
   Call call(op::MPI_Type_get_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, lb, extent);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2268,10 +2268,10 @@ int wrap_MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* 
   const auto next = next_of(&wrap_MPI_Type_get_extent_x<entry>, entry, 508);
   Call call(op::MPI_Type_get_extent_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, lb, extent);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2281,10 +2281,10 @@ int wrap_MPI_Type_get_name(MPI_Datatype datatype, char* type_name, int* resultle
   const auto next = next_of(&wrap_MPI_Type_get_name<entry>, entry, 509);
   Call call(op::MPI_Type_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_name, resultlen);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, type_name, resultlen);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2294,10 +2294,10 @@ int wrap_MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* true_lb, MPI_
   const auto next = next_of(&wrap_MPI_Type_get_true_extent<entry>, entry, 510);
   Call call(op::MPI_Type_get_true_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, true_lb, true_extent);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2307,10 +2307,10 @@ int wrap_MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count* true_lb, M
   const auto next = next_of(&wrap_MPI_Type_get_true_extent_c<entry>, entry, 511);
   Call call(op::MPI_Type_get_true_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, true_lb, true_extent);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2320,10 +2320,10 @@ int wrap_MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, M
   const auto next = next_of(&wrap_MPI_Type_get_true_extent_x<entry>, entry, 512);
   Call call(op::MPI_Type_get_true_extent_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, true_lb, true_extent);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2333,10 +2333,10 @@ int wrap_MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_ty
   const auto next = next_of(&wrap_MPI_Type_get_value_index<entry>, entry, 513);
   Call call(op::MPI_Type_get_value_index, COMMLENS_CALLER);
   if (call.nested()) return next(value_type, index_type, pair_type);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(value_type, index_type, pair_type);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2346,10 +2346,10 @@ int wrap_MPI_Type_indexed(int count, const int array_of_blocklengths[], const in
   const auto next = next_of(&wrap_MPI_Type_indexed<entry>, entry, 514);
   Call call(op::MPI_Type_indexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2359,10 +2359,10 @@ int wrap_MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengt
   const auto next = next_of(&wrap_MPI_Type_indexed_c<entry>, entry, 515);
   Call call(op::MPI_Type_indexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2372,10 +2372,10 @@ int wrap_MPI_Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
   const auto next = next_of(&wrap_MPI_Type_match_size<entry>, entry, 516);
   Call call(op::MPI_Type_match_size, COMMLENS_CALLER);
   if (call.nested()) return next(typeclass, size, datatype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(typeclass, size, datatype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2385,10 +2385,10 @@ int wrap_MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribu
   const auto next = next_of(&wrap_MPI_Type_set_attr<entry>, entry, 517);
   Call call(op::MPI_Type_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval, attribute_val);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, type_keyval, attribute_val);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2398,10 +2398,10 @@ int wrap_MPI_Type_set_name(MPI_Datatype datatype, const char* type_name) {
   const auto next = next_of(&wrap_MPI_Type_set_name<entry>, entry, 518);
   Call call(op::MPI_Type_set_name, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_name);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, type_name);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2411,10 +2411,10 @@ int wrap_MPI_Type_size(MPI_Datatype datatype, int* size) {
   const auto next = next_of(&wrap_MPI_Type_size<entry>, entry, 519);
   Call call(op::MPI_Type_size, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2424,10 +2424,10 @@ int wrap_MPI_Type_size_c(MPI_Datatype datatype, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Type_size_c<entry>, entry, 520);
   Call call(op::MPI_Type_size, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2437,10 +2437,10 @@ int wrap_MPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size) {
   const auto next = next_of(&wrap_MPI_Type_size_x<entry>, entry, 521);
   Call call(op::MPI_Type_size_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datatype, size);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2450,10 +2450,10 @@ int wrap_MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype ol
   const auto next = next_of(&wrap_MPI_Type_vector<entry>, entry, 522);
   Call call(op::MPI_Type_vector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, blocklength, stride, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2463,10 +2463,10 @@ int wrap_MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count str
   const auto next = next_of(&wrap_MPI_Type_vector_c<entry>, entry, 523);
   Call call(op::MPI_Type_vector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(count, blocklength, stride, oldtype, newtype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2476,7 +2476,7 @@ int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, 
   const auto next = next_of(&wrap_MPI_Unpack<entry>, entry, 524);
   Call call(op::MPI_Unpack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, insize, position, outbuf, outcount, datatype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -2489,7 +2489,7 @@ int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, 
   const auto next = next_of(&wrap_MPI_Unpack_c<entry>, entry, 525);
   Call call(op::MPI_Unpack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, insize, position, outbuf, outcount, datatype, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -2502,10 +2502,10 @@ int wrap_MPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint i
   const auto next = next_of(&wrap_MPI_Unpack_external<entry>, entry, 526);
   Call call(op::MPI_Unpack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2515,10 +2515,10 @@ int wrap_MPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Coun
   const auto next = next_of(&wrap_MPI_Unpack_external_c<entry>, entry, 527);
   Call call(op::MPI_Unpack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2528,10 +2528,10 @@ int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
   const auto next = next_of(&wrap_MPI_Win_call_errhandler<entry>, entry, 538);
   Call call(op::MPI_Win_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errorcode);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, errorcode);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2541,10 +2541,10 @@ int wrap_MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_f
   const auto next = next_of(&wrap_MPI_Win_create_errhandler<entry>, entry, 543);
   Call call(op::MPI_Win_create_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win_errhandler_fn, errhandler);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(win_errhandler_fn, errhandler);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2554,10 +2554,10 @@ int wrap_MPI_Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI
   const auto next = next_of(&wrap_MPI_Win_create_keyval<entry>, entry, 544);
   Call call(op::MPI_Win_create_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2567,10 +2567,10 @@ int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
   const auto next = next_of(&wrap_MPI_Win_delete_attr<entry>, entry, 545);
   Call call(op::MPI_Win_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, win_keyval);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2580,10 +2580,10 @@ int wrap_MPI_Win_free_keyval(int* win_keyval) {
   const auto next = next_of(&wrap_MPI_Win_free_keyval<entry>, entry, 553);
   Call call(op::MPI_Win_free_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(win_keyval);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(win_keyval);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2593,10 +2593,10 @@ int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int*
   const auto next = next_of(&wrap_MPI_Win_get_attr<entry>, entry, 554);
   Call call(op::MPI_Win_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval, attribute_val, flag);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, win_keyval, attribute_val, flag);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2606,10 +2606,10 @@ int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
   const auto next = next_of(&wrap_MPI_Win_get_errhandler<entry>, entry, 555);
   Call call(op::MPI_Win_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errhandler);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, errhandler);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2619,10 +2619,10 @@ int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
   const auto next = next_of(&wrap_MPI_Win_get_group<entry>, entry, 556);
   Call call(op::MPI_Win_get_group, COMMLENS_CALLER);
   if (call.nested()) return next(win, group);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, group);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2632,10 +2632,10 @@ int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
   const auto next = next_of(&wrap_MPI_Win_get_info<entry>, entry, 557);
   Call call(op::MPI_Win_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(win, info_used);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, info_used);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2645,10 +2645,10 @@ int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
   const auto next = next_of(&wrap_MPI_Win_get_name<entry>, entry, 558);
   Call call(op::MPI_Win_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_name, resultlen);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, win_name, resultlen);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2658,10 +2658,10 @@ int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
   const auto next = next_of(&wrap_MPI_Win_set_attr<entry>, entry, 562);
   Call call(op::MPI_Win_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval, attribute_val);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, win_keyval, attribute_val);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2671,10 +2671,10 @@ int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
   const auto next = next_of(&wrap_MPI_Win_set_errhandler<entry>, entry, 563);
   Call call(op::MPI_Win_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errhandler);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, errhandler);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2684,10 +2684,10 @@ int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
   const auto next = next_of(&wrap_MPI_Win_set_info<entry>, entry, 564);
   Call call(op::MPI_Win_set_info, COMMLENS_CALLER);
   if (call.nested()) return next(win, info);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, info);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2697,10 +2697,10 @@ int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
   const auto next = next_of(&wrap_MPI_Win_set_name<entry>, entry, 565);
   Call call(op::MPI_Win_set_name, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_name);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, win_name);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2710,10 +2710,10 @@ int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_u
   const auto next = next_of(&wrap_MPI_Win_shared_query<entry>, entry, 566);
   Call call(op::MPI_Win_shared_query, COMMLENS_CALLER);
   if (call.nested()) return next(win, rank, size, disp_unit, baseptr);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, rank, size, disp_unit, baseptr);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -2723,10 +2723,10 @@ int wrap_MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint*
   const auto next = next_of(&wrap_MPI_Win_shared_query_c<entry>, entry, 567);
   Call call(op::MPI_Win_shared_query, COMMLENS_CALLER);
   if (call.nested()) return next(win, rank, size, disp_unit, baseptr);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, rank, size, disp_unit, baseptr);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }

@@ -11,7 +11,7 @@ int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   const auto next = next_of(&wrap_MPI_Bsend<entry>, entry, 40);
   Call call(op::MPI_Bsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -26,7 +26,7 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const auto next = next_of(&wrap_MPI_Bsend_c<entry>, entry, 41);
   Call call(op::MPI_Bsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -41,7 +41,7 @@ int wrap_MPI_Bsend_init(const void* buf, int count, MPI_Datatype datatype, int d
   const auto next = next_of(&wrap_MPI_Bsend_init<entry>, entry, 42);
   Call call(op::MPI_Bsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -56,7 +56,7 @@ int wrap_MPI_Bsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   const auto next = next_of(&wrap_MPI_Bsend_init_c<entry>, entry, 43);
   Call call(op::MPI_Bsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -71,10 +71,10 @@ int wrap_MPI_Buffer_flush() {
   const auto next = next_of(&wrap_MPI_Buffer_flush<entry>, entry, 48);
   Call call(op::MPI_Buffer_flush, COMMLENS_CALLER);
   if (call.nested()) return next();
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next();
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -84,10 +84,10 @@ int wrap_MPI_Buffer_iflush(MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Buffer_iflush<entry>, entry, 49);
   Call call(op::MPI_Buffer_iflush, COMMLENS_CALLER);
   if (call.nested()) return next(request);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(request);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
@@ -103,7 +103,7 @@ int wrap_MPI_Comm_flush_buffer(MPI_Comm comm) {
   const auto next = next_of(&wrap_MPI_Comm_flush_buffer<entry>, entry, 77);
   Call call(op::MPI_Comm_flush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -116,7 +116,7 @@ int wrap_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Comm_iflush_buffer<entry>, entry, 88);
   Call call(op::MPI_Comm_iflush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -129,7 +129,7 @@ int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   const auto next = next_of(&wrap_MPI_Ibsend<entry>, entry, 263);
   Call call(op::MPI_Ibsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -144,7 +144,7 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const auto next = next_of(&wrap_MPI_Ibsend_c<entry>, entry, 264);
   Call call(op::MPI_Ibsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -159,7 +159,7 @@ int wrap_MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message*
   const auto next = next_of(&wrap_MPI_Improbe<entry>, entry, 271);
   Call call(op::MPI_Improbe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, flag, message, status);
-  call.start();
+  call.start_in(comm);
   const int rc = next(source, tag, comm, flag, message, status);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -176,7 +176,7 @@ int wrap_MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* me
   if (message == nullptr) return next(buf, count, datatype, message, request);  // MPI's to complain about
   MPI_Message matched = *message;
   const CommView& comm_view = comm_of_message(matched);
-  call.start();
+  call.start_under(comm_view.index);
   const int rc = next(buf, count, datatype, message, request);
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
@@ -194,7 +194,7 @@ int wrap_MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mes
   if (message == nullptr) return next(buf, count, datatype, message, request);  // MPI's to complain about
   MPI_Message matched = *message;
   const CommView& comm_view = comm_of_message(matched);
-  call.start();
+  call.start_under(comm_view.index);
   const int rc = next(buf, count, datatype, message, request);
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
@@ -209,7 +209,7 @@ int wrap_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* s
   const auto next = next_of(&wrap_MPI_Iprobe<entry>, entry, 300);
   Call call(op::MPI_Iprobe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, flag, status);
-  call.start();
+  call.start_in(comm);
   const int rc = next(source, tag, comm, flag, status);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -222,7 +222,7 @@ int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int 
   const auto next = next_of(&wrap_MPI_Irecv<entry>, entry, 301);
   Call call(op::MPI_Irecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -237,7 +237,7 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   const auto next = next_of(&wrap_MPI_Irecv_c<entry>, entry, 302);
   Call call(op::MPI_Irecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -252,7 +252,7 @@ int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   const auto next = next_of(&wrap_MPI_Irsend<entry>, entry, 309);
   Call call(op::MPI_Irsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -267,7 +267,7 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const auto next = next_of(&wrap_MPI_Irsend_c<entry>, entry, 310);
   Call call(op::MPI_Irsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -282,7 +282,7 @@ int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   const auto next = next_of(&wrap_MPI_Isend<entry>, entry, 318);
   Call call(op::MPI_Isend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -297,7 +297,7 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const auto next = next_of(&wrap_MPI_Isend_c<entry>, entry, 319);
   Call call(op::MPI_Isend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -312,7 +312,7 @@ int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   const auto next = next_of(&wrap_MPI_Isendrecv<entry>, entry, 320);
   Call call(op::MPI_Isendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -327,7 +327,7 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const auto next = next_of(&wrap_MPI_Isendrecv_c<entry>, entry, 321);
   Call call(op::MPI_Isendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -342,7 +342,7 @@ int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int 
   const auto next = next_of(&wrap_MPI_Isendrecv_replace<entry>, entry, 322);
   Call call(op::MPI_Isendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -357,7 +357,7 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   const auto next = next_of(&wrap_MPI_Isendrecv_replace_c<entry>, entry, 323);
   Call call(op::MPI_Isendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -372,7 +372,7 @@ int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest,
   const auto next = next_of(&wrap_MPI_Issend<entry>, entry, 324);
   Call call(op::MPI_Issend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -387,7 +387,7 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const auto next = next_of(&wrap_MPI_Issend_c<entry>, entry, 325);
   Call call(op::MPI_Issend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -402,7 +402,7 @@ int wrap_MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MP
   const auto next = next_of(&wrap_MPI_Mprobe<entry>, entry, 329);
   Call call(op::MPI_Mprobe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, message, status);
-  call.start();
+  call.start_in(comm);
   const int rc = next(source, tag, comm, message, status);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -420,7 +420,7 @@ int wrap_MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* mes
   if (message == nullptr) return next(buf, count, datatype, message, status);  // MPI's to complain about
   MPI_Message matched = *message;
   const CommView& comm_view = comm_of_message(matched);
-  call.start();
+  call.start_under(comm_view.index);
   const int rc = next(buf, count, datatype, message, status_for.get());
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
@@ -440,7 +440,7 @@ int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mess
   if (message == nullptr) return next(buf, count, datatype, message, status);  // MPI's to complain about
   MPI_Message matched = *message;
   const CommView& comm_view = comm_of_message(matched);
-  call.start();
+  call.start_under(comm_view.index);
   const int rc = next(buf, count, datatype, message, status_for.get());
   call.stop();
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
@@ -480,7 +480,7 @@ int wrap_MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Precv_init<entry>, entry, 369);
   Call call(op::MPI_Precv_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, partitions, count, datatype, source, tag, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, partitions, count, datatype, source, tag, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -495,7 +495,7 @@ int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   const auto next = next_of(&wrap_MPI_Probe<entry>, entry, 370);
   Call call(op::MPI_Probe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, status);
-  call.start();
+  call.start_in(comm);
   const int rc = next(source, tag, comm, status);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -508,7 +508,7 @@ int wrap_MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Da
   const auto next = next_of(&wrap_MPI_Psend_init<entry>, entry, 371);
   Call call(op::MPI_Psend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, partitions, count, datatype, dest, tag, comm, info, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, partitions, count, datatype, dest, tag, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -524,7 +524,7 @@ int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int t
   Call call(op::MPI_Recv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, status);
   StatusFor status_for(status);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -541,7 +541,7 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   Call call(op::MPI_Recv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, status);
   StatusFor status_for(status);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -557,7 +557,7 @@ int wrap_MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, 
   const auto next = next_of(&wrap_MPI_Recv_init<entry>, entry, 380);
   Call call(op::MPI_Recv_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -572,7 +572,7 @@ int wrap_MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int 
   const auto next = next_of(&wrap_MPI_Recv_init_c<entry>, entry, 381);
   Call call(op::MPI_Recv_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -587,7 +587,7 @@ int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 412);
   Call call(op::MPI_Rsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -602,7 +602,7 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const auto next = next_of(&wrap_MPI_Rsend_c<entry>, entry, 413);
   Call call(op::MPI_Rsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -617,7 +617,7 @@ int wrap_MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int d
   const auto next = next_of(&wrap_MPI_Rsend_init<entry>, entry, 414);
   Call call(op::MPI_Rsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -632,7 +632,7 @@ int wrap_MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   const auto next = next_of(&wrap_MPI_Rsend_init_c<entry>, entry, 415);
   Call call(op::MPI_Rsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -647,7 +647,7 @@ int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, i
   const auto next = next_of(&wrap_MPI_Send<entry>, entry, 428);
   Call call(op::MPI_Send, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -662,7 +662,7 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   const auto next = next_of(&wrap_MPI_Send_c<entry>, entry, 429);
   Call call(op::MPI_Send, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -677,7 +677,7 @@ int wrap_MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int de
   const auto next = next_of(&wrap_MPI_Send_init<entry>, entry, 430);
   Call call(op::MPI_Send_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -692,7 +692,7 @@ int wrap_MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype
   const auto next = next_of(&wrap_MPI_Send_init_c<entry>, entry, 431);
   Call call(op::MPI_Send_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -708,7 +708,7 @@ int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   Call call(op::MPI_Sendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   StatusFor status_for(status);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -725,7 +725,7 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   Call call(op::MPI_Sendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   StatusFor status_for(status);
-  call.start();
+  call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -742,7 +742,7 @@ int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int d
   Call call(op::MPI_Sendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   StatusFor status_for(status);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -759,7 +759,7 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   Call call(op::MPI_Sendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   StatusFor status_for(status);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -775,10 +775,10 @@ int wrap_MPI_Session_flush_buffer(MPI_Session session) {
   const auto next = next_of(&wrap_MPI_Session_flush_buffer<entry>, entry, 443);
   Call call(op::MPI_Session_flush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -788,10 +788,10 @@ int wrap_MPI_Session_iflush_buffer(MPI_Session session, MPI_Request* request) {
   const auto next = next_of(&wrap_MPI_Session_iflush_buffer<entry>, entry, 449);
   Call call(op::MPI_Session_iflush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, request);
-  call.start();
+  const CommView& comm_view = no_comm();
+  call.start_under(comm_view.index);
   const int rc = next(session, request);
   call.stop();
-  const CommView& comm_view = no_comm();
   call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
   return rc;
 }
@@ -801,7 +801,7 @@ int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 452);
   Call call(op::MPI_Ssend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -816,7 +816,7 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const auto next = next_of(&wrap_MPI_Ssend_c<entry>, entry, 453);
   Call call(op::MPI_Ssend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -831,7 +831,7 @@ int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int d
   const auto next = next_of(&wrap_MPI_Ssend_init<entry>, entry, 454);
   Call call(op::MPI_Ssend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -846,7 +846,7 @@ int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   const auto next = next_of(&wrap_MPI_Ssend_init_c<entry>, entry, 455);
   Call call(op::MPI_Ssend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
-  call.start();
+  call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());

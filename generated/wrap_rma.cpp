@@ -11,10 +11,10 @@ int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype 
   const auto next = next_of(&wrap_MPI_Accumulate<entry>, entry, 1);
   Call call(op::MPI_Accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
@@ -26,10 +26,10 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
   const auto next = next_of(&wrap_MPI_Accumulate_c<entry>, entry, 2);
   Call call(op::MPI_Accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
@@ -41,10 +41,10 @@ int wrap_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr,
   const auto next = next_of(&wrap_MPI_Compare_and_swap<entry>, entry, 103);
   Call call(op::MPI_Compare_and_swap, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.compare_and_swap(comm_view, datatype, target_rank);
   call.record(comm_view, volume);
@@ -56,10 +56,10 @@ int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Dataty
   const auto next = next_of(&wrap_MPI_Fetch_and_op<entry>, entry, 116);
   Call call(op::MPI_Fetch_and_op, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.fetch_and_op(comm_view, datatype, target_rank, op);
   call.record(comm_view, volume);
@@ -71,10 +71,10 @@ int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_dataty
   const auto next = next_of(&wrap_MPI_Get<entry>, entry, 215);
   Call call(op::MPI_Get, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
@@ -86,10 +86,10 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
   const auto next = next_of(&wrap_MPI_Get_c<entry>, entry, 216);
   Call call(op::MPI_Get, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
@@ -101,10 +101,10 @@ int wrap_MPI_Get_accumulate(const void* origin_addr, int origin_count, MPI_Datat
   const auto next = next_of(&wrap_MPI_Get_accumulate<entry>, entry, 217);
   Call call(op::MPI_Get_accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record(comm_view, volume);
@@ -116,10 +116,10 @@ int wrap_MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, M
   const auto next = next_of(&wrap_MPI_Get_accumulate_c<entry>, entry, 218);
   Call call(op::MPI_Get_accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record(comm_view, volume);
@@ -131,10 +131,10 @@ int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_
   const auto next = next_of(&wrap_MPI_Put<entry>, entry, 373);
   Call call(op::MPI_Put, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
@@ -146,10 +146,10 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Put_c<entry>, entry, 374);
   Call call(op::MPI_Put, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
@@ -161,10 +161,10 @@ int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype
   const auto next = next_of(&wrap_MPI_Raccumulate<entry>, entry, 376);
   Call call(op::MPI_Raccumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -176,10 +176,10 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
   const auto next = next_of(&wrap_MPI_Raccumulate_c<entry>, entry, 377);
   Call call(op::MPI_Raccumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -191,10 +191,10 @@ int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datat
   const auto next = next_of(&wrap_MPI_Rget<entry>, entry, 406);
   Call call(op::MPI_Rget, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -206,10 +206,10 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
   const auto next = next_of(&wrap_MPI_Rget_c<entry>, entry, 407);
   Call call(op::MPI_Rget, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -221,10 +221,10 @@ int wrap_MPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Data
   const auto next = next_of(&wrap_MPI_Rget_accumulate<entry>, entry, 408);
   Call call(op::MPI_Rget_accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -236,10 +236,10 @@ int wrap_MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, 
   const auto next = next_of(&wrap_MPI_Rget_accumulate_c<entry>, entry, 409);
   Call call(op::MPI_Rget_accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -251,10 +251,10 @@ int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin
   const auto next = next_of(&wrap_MPI_Rput<entry>, entry, 410);
   Call call(op::MPI_Rput, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -266,10 +266,10 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
   const auto next = next_of(&wrap_MPI_Rput_c<entry>, entry, 411);
   Call call(op::MPI_Rput, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
@@ -285,7 +285,7 @@ int wrap_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -303,7 +303,7 @@ int wrap_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MP
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -321,7 +321,7 @@ int wrap_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MP
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -339,7 +339,7 @@ int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info i
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(size, disp_unit, info, comm, baseptr, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -353,10 +353,10 @@ int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   const auto next = next_of(&wrap_MPI_Win_attach<entry>, entry, 537);
   Call call(op::MPI_Win_attach, COMMLENS_CALLER);
   if (call.nested()) return next(win, base, size);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, base, size);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -366,10 +366,10 @@ int wrap_MPI_Win_complete(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_complete<entry>, entry, 539);
   Call call(op::MPI_Win_complete, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -383,7 +383,7 @@ int wrap_MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(base, size, disp_unit, info, comm, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -401,7 +401,7 @@ int wrap_MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Inf
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(base, size, disp_unit, info, comm, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -419,7 +419,7 @@ int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
     if (rc == MPI_SUCCESS && made_in_callback(call.site())) made_window(*win, known_comm(comm));
     return rc;
   }
-  call.start();
+  call.start_in(comm);
   const int rc = next(info, comm, win);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -433,10 +433,10 @@ int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
   const auto next = next_of(&wrap_MPI_Win_detach<entry>, entry, 546);
   Call call(op::MPI_Win_detach, COMMLENS_CALLER);
   if (call.nested()) return next(win, base);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, base);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -446,10 +446,10 @@ int wrap_MPI_Win_fence(int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 547);
   Call call(op::MPI_Win_fence, COMMLENS_CALLER);
   if (call.nested()) return next(assert, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(assert, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -459,10 +459,10 @@ int wrap_MPI_Win_flush(int rank, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush<entry>, entry, 548);
   Call call(op::MPI_Win_flush, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -472,10 +472,10 @@ int wrap_MPI_Win_flush_all(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush_all<entry>, entry, 549);
   Call call(op::MPI_Win_flush_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -485,10 +485,10 @@ int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush_local<entry>, entry, 550);
   Call call(op::MPI_Win_flush_local, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -498,10 +498,10 @@ int wrap_MPI_Win_flush_local_all(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_flush_local_all<entry>, entry, 551);
   Call call(op::MPI_Win_flush_local_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -517,10 +517,10 @@ int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_lock<entry>, entry, 559);
   Call call(op::MPI_Win_lock, COMMLENS_CALLER);
   if (call.nested()) return next(lock_type, rank, assert, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(lock_type, rank, assert, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -530,10 +530,10 @@ int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_lock_all<entry>, entry, 560);
   Call call(op::MPI_Win_lock_all, COMMLENS_CALLER);
   if (call.nested()) return next(assert, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(assert, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -543,10 +543,10 @@ int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_post<entry>, entry, 561);
   Call call(op::MPI_Win_post, COMMLENS_CALLER);
   if (call.nested()) return next(group, assert, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(group, assert, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -556,10 +556,10 @@ int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_start<entry>, entry, 568);
   Call call(op::MPI_Win_start, COMMLENS_CALLER);
   if (call.nested()) return next(group, assert, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(group, assert, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -569,10 +569,10 @@ int wrap_MPI_Win_sync(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_sync<entry>, entry, 569);
   Call call(op::MPI_Win_sync, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -582,10 +582,10 @@ int wrap_MPI_Win_test(MPI_Win win, int* flag) {
   const auto next = next_of(&wrap_MPI_Win_test<entry>, entry, 570);
   Call call(op::MPI_Win_test, COMMLENS_CALLER);
   if (call.nested()) return next(win, flag);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win, flag);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -595,10 +595,10 @@ int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_unlock<entry>, entry, 571);
   Call call(op::MPI_Win_unlock, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -608,10 +608,10 @@ int wrap_MPI_Win_unlock_all(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_unlock_all<entry>, entry, 572);
   Call call(op::MPI_Win_unlock_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }
@@ -621,10 +621,10 @@ int wrap_MPI_Win_wait(MPI_Win win) {
   const auto next = next_of(&wrap_MPI_Win_wait<entry>, entry, 573);
   Call call(op::MPI_Win_wait, COMMLENS_CALLER);
   if (call.nested()) return next(win);
-  call.start();
+  const CommView& comm_view = comm_of_win(win);
+  call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  const CommView& comm_view = comm_of_win(win);
   call.record(comm_view, Volume{});
   return rc;
 }

@@ -23,7 +23,9 @@ allowed=(
   # Persistent requests are made and freed.
   Call::remember_persistent free_persistent
   # A datatype is met or freed. Communicators, windows and files are made, named and freed; one we did not see being made is met.
-  late_layout Thread::is_mapped datatype_made datatype_going late_comm created made_in_callback creating creation_completed comm_going comm_gone comm_stays name_comm identity::group
+  # A slice of time is over.
+  slice_ended
+  late_layout Thread::is_mapped datatype_made datatype_going late_comm created made_in_callback creating creation_over comm_going comm_gone comm_stays name_comm identity::group
   identity::processes made_window window_going made_file file_going
   # The measurement begins and ends.
   hand::initialised hand::finalising hand::aborting hand::session_began hand::session_ending

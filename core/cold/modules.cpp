@@ -11,6 +11,8 @@
 #include <new>
 #include <unordered_map>
 
+#include "core/cold/journal.h"
+
 namespace commlens {
 namespace {
 
@@ -110,7 +112,10 @@ const Module* module_of_site(std::uint64_t site) noexcept try {
   if (is_new) {
     read_modules_again();
     const Module* const m = module_at(sites().loaded, site);
-    if (m != nullptr) entry->second = named_module(*m);
+    if (m != nullptr) {
+      entry->second = named_module(*m);
+      journal::note(journal::SiteEntry{site, m->path, m->build_id, site - m->base});
+    }
   }
   return entry->second;
 } catch (const std::bad_alloc&) {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cold/registry.h"
 
+#include <cstring>
 #include <new>
 
+#include "core/arena/arena.h"
+#include "core/cold/journal.h"
 #include "core/cold/say.h"
 
 namespace commlens {
@@ -18,6 +21,7 @@ bool same(const CommView& a, const CommView& b) noexcept {
 
 Registry::Registry() {
   records_.emplace_back();
+  records_.back().state = new_state();
   none_ = &records_.back().view;
   CommRecord any;
   any.kind = CommKind::set;
@@ -36,8 +40,30 @@ const CommView& Registry::insert(CommRecord record, bool counts) {
   record.view.index = static_cast<std::uint32_t>(records_.size());
   if (counts) record.count = ++count_;
   record.created = now();
+  record.state = new_state();
   records_.push_back(std::move(record));
+  journal::note(records_.back());
   return records_.back().view;
+}
+
+// The states stand in the order of the records; after one for which there was no memory there are no more.
+arena::CommState* Registry::new_state() noexcept {
+  constexpr int at_once = 64;
+  if (states_left_ == 0 && !states_ended_) {
+    states_ = static_cast<arena::CommState*>(arena::allocate(arena::Kind::comms, at_once * sizeof(arena::CommState)));
+    states_ended_ = states_ == nullptr;
+    states_left_ = at_once;
+  }
+  if (states_ended_) return nullptr;
+  arena::CommState* const state = &states_[at_once - states_left_--];
+  state->communicators.store(1, std::memory_order_relaxed);
+  return state;
+}
+
+void Registry::handle(std::uint32_t index, std::uint64_t handle) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  arena::CommState* const state = records_[index].state;
+  if (state != nullptr) state->handle.store(handle, std::memory_order_relaxed);
 }
 
 const CommView& Registry::add_alike(CommRecord record) noexcept try {
@@ -54,6 +80,10 @@ const CommView& Registry::add_alike(CommRecord record) noexcept try {
   ++known.communicators;
   ++known.not_freed;
   known.freed = 0;
+  if (known.state != nullptr) {
+    known.state->communicators.store(known.communicators, std::memory_order_relaxed);
+    known.state->freed.store(0, std::memory_order_relaxed);
+  }
   record.view.index = index;
   for (const CommView* view : known.views) {
     if (same(*view, record.view)) return *view;
@@ -81,12 +111,17 @@ void Registry::freed(std::uint32_t index) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   CommRecord& record = records_[index];
   if (record.not_freed > 0) --record.not_freed;
-  if (record.not_freed == 0) record.freed = now();
+  if (record.not_freed != 0) return;
+  record.freed = now();
+  if (record.state != nullptr) record.state->freed.store(record.freed, std::memory_order_relaxed);
 }
 
 void Registry::name(std::uint32_t index, const char* user_name) noexcept try {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (index != 0 && records_[index].communicators == 1) records_[index].user_name = user_name;
+  if (index == 0 || records_[index].communicators != 1) return;
+  records_[index].user_name = user_name;
+  arena::CommState* const state = records_[index].state;
+  if (state != nullptr) std::strncpy(state->user_name, user_name, sizeof state->user_name - 1);
 } catch (const std::bad_alloc&) {
   say("no memory for the name of a communicator");
 }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/arena/format.h"
 #include "core/cold/identity.h"
 #include "core/hot/clock.h"
 #include "core/hot/comm_view.h"
@@ -45,6 +46,7 @@ struct CommRecord {
   std::uint32_t communicators = 1;
   std::uint32_t not_freed = 1;
   std::vector<const CommView*> views;  // what differs between them on this process
+  arena::CommState* state = nullptr;   // what others may see of it while the job runs; null: no memory for it
 };
 
 // Where a communicator that is being made comes from.
@@ -72,6 +74,7 @@ class Registry {
 
   void freed(std::uint32_t index) noexcept;
   void name(std::uint32_t index, const char* user_name) noexcept;
+  void handle(std::uint32_t index, std::uint64_t handle) noexcept;  // it means this communicator from now on
 
   // The pseudo-communicator for calls whose requests belong to several: `sorted` are different indices, ascending.
   // A program that waits for any of k requests on k communicators can make 2^k sets: after max_sets there is one more
@@ -88,10 +91,14 @@ class Registry {
   const std::deque<CommRecord>& records() const noexcept { return records_; }
 
  private:
+  arena::CommState* new_state() noexcept;
   const CommView& insert(CommRecord record, bool counts);  // with the lock held
 
   std::mutex mutex_;
-  std::deque<CommRecord> records_;  // never moves
+  std::deque<CommRecord> records_;      // never moves
+  arena::CommState* states_ = nullptr;  // the newest block, with `states_left_` free ones at its end
+  int states_left_ = 0;
+  bool states_ended_ = false;
   const CommView* none_;
   std::unordered_map<Identity, std::uint32_t> counters_;
   std::unordered_map<Identity, std::uint32_t> alike_;  // identity -> index

@@ -200,6 +200,22 @@ void* find_symbol_beside(const void* address, const char* name) noexcept {
   return search.found;
 }
 
+const char* object_of(const void* address) noexcept {
+  struct {
+    const void* address;
+    const char* path;
+  } search{address, ""};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* out) {
+        auto& s = *static_cast<decltype(search)*>(out);
+        if (!holds(*object, s.address)) return 0;
+        s.path = object->dlpi_name;
+        return 1;
+      },
+      &search);
+  return search.path;
+}
+
 bool is_in_object(const void* address) noexcept {
   return dl_iterate_phdr([](dl_phdr_info* object, std::size_t, void* at) { return holds(*object, at) ? 1 : 0; },
                          const_cast<void*>(address)) != 0;

@@ -25,6 +25,9 @@ Definition find_symbol(const char* name, const void* behind) noexcept;
 // The definition of `name` in the object that holds `address`.
 void* find_symbol_beside(const void* address, const char* name) noexcept;
 
+// The path of the object that holds `address`; empty for the program itself, and where none does.
+const char* object_of(const void* address) noexcept;
+
 // True for an address in the code or data of a loaded object; false for memory that was allocated.
 bool is_in_object(const void* address) noexcept;
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "core/arena/arena.h"
 #include "core/cold/memory.h"
 #include "core/cold/modules.h"
 
@@ -23,6 +24,7 @@ std::mutex mutex;
 std::atomic<Thread*> all{nullptr};
 Thread* idle = nullptr;
 std::atomic<int> count{0};
+std::uint32_t tables = 0;
 pthread_key_t at_exit;
 bool at_exit_made = false;
 
@@ -82,7 +84,7 @@ Thread* enter_thread() noexcept {
     t->outermost = nullptr;
     t->region = 0;
   } else {
-    t = static_cast<Thread*>(map_memory(sizeof(Thread)));
+    t = static_cast<Thread*>(arena::allocate(arena::Kind::thread, sizeof(Thread), tables));
     if (t == nullptr) {
       reserve.table.overflow.key = no_key;
       if (at_exit_made) pthread_setspecific(at_exit, &reserve);
@@ -90,6 +92,8 @@ Thread* enter_thread() noexcept {
       return &reserve;
     }
     t->table.overflow.key = no_key;
+    t->number = tables++;
+    t->due = 1;  // at once
     t->next = all.load(std::memory_order_relaxed);
     all.store(t, std::memory_order_release);
   }
@@ -107,7 +111,9 @@ Cell* add_cell(Table& table, Key key, Site site) noexcept {
     return &table.overflow;
   }
   if (table.free == table.segment_end) {
-    auto* const segment = static_cast<Cell*>(map_memory(segment_cells * sizeof(Cell)));
+    const std::uint32_t owner = current_thread == nullptr ? 0 : current_thread->number;
+    void* const memory = arena::allocate(arena::Kind::cells, segment_cells * sizeof(Cell), owner);
+    auto* const segment = static_cast<Cell*>(memory);
     if (segment == nullptr) return &table.overflow;
     table.free = segment;
     table.segment_end = segment + segment_cells;
@@ -156,7 +162,7 @@ std::uint64_t forgotten_requests() noexcept {
   return sum;
 }
 
-const Thread* first_thread() noexcept { return all.load(std::memory_order_acquire); }
+Thread* first_thread() noexcept { return all.load(std::memory_order_acquire); }
 int thread_count() noexcept { return count.load(std::memory_order_relaxed); }
 
 }  // namespace commlens

@@ -6,7 +6,7 @@
 namespace commlens {
 
 // The tables of all threads that made a call, newest first.  Threads may be added while it is walked.
-const Thread* first_thread() noexcept;
+Thread* first_thread() noexcept;
 
 // What threads counted for which there was no memory at all; those that have ended, and the calling one.
 Cell lost_calls() noexcept;

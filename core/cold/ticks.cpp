@@ -13,27 +13,12 @@ bool clock_is_tsc = false;
 
 namespace {
 
-Ticks first_tsc = 0;
-Ns first_ns = 0;
+Reading first{};
 
 Ns monotonic() noexcept {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<Ns>(t.tv_sec) * 1'000'000'000u + static_cast<Ns>(t.tv_nsec);
-}
-
-// Reads both clocks close together: the fastest of some tries, so that an interrupt in between does not count.
-void read_both(Ticks& tsc, Ns& ns) noexcept {
-  Ticks best = ~Ticks{0};
-  for (int i = 0; i < 16; ++i) {
-    const Ticks before = __builtin_ia32_rdtsc();
-    const Ns here = monotonic();
-    const Ticks after = __builtin_ia32_rdtsc();
-    if (after - before >= best) continue;
-    best = after - before;
-    tsc = before + best / 2;
-    ns = here;
-  }
 }
 
 // The kernel takes the TSC off its list of clocks when it finds it unstable, or apart on two sockets.  No list: believe
@@ -49,23 +34,42 @@ bool kernel_trusts_tsc() noexcept {
 
 }  // namespace
 
+// The fastest of some tries, so that an interrupt in between does not count.
+Reading reading() noexcept {
+  Reading found{};
+  if (!clock_is_tsc) return {now(), monotonic()};
+  Ticks best = ~Ticks{0};
+  for (int i = 0; i < 16; ++i) {
+    const Ticks before = __builtin_ia32_rdtsc();
+    const Ns here = monotonic();
+    const Ticks after = __builtin_ia32_rdtsc();
+    if (after - before >= best) continue;
+    best = after - before;
+    found = {before + best / 2, here};
+  }
+  return found;
+}
+
 void choose_clock() noexcept {
   unsigned a = 0, b = 0, c = 0, d = 0;
   // CPUID 0x80000007, EDX bit 8: the TSC runs at one rate in all power states.
   clock_is_tsc = __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0 && kernel_trusts_tsc();
-  if (clock_is_tsc) read_both(first_tsc, first_ns);
+  first = reading();
 }
 
 TickScale TickScale::since_start() noexcept {
-  TickScale scale;
-  if (!clock_is_tsc) return scale;
+  if (!clock_is_tsc) return {};
   // A program that ends at once gives two readings too close together: their own error would show.
-  while (monotonic() - first_ns < 2'000'000) {
+  while (monotonic() - first.ns < 2'000'000) {
   }
-  Ticks tsc = 0;
-  Ns ns = 0;
-  read_both(tsc, ns);
-  scale.ns_per_tick_ = static_cast<double>(ns - first_ns) / static_cast<double>(tsc - first_tsc);
+  return between(first, reading());
+}
+
+TickScale TickScale::between(const Reading& from, const Reading& to) noexcept {
+  TickScale scale;
+  if (to.ticks > from.ticks && to.ns > from.ns) {
+    scale.ns_per_tick_ = static_cast<double>(to.ns - from.ns) / static_cast<double>(to.ticks - from.ticks);
+  }
   return scale;
 }
 

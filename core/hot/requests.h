@@ -100,6 +100,9 @@ class RequestTable {
     }
   }
 
+  // True when one of them is as asked.  Cold.
+  bool any(bool (*is)(const Cell& maker, Payload payload)) const noexcept;
+
   // Changes the flags of a persistent request; returns what it holds then, 0 when it is another one by now.
   static Payload change(const Found& found, Payload payload) noexcept {
     Payload expected = found.payload;

@@ -54,13 +54,6 @@ inline Cell* find_cell(Table& table, Key key, Site site) noexcept {
   return add_cell(table, key, site);
 }
 
-// Counts one finished call and returns its cell.  A function, not inlined into 1,400 wrappers: all it needs fits into
-// registers, and one copy of it stays in the cache.
-//
-// pre:  `table` belongs to the calling thread.
-// post: exactly one cell has calls + 1, so the sum over cells is the number of record() calls, always.
-Cell* record(Table& table, Key key, Site site, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept;
-
 inline void add_call(Cell& cell, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept {
   if (spent < cell.time_min || cell.calls == 0) cell.time_min = spent;
   if (spent > cell.time_max) cell.time_max = spent;

@@ -41,14 +41,41 @@ struct Going {
   const CommView* view;  // null: none, or not known
 };
 
-// What one thread counts.  Lives in mapped memory and outlives the thread: a later thread goes on with it.
+// The call under way, for whoever looks at a process that hangs or was killed.  It is over when `outermost` of its
+// thread is null.
+struct Doing {
+  enum What : std::uint32_t { nothing, handle, index };
+  std::uint64_t where;  // the communicator: the bits of its handle, or its index
+  Ticks since;
+  Site site;
+  std::uint32_t op;
+  What what;  // of `where`
+};
+
+// What a thread has noted of its slices of time (cold/slices.h).
+struct SliceSum;
+struct SliceBlock;
+struct SliceLog {
+  Ticks width;         // of one slice
+  std::uint64_t slot;  // the one that is under way
+  SliceBlock* newest;
+  SliceBlock* spare;  // of former generations
+  std::uint64_t entries;
+  SliceSum* sums;
+  std::uint64_t capacity, used;  // of `sums`
+};
+
+// What one thread counts.  Lives in the arena and outlives the thread: a later thread goes on with it.
 struct Thread {
   // Frame of the outermost MPI call under way, or null.  A frame address instead of a depth: when an error handler
   // leaves MPI by longjmp, the next call is at or above the old frame, or the old frame has been written over, and we
   // see that the old one is gone.
   char* outermost;
   Site outermost_return;  // its return address, which stands behind its frame pointer
+  Doing doing;
+  Ticks due;  // the first call that ends then or later begins a slice; 0: never
   std::uint32_t region;
+  std::uint32_t number;    // among the threads of this process
   std::uint64_t sequence;  // of requests made by this thread
   Going going;
   Table table;
@@ -56,6 +83,7 @@ struct Thread {
   std::uint64_t forgotten;  // requests there was no memory to remember
   void* scratch;            // for the arrays of one completion call
   std::size_t scratch_bytes;
+  SliceLog slices;
   Thread* next;       // all threads, for collection
   Thread* next_idle;  // left by a thread that ended
 
@@ -81,6 +109,16 @@ struct Thread {
 
 // __thread, not thread_local: no initialiser, hence no hidden call on each access.
 extern __thread Thread* current_thread;
+
+// Cold: begins a slice, before the call that ends it is counted under `key`.
+void slice_ended(Thread& thread, Key key, Ticks spent) noexcept;
+
+// Counts one finished call, of which `doing` says when it began, and returns its cell.  A function, not inlined into
+// 1,400 wrappers: all it needs fits into registers, and one copy of it stays in the cache.
+//
+// pre:  `thread` is the calling one.
+// post: exactly one cell has calls + 1, so the sum over cells is the number of record() calls, always.
+Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept;
 
 Thread* enter_thread() noexcept;  // cold: the calling thread's first call; never null
 

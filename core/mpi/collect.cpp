@@ -9,19 +9,24 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <exception>
 #include <set>
 
 #include "core/cold/coverage.h"
 #include "core/cold/floating_point.h"
+#include "core/cold/journal.h"
 #include "core/cold/processes.h"
-#include "core/cold/profile.h"
 #include "core/cold/say.h"
 #include "core/cold/threads.h"
+#include "core/collect/collect.h"
+#include "core/collect/package.h"
+#include "core/collect/profile.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/job.h"
 #include "core/mpi/state.h"
+#include "core/mpi/survive.h"
 #include "core/out/output_name.h"
 #include "core/out/parts.h"
 #include "core/out/sqlite.h"
@@ -32,9 +37,6 @@ namespace {
 
 // Our own communicator, made when it is needed: we never communicate on one of the application's.
 MPI_Comm own_comm;
-
-constexpr int tag = 1;
-constexpr std::size_t message_limit = std::size_t{1} << 30;  // MPI counts are int
 
 // While it lives, what fails on MPI_COMM_WORLD is ours to deal with: neither ends the application nor reaches its error
 // handler.
@@ -57,27 +59,33 @@ class OwnErrors {
   bool is_set_;
 };
 
-bool send_bytes(const std::vector<char>& bytes, int to) {
-  for (std::size_t done = 0; done < bytes.size(); done += message_limit) {
-    const int n = static_cast<int>(std::min(message_limit, bytes.size() - done));
-    if (api.Send(bytes.data() + done, n, api.byte, to, tag, own_comm) != MPI_SUCCESS) return false;
+// All processes of MPI_COMM_WORLD, on own_comm.
+class World : public Group {
+ public:
+  int rank() const override { return job.rank; }
+  int size() const override { return job.size; }
+  bool send(int to, const void* bytes, std::size_t size) override {
+    return pieces(size, [&](std::size_t at, int n) {
+      return api.Send(static_cast<const char*>(bytes) + at, n, api.byte, to, tag, own_comm);
+    });
   }
-  return true;
-}
-
-bool receive_bytes(std::vector<char>& bytes, int from) {
-  for (std::size_t done = 0; done < bytes.size(); done += message_limit) {
-    const int n = static_cast<int>(std::min(message_limit, bytes.size() - done));
-    if (api.Recv(bytes.data() + done, n, api.byte, from, tag, own_comm, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
+  bool receive(int from, void* bytes, std::size_t size) override {
+    return pieces(size, [&](std::size_t at, int n) {
+      return api.Recv(static_cast<char*>(bytes) + at, n, api.byte, from, tag, own_comm, MPI_STATUS_IGNORE);
+    });
   }
-  return true;
-}
 
-// Rank 0 asks the others one by one: their data never waits in its memory, and after a failure it sends them on.  Where
-// a session is open on some rank, all keep what they have until they end.
-enum class GoAhead : char { skip, send, keep };
-
-bool tell(GoAhead what, int rank) { return api.Send(&what, 1, api.byte, rank, tag, own_comm) == MPI_SUCCESS; }
+ private:
+  template <class Move>
+  static bool pieces(std::size_t size, Move move) {
+    constexpr std::size_t limit = std::size_t{1} << 30;  // MPI counts are int
+    for (std::size_t at = 0; at < size; at += limit) {
+      if (move(at, static_cast<int>(std::min(limit, size - at))) != MPI_SUCCESS) return false;
+    }
+    return true;
+  }
+  static constexpr int tag = 1;
+};
 
 std::string host_name() {
   char name[256] = "";
@@ -202,7 +210,8 @@ RankFacts own_facts(const TickScale& scale) {
   return facts;
 }
 
-out::Meta meta_of(const Profile& profile) {
+// What table meta says of the job, as far as it is known when counting begins.
+out::Meta meta_at_start() {
   std::string command;
   const std::vector<std::string>& arguments = command_line();
   for (const std::string& argument : arguments) command += (command.empty() ? "" : " ") + quoted_for_shell(argument);
@@ -210,24 +219,13 @@ out::Meta meta_of(const Profile& profile) {
   int length = 0, version = 0, subversion = 0;
   api.Get_library_version(library, &length);
   api.Get_version(&version, &subversion);
-  Ns elapsed = 0;
-  std::set<std::string> nodes;
-  for (const Profile::Rank& r : profile.ranks) {
-    elapsed = std::max(elapsed, r.facts.app_ns);
-    nodes.insert(r.facts.node);
-  }
   return {
-      {"schema_version", std::to_string(out::schema_version)},
       {"commlens_version", COMMLENS_VERSION},
       {"commlens_build", COMMLENS_BUILD},
       {"command_line", command},
       {"program", arguments.empty() ? std::string() : out::base_name(arguments[0])},
       {"working_directory", job.directory},
       {"start_time", utc(job.began, "%Y-%m-%dT%H:%M:%SZ")},
-      {"elapsed_ns", std::to_string(elapsed)},
-      {"ranks", std::to_string(job.size)},
-      {"ranks_collected", std::to_string(profile.ranks.size())},
-      {"nodes", std::to_string(nodes.size())},
       {"mpi_library", first_line(library)},
       {"mpi_family", COMMLENS_FAMILY},
       {"mpi_standard", std::to_string(version) + "." + std::to_string(subversion)},
@@ -252,77 +250,31 @@ std::string profile_name() {
   std::string name = pattern.empty() ? default_name : out::output_name(pattern, fields);
   if (name[0] != '/' && job.directory[0] != '\0') name = std::string(job.directory) + "/" + name;
   struct stat directory;
-  if (name.back() == '/' || (stat(name.c_str(), &directory) == 0 && S_ISDIR(directory.st_mode))) {
+  if (name.back() == '/') {
+    name += default_name;
+  } else if (stat(name.c_str(), &directory) == 0 && S_ISDIR(directory.st_mode)) {
     name += "/" + default_name;
   }
   return name;
 }
 
-void write_profile(Profile& profile, Ticks building, const std::string& mark) {
-  profile.finish();
-  const out::Meta meta = meta_of(profile);
-  std::string name = profile_name();
-  if (!mark.empty()) name = out::marked_name(name, mark);
-  const out::Stored stored = out::store(profile, meta, name, building);
-  if (stored.path.empty()) {
-    say("no profile: %s", stored.error.c_str());
-  } else if (!stored.error.empty()) {
-    say("%s; the profile is in %s", stored.error.c_str(), stored.path.c_str());
-  } else if (!options().on(Option::quiet)) {
-    say("profile of %zu ranks in %s", profile.ranks.size(), stored.path.c_str());
-  }
-}
-
-// Nothing when there is no memory for it: rank 0 must not wait in vain.
-std::vector<char> own_data(Ticks collecting) noexcept try {
+Counted own_counted() {
   const std::uint64_t forgotten = forgotten_requests();
   if (forgotten != 0) {
     say("rank %d: no memory to remember %llu requests; what completed them counts under no communicator", job.rank,
         static_cast<unsigned long long>(forgotten));
   }
-  const TickScale scale = TickScale::since_start();
-  return packed(own_facts(scale), *registry, job.started, collecting);
-} catch (const std::exception& e) {
-  say("rank %d: cannot collect: %s", job.rank, e.what());
-  return {};
+  Counted counted = counted_here(*registry);
+  counted.facts = own_facts(counted.scale);
+  counted.started = job.started;
+  return counted;
 }
 
-// Waits until all ranks have come to a point; false when some did not in time.  A barrier that does not block: what
-// unprofiled ranks do is not disturbed, and we can give up.
-bool all_have_come() {
-  MPI_Request barrier;
-  if (api.Ibarrier(api.comm_world, &barrier) != MPI_SUCCESS) return false;
-  constexpr unsigned long first_word = 30;  // seconds until we say what we wait for
-  const unsigned long patience = options().number(Option::patience);
-  const std::time_t begin = std::time(nullptr);
-  bool said = false;
-  for (unsigned long tries = 0;; ++tries) {
-    int done = 0;
-    if (api.Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-    if (done != 0) return true;
-    const auto waited = static_cast<unsigned long>(std::time(nullptr) - begin);
-    if (waited >= patience) return false;
-    if (waited >= first_word && !said && job.rank == 0) {
-      say("rank 0 waits in MPI_Finalize for other ranks, %lu s at most. Are all of them under commlens?", patience);
-      said = true;
-    }
-    // Late ranks may need this core.
-    if (tries < 1000) {
-      sched_yield();
-    } else {
-      usleep(1000);
-    }
-  }
-}
-
-// True when all ranks are in MPI_Finalize and know it of each other; false when some are late or not under commlens.
-//
-// Twice, because a barrier ends for a late rank also if another has entered it and given up since.  But who has given
-// up does not enter the second one, and so it ends for nobody: either all go on, or all give up.
-bool all_are_here() {
-  if (job.size == 1) return true;
-  if (!all_have_come()) return false;
-  return all_have_come();
+// What this process puts into a profile of `ranks`, without asking the others.
+std::vector<char> own_package(Ticks begin, int ranks) {
+  const Counted counted = own_counted();
+  const std::uint64_t rows = slice_rows_for(counted.cells.size() * static_cast<std::uint64_t>(ranks));
+  return packed(counted, begin, SliceRows(counted).within(rows / static_cast<std::uint64_t>(ranks)));
 }
 
 // Hydra's proxy on this node, or the parent process: a script between the two is nobody's launcher.
@@ -333,68 +285,6 @@ pid_t launcher_process() {
     p = facts.parent;
   }
   return getppid();
-}
-
-Identity random_id() {
-  Identity id = 0;
-  if (getrandom(&id, sizeof id, 0) != sizeof id) id = combine(static_cast<Identity>(getpid()), now());
-  return id;
-}
-
-// Agrees on the random id of this world.
-bool agree_on_world() {
-  if (api.Comm_create(api.comm_world, job.group, &own_comm) != MPI_SUCCESS) return false;
-  api.Comm_set_errhandler(own_comm, api.errors_return);
-  if (job.rank == 0) job.world_id = random_id();
-  return api.Bcast(&job.world_id, sizeof job.world_id, api.byte, 0, own_comm) == MPI_SUCCESS;
-}
-
-// Sends this rank's data to rank 0, which writes what it gets; false when all keep it.
-bool collect_all(Ticks finalising) {
-  if (!agree_on_world()) {
-    collect_at_exit();  // the application may have used up all communicators: through files, then
-    return true;
-  }
-  const std::vector<char> own = own_data(finalising);
-  constexpr std::uint64_t in_session = ~std::uint64_t{0};
-  std::uint64_t own_size = job.sessions > 0 ? in_session : own.size();
-  std::vector<std::uint64_t> sizes(job.rank == 0 ? static_cast<std::size_t>(job.size) : 0);
-  if (api.Gather(&own_size, sizeof own_size, api.byte, sizes.data(), sizeof own_size, api.byte, 0, own_comm) !=
-      MPI_SUCCESS) {
-    if (job.rank == 0) say("no profile: MPI_Gather failed while collecting it");
-    return true;
-  }
-  if (job.rank != 0) {
-    GoAhead answer = GoAhead::skip;
-    api.Recv(&answer, 1, api.byte, 0, tag, own_comm, MPI_STATUS_IGNORE);
-    if (answer == GoAhead::send) send_bytes(own, 0);
-    return answer != GoAhead::keep;
-  }
-  if (std::count(sizes.begin(), sizes.end(), in_session) != 0) {
-    for (int rank = 1; rank < job.size; ++rank) tell(GoAhead::keep, rank);
-    return false;
-  }
-  Profile profile;
-  bool complete = profile.add(own.data(), own.size());
-  std::vector<char> bytes;
-  int rank = 1;
-  try {
-    for (; rank < job.size; ++rank) {
-      bytes.resize(sizes[static_cast<std::size_t>(rank)]);
-      if (!tell(GoAhead::send, rank)) return true;
-      const bool received = receive_bytes(bytes, rank);
-      complete = received && profile.add(bytes.data(), bytes.size()) && complete;
-    }
-  } catch (const std::bad_alloc&) {
-    // The one it was about has been received, or not been asked yet; so it is with all that follow.
-    say("no memory on rank 0 for the data of rank %d and those after it", rank);
-    complete = false;
-    if (bytes.size() == sizes[static_cast<std::size_t>(rank)]) ++rank;
-    for (; rank < job.size; ++rank) tell(GoAhead::skip, rank);
-  }
-  if (!complete) say("the data of some ranks is missing; the profile has the others");
-  write_profile(profile, finalising, "");
-  return true;
 }
 
 // The same for all processes one launcher started, another for every launch: what it tells them, or its process.
@@ -412,31 +302,160 @@ Identity id_of_launch() {
   return identity_of(text.data(), text.size());
 }
 
+enum class Coming { all, late, through_files };
+
+// Where the parts of a job are that cannot collect together: named by what all its processes know.
+out::Parts parts_of_job() { return {profile_name(), job.world_id != 0 ? job.world_id : id_of_launch(), job.began}; }
+
+// Waits until all ranks have come to a point.  A barrier that does not block: what unprofiled ranks do is not
+// disturbed, and we can give up.
+Coming all_have_come() {
+  MPI_Request barrier;
+  if (api.Ibarrier(api.comm_world, &barrier) != MPI_SUCCESS) return Coming::late;
+  constexpr unsigned long first_word = 30;  // seconds until we say what we wait for
+  const unsigned long patience = options().number(Option::patience);
+  const std::time_t begin = std::time(nullptr);
+  unsigned long looked = 0;
+  bool said = false;
+  for (unsigned long tries = 0;; ++tries) {
+    int done = 0;
+    if (api.Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return Coming::late;
+    if (done != 0) return Coming::all;
+    const auto waited = static_cast<unsigned long>(std::time(nullptr) - begin);
+    if (waited >= patience) return Coming::late;
+    if (waited > looked) {  // once a second
+      looked = waited;
+      if (parts_of_job().has_begun()) return Coming::through_files;
+    }
+    if (waited >= first_word && !said && job.rank == 0) {
+      say("rank 0 waits in MPI_Finalize for other ranks, %lu s at most. Are all of them under commlens?", patience);
+      said = true;
+    }
+    // Late ranks may need this core.
+    if (tries < 1000) {
+      sched_yield();
+    } else {
+      usleep(1000);
+    }
+  }
+}
+
+// A collective on MPI_COMM_WORLD that was begun and never completed here.  It is a fault of the application, which most
+// MPI libraries let pass; but when other ranks have not begun it, no later one on MPI_COMM_WORLD comes to its end.
+bool has_unfinished_collective() {
+  static std::uint32_t world;
+  const auto* const view = static_cast<const CommView*>(comms.find(bits(api.comm_world)));
+  if (view == nullptr) return false;
+  world = view->index;
+  return requests.any([](const Cell& maker, Payload payload) {
+    const bool is_collective =
+        (payload & RequestFlag::idup) != 0 || std::strcmp(op_facts[op_of_key(maker.key)].klass, "collective") == 0;
+    const bool is_active = (payload & RequestFlag::persistent) == 0 || (payload & RequestFlag::active) != 0;
+    return is_collective && is_active && comm_of_key(maker.key) == world;
+  });
+}
+
+// Whether all ranks are in MPI_Finalize and know it of each other; some may be late, or not under commlens.
+//
+// Twice, because a barrier ends for a late rank also if another has entered it and given up since.  But who has given
+// up does not enter the second one, and so it ends for nobody: either all go on, or all give up.
+Coming all_are_here() {
+  if (job.size == 1) return Coming::all;
+  if (has_unfinished_collective()) return Coming::through_files;
+  const Coming first = all_have_come();
+  return first == Coming::all ? all_have_come() : first;
+}
+
+Identity random_id() {
+  Identity id = 0;
+  if (getrandom(&id, sizeof id, 0) != sizeof id) id = combine(static_cast<Identity>(getpid()), now());
+  return id;
+}
+
+Terms terms(Ticks begin, const std::string& mark = "") {
+  Terms terms;
+  terms.counted = own_counted;
+  terms.meta = meta_at_start;
+  terms.name = [mark] {
+    const std::string name = profile_name();
+    return mark.empty() ? name : out::marked_name(name, mark);
+  };
+  terms.in_session = job.sessions > 0;
+  terms.aggregators = options().number(Option::aggregators);
+  terms.quiet = options().on(Option::quiet);
+  terms.begin = begin;
+  return terms;
+}
+
+// Agrees on the random id of this world.
+bool agree_on_world() {
+  if (api.Comm_create(api.comm_world, job.group, &own_comm) != MPI_SUCCESS) return false;
+  api.Comm_set_errhandler(own_comm, api.errors_return);
+  if (job.rank == 0) job.world_id = random_id();
+  return api.Bcast(&job.world_id, sizeof job.world_id, api.byte, 0, own_comm) == MPI_SUCCESS;
+}
+
+// False when all keep what they have, because some rank has a session open.
+bool collect_all(Ticks begin) {
+  if (!agree_on_world()) {
+    collect_at_exit();  // the application may have used up all communicators: through files, then
+    return true;
+  }
+  World all;
+  const Collected collected = collect_together(all, terms(begin));
+  if (collected == Collected::stored) end_arena();
+  return collected != Collected::too_early;
+}
+
 // Better a file of one rank than nothing.
-void collect_alone(Ticks finalising) {
+void collect_alone(Ticks begin) {
   say("rank %d: other ranks did not reach MPI_Finalize in %lu s (COMMLENS_PATIENCE), or are not under commlens; this "
       "rank's calls go into a profile of their own",
       job.rank, options().number(Option::patience));
-  const std::vector<char> own = own_data(finalising);
+  const std::vector<char> own = own_package(begin, 1);
   Profile profile;
-  if (profile.add(own.data(), own.size())) write_profile(profile, finalising, ".rank" + std::to_string(job.rank));
+  if (profile.add(own.data(), own.size()) &&
+      write_file(terms(begin, ".rank" + std::to_string(job.rank)), job.size, profile, {}))
+    end_arena();
 }
 
 }  // namespace
 
-void note_command_line() noexcept try { static_cast<void>(command_line()); } catch (const std::bad_alloc&) {
-  return;  // asked again when the profile is written
+void note_job() noexcept try {
+  journal::JobEntry entry;
+  entry.rank = job.rank;
+  entry.size = job.size;
+  entry.launch = id_of_launch();
+  entry.started = job.started;
+  entry.init = job.init;
+  entry.own_init = job.own_init;
+  entry.own_call = job.own_call;
+  entry.node = host_name();
+  entry.cpus = allowed_cpus();
+  entry.output = profile_name();
+  entry.meta = meta_at_start();
+  journal::note(entry);
+  char name[64];
+  std::snprintf(name, sizeof name, "commlens-arenas-%016llx", static_cast<unsigned long long>(entry.launch));
+  const std::size_t slash = entry.output.rfind('/');
+  survive((slash == std::string::npos ? std::string() : entry.output.substr(0, slash + 1)) + name, job.rank);
+} catch (const std::bad_alloc&) {
+  return;  // what it counts cannot be recovered
 }
 
-bool collect(Ticks finalising) noexcept try {
+bool collect(Ticks begin) noexcept try {
   const QuietFloatingPoint quiet;
   const OwnErrors own_errors;
-  if (!all_are_here()) {
-    collect_alone(finalising);
-    return true;
+  switch (all_are_here()) {
+    case Coming::late: collect_alone(begin); return true;
+    case Coming::through_files:
+      if (job.sessions > 0) return false;  // they end later
+      collect_at_exit();
+      return true;
+    case Coming::all: break;
   }
   own_comm = api.comm_null;
-  const bool done = collect_all(finalising);
+  const bool done = collect_all(begin);
   if (own_comm != api.comm_null) api.Comm_free(&own_comm);
   return done;
 } catch (const std::exception& e) {
@@ -449,25 +468,25 @@ void collect_at_exit() noexcept try {
   const Ticks begin = now();
   if (job.sessions > 0) job.ended = begin;  // the application left them open
   if (job.world_id == 0) job.world_id = job.size == 1 ? random_id() : id_of_launch();
-  const std::vector<char> own = own_data(begin);
+  const std::vector<char> own = own_package(begin, job.size);
   Profile profile;
   if (job.size == 1) {
-    if (profile.add(own.data(), own.size())) write_profile(profile, begin, "");
+    if (profile.add(own.data(), own.size()) && write_file(terms(begin), job.size, profile, {})) end_arena();
     return;
   }
-  out::Parts parts(profile_name(), job.world_id, job.began);
+  out::Parts parts = parts_of_job();
   if (!parts.put(job.rank, own)) {
     say("rank %d: its calls are not in the profile: %s", job.rank, parts.error.c_str());
     return;
   }
+  end_arena();
   if (!parts.claim(job.size)) return;  // another rank will be the last
   for (int rank = 0; rank < job.size; ++rank) {
     const std::vector<char> bytes = parts.get(rank);
     if (!profile.add(bytes.data(), bytes.size()))
       say("the data of rank %d is missing; the profile has the others", rank);
   }
-  write_profile(profile, begin, "");
-  parts.remove(job.size);
+  if (write_file(terms(begin), job.size, profile, {})) parts.remove(job.size);
 } catch (const std::exception& e) {
   say("rank %d: no profile: %s", job.rank, e.what());
 }

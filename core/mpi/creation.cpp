@@ -265,6 +265,7 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
   const CommView& known =
       record.root != 0 ? registry->add_alike(std::move(record)) : registry->add(std::move(record), true);
   if (known.index == 0 || !comms.put(bits(made), const_cast<CommView*>(&known))) say_no_memory();
+  registry->handle(known.index, bits(made));
 }
 
 }  // namespace
@@ -312,7 +313,7 @@ void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, P
   say_no_memory();
 }
 
-void creation_completed(Payload payload) noexcept try {
+void creation_over(Payload payload, bool succeeded) noexcept try {
   Pending p;
   {
     const std::lock_guard<std::mutex> lock(pending_mutex);
@@ -321,6 +322,7 @@ void creation_completed(Payload payload) noexcept try {
     p = found->second;
     pending().erase(found);
   }
+  if (!succeeded) return;
   MPI_Comm made = made_by(p);
   if (made == api.comm_null || comms.find(bits(made)) != nullptr) return;
   add(p.op, *p.parent, made, identity::parent(), p.n, p.site);

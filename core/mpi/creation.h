@@ -38,9 +38,10 @@ void created(Op op, const CommView& parent, MPI_Comm made, const Origin& origin,
 // themselves, by the same names.
 bool made_in_callback(Site caller) noexcept;
 
-// MPI_Comm_idup: takes its number now; the communicator is there when `request` completes.
+// MPI_Comm_idup: takes its number now; the communicator is there when `request` completes, unless that fails:
+// what MPI has left in the variable then may be no communicator any more.
 void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, Payload payload, Site site) noexcept;
-void creation_completed(Payload payload) noexcept;
+void creation_over(Payload payload, bool succeeded) noexcept;
 
 // Takes the handle out of the map before it is freed, because MPI may give it out again at once.
 const CommView* comm_going(MPI_Comm comm) noexcept;

@@ -62,8 +62,8 @@ class Batch {
     return registry->set_of(indices, static_cast<std::size_t>(complete.used)).index;
   }
 
-  // Request i has completed; `status` may be null when nothing is to be learned from it.
-  void finish(int i, const MPI_Status* status) noexcept {
+  // Request i is over; `status` may be null when nothing is to be learned from it.
+  void finish(int i, const MPI_Status* status, bool succeeded = true) noexcept {
     if (i < 0 || i >= n_) return;
     const RequestTable::Found f = found_[i];
     if (f.payload == 0) return;
@@ -73,7 +73,7 @@ class Batch {
       credit(thread_, *maker_of(f.payload), 0, bytes);
     }
     if ((f.payload & RequestFlag::idup) != 0) {
-      creation_completed(f.payload);
+      creation_over(f.payload, succeeded);
     }
     if ((f.payload & RequestFlag::persistent) != 0) {
       RequestTable::change(f, f.payload & ~(RequestFlag::active | RequestFlag::cancelled));
@@ -88,7 +88,7 @@ class Batch {
     for (int i = 0; i < n_; ++i) {
       if (found_[i].payload == 0) continue;
       const bool succeeded = statuses != nullptr && statuses[i].MPI_ERROR == MPI_SUCCESS;
-      if (succeeded || handles_[i] == api.request_null) finish(i, succeeded ? &statuses[i] : nullptr);
+      if (succeeded || handles_[i] == api.request_null) finish(i, succeeded ? &statuses[i] : nullptr, succeeded);
     }
   }
 
@@ -196,7 +196,7 @@ __attribute__((noinline)) int complete_in_callback(CallNext call_next, int count
   for (int i = 0; i < n; ++i) {
     const Payload payload = found[i].payload;
     if (payload == 0 || (payload & RequestFlag::persistent) != 0 || array[i] != api.request_null) continue;
-    if ((payload & RequestFlag::idup) != 0) creation_completed(payload);
+    if ((payload & RequestFlag::idup) != 0) creation_over(payload, rc == MPI_SUCCESS);
     RequestTable::release(found[i]);
   }
   return rc;
@@ -209,10 +209,11 @@ int wait(Next next, Op op, Site caller, MPI_Request* request, MPI_Status* status
   Batch batch(call.thread(), 1, request);
   MPI_Status own;
   MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
-  call.start();
+  const std::uint32_t comm = batch.comm();
+  call.start_under(comm);
   const int rc = next(request, used);
   call.stop();
-  call.record(batch.comm(), Volume{});
+  call.record(comm, Volume{});
   if (rc == MPI_SUCCESS) {
     batch.finish(0, status_at(used, 0));
     batch.finish_shared(1);
@@ -229,10 +230,11 @@ int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Sta
   Batch batch(call.thread(), 1, request);
   MPI_Status own;
   MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
-  call.start();
+  const std::uint32_t comm = batch.comm();
+  call.start_under(comm);
   const int rc = next(request, flag, used);
   call.stop();
-  call.record(batch.comm(), Volume{});
+  call.record(comm, Volume{});
   if (rc != MPI_SUCCESS) {
     batch.finish_failed(rc, nullptr);
   } else if (*flag != 0) {
@@ -253,10 +255,11 @@ int complete_all(CallNext call_next, Done done, Op op, Site caller, int count, M
   Batch batch(call.thread(), count, array_of_requests);
   MPI_Status* const used =
       array_of_statuses == MPI_STATUSES_IGNORE && batch.receives() ? batch.statuses() : array_of_statuses;
-  call.start();
+  const std::uint32_t comm = batch.comm();
+  call.start_under(comm);
   const int rc = call_next(used);
   call.stop();
-  call.record(batch.comm(), Volume{});
+  call.record(comm, Volume{});
   if (rc == MPI_SUCCESS && done()) {
     for (int i = 0; i < batch.size(); ++i) batch.finish(i, status_at(used, i));
     batch.finish_shared(batch.shared());
@@ -288,10 +291,11 @@ int complete_any(CallNext call_next, Done done, Op op, Site caller, int count, M
   Batch batch(call.thread(), count, array_of_requests);
   MPI_Status own;
   MPI_Status* const used = status == MPI_STATUS_IGNORE && batch.receives() ? &own : status;
-  call.start();
+  const std::uint32_t comm = batch.comm();
+  call.start_under(comm);
   const int rc = call_next(used);
   call.stop();
-  call.record(batch.comm(), Volume{});
+  call.record(comm, Volume{});
   if (rc != MPI_SUCCESS) {
     batch.finish_failed(rc, nullptr);
   } else if (done() && *index != MPI_UNDEFINED && batch.size() != 0) {
@@ -330,10 +334,11 @@ int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_r
   Batch batch(call.thread(), incount, array_of_requests);
   MPI_Status* const used =
       array_of_statuses == MPI_STATUSES_IGNORE && batch.receives() ? batch.statuses() : array_of_statuses;
-  call.start();
+  const std::uint32_t comm = batch.comm();
+  call.start_under(comm);
   const int rc = next(incount, array_of_requests, outcount, array_of_indices, used);
   call.stop();
-  call.record(batch.comm(), Volume{});
+  call.record(comm, Volume{});
   const bool some_failed = Batch::in_status(rc);
   if (rc != MPI_SUCCESS && !some_failed) {
     batch.finish_failed(rc, nullptr);
@@ -346,7 +351,7 @@ int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_r
     if (batch[at].payload == 0) ++shared;
     const MPI_Status* const status = status_at(used, i);
     const bool failed = some_failed && status != nullptr && status->MPI_ERROR != MPI_SUCCESS;
-    batch.finish(at, failed ? nullptr : status);
+    batch.finish(at, failed ? nullptr : status, !failed);
   }
   batch.finish_shared(shared);
   return rc;
@@ -364,10 +369,11 @@ int to_request(Next next, Op op, Site caller, MPI_Request* request, After after)
   Call call(op, caller);
   if (call.nested()) return next(request);
   Batch batch(call.thread(), 1, request);
-  call.start();
+  const std::uint32_t comm = batch.owner();
+  call.start_under(comm);
   const int rc = next(request);
   call.stop();
-  call.record(batch.owner(), Volume{});
+  call.record(comm, Volume{});
   if (rc == MPI_SUCCESS) after(batch);
   return rc;
 }
@@ -406,10 +412,11 @@ int of_request(Next next, Op op, Site caller, MPI_Request request, Arguments... 
   Call call(op, caller);
   if (call.nested()) return next(arguments...);
   Batch batch(call.thread(), 1, &request);
-  call.start();
+  const std::uint32_t comm = batch.owner();
+  call.start_under(comm);
   const int rc = next(arguments...);
   call.stop();
-  call.record(batch.owner(), Volume{});
+  call.record(comm, Volume{});
   return rc;
 }
 
@@ -419,12 +426,13 @@ int get_status(Next next, Op op, Site caller, MPI_Request request, int* flag, MP
   Call call(op, caller);
   if (call.nested()) return next(request, flag, status);
   Batch batch(call.thread(), 1, &request);
-  call.start();
+  const std::uint32_t comm = batch.owner();
+  call.start_under(comm);
   const int rc = next(request, flag, status);
   call.stop();
-  call.record(batch.owner(), Volume{});
+  call.record(comm, Volume{});
   if (rc == MPI_SUCCESS && *flag != 0 && (batch[0].payload & RequestFlag::idup) != 0) {
-    creation_completed(batch[0].payload);
+    creation_over(batch[0].payload, true);
   }
   return rc;
 }
@@ -434,10 +442,11 @@ int of_requests(Next next, Op op, Site caller, int count, Requests array_of_requ
   Call call(op, caller);
   if (call.nested()) return next(count, array_of_requests, rest...);
   Batch batch(call.thread(), count, array_of_requests);
-  call.start();
+  const std::uint32_t comm = batch.comm();
+  call.start_under(comm);
   const int rc = next(count, array_of_requests, rest...);
   call.stop();
-  call.record(batch.comm(), Volume{});
+  call.record(comm, Volume{});
   return rc;
 }
 
@@ -445,11 +454,11 @@ template <class Next, class VolumeOf, class... Arguments>
 int read_begin(Next next, Op op, Site caller, VolumeOf measure, MPI_File fh, Arguments... arguments) {
   Call call(op, caller);
   if (call.nested()) return next(fh, arguments...);
-  call.start();
-  const int rc = next(fh, arguments...);
-  call.stop();
   FileRecord* const file = file_record(fh);
   const CommView& comm = file == nullptr ? no_comm() : *file->comm;
+  call.start_under(comm.index);
+  const int rc = next(fh, arguments...);
+  call.stop();
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) measure(volume, comm);
   Cell& cell = call.record(comm, volume);
@@ -462,11 +471,12 @@ int read_end(Next next, Op op, Site caller, MPI_File fh, void* buf, MPI_Status* 
   Call call(op, caller);
   if (call.nested()) return next(fh, buf, status);
   StatusFor status_for(status);
-  call.start();
+  FileRecord* const file = file_record(fh);
+  const CommView& comm = file == nullptr ? no_comm() : *file->comm;
+  call.start_under(comm.index);
   const int rc = next(fh, buf, status_for.get());
   call.stop();
-  FileRecord* const file = file_record(fh);
-  call.record(file == nullptr ? no_comm() : *file->comm, Volume{});
+  call.record(comm, Volume{});
   if (file != nullptr && file->reading != nullptr) {
     if (rc == MPI_SUCCESS) credit(call.thread(), *file->reading, 0, status_for.received());
     file->reading = nullptr;
@@ -481,7 +491,7 @@ int comm_free(Next next, Op op, Site caller, MPI_Comm* comm) {
   const CommView* const view = comm_going(handle);
   const Going outer = call.thread().going;  // this one may be freed in a callback of another
   call.thread().going = {bits(handle), view};
-  if (!call.nested()) call.start();
+  if (!call.nested()) call.start_under(view == nullptr ? 0 : view->index);
   const int rc = next(comm);
   call.thread().going = outer;
   if (!call.nested()) {
@@ -496,7 +506,7 @@ template <class Next>
 int comm_set_name(Next next, Op op, Site caller, MPI_Comm comm, const char* comm_name) {
   Call call(op, caller);
   if (call.nested()) return next(comm, comm_name);
-  call.start();
+  call.start_in(comm);
   const int rc = next(comm, comm_name);
   call.stop();
   call.record(comm_of(comm, rc, call.freed()), Volume{});
@@ -522,7 +532,7 @@ int win_free(Next next, Op op, Site caller, MPI_Win* win) {
   const CommView& comm = win == nullptr ? no_comm() : comm_of_win(*win);
   if (win != nullptr) window_going(*win);
   if (call.nested()) return next(win);
-  call.start();
+  call.start_under(comm.index);
   const int rc = next(win);
   call.stop();
   call.record(comm, Volume{});
@@ -536,7 +546,7 @@ int file_close(Next next, Op op, Site caller, MPI_File* fh) {
   const CommView& comm = fh == nullptr ? no_comm() : comm_of_file(*fh);
   if (fh != nullptr) file_going(*fh);
   if (call.nested()) return next(fh);
-  call.start();
+  call.start_under(comm.index);
   const int rc = next(fh);
   call.stop();
   call.record(comm, Volume{});
@@ -550,7 +560,7 @@ int idup_of(CallNext call_next, Op op, Site caller, MPI_Comm comm, MPI_Comm* new
   Call call(op, caller);
   if (call.nested()) return call_next();
   MPI_Comm before = newcomm == nullptr ? api.comm_null : *newcomm;
-  call.start();
+  call.start_in(comm);
   const int rc = call_next();
   call.stop();
   const CommView& parent = comm_of(comm, rc, call.freed());
@@ -587,6 +597,7 @@ template <class Next, class... Arguments>
 int init(Next next, Op op, Site caller, Arguments... arguments) {
   Call call(op, caller);
   if (call.nested()) return next(arguments...);
+  call.start();
   const Ticks before = now();
   const int rc = next(arguments...);
   if (rc == MPI_SUCCESS) initialised(before, now());
@@ -597,7 +608,10 @@ int init(Next next, Op op, Site caller, Arguments... arguments) {
 template <class Next>
 int finalize(Next next, Op op, Site caller) {
   Call call(op, caller);
-  if (!call.nested()) finalising();
+  if (!call.nested()) {
+    call.start();
+    finalising();
+  }
   return next();
 }
 

@@ -37,8 +37,9 @@ struct Job {
 
 extern Job job;
 
-// Remembers the command line: a program may write a title over its arguments.
-void note_command_line() noexcept;
+// Notes in the arena what is known of the job; remembers the command line, too: a program may write a title over its
+// arguments.
+void note_job() noexcept;
 
 // Collects what all ranks counted and has rank 0 write the profile; inside MPI_Finalize, on all ranks.  False when some
 // rank goes on in a session: then all do this at their end.

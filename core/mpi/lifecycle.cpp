@@ -9,11 +9,14 @@
 #include <mutex>
 #include <new>
 
+#include "core/arena/arena.h"
 #include "core/cold/say.h"
+#include "core/cold/slices.h"
 #include "core/cold/symbols.h"
 #include "core/cold/threads.h"
 #include "core/cold/ticks.h"
 #include "core/mpi/job.h"
+#include "core/mpi/survive.h"
 #include "core/mpi/wrap.h"
 
 namespace commlens {
@@ -41,12 +44,14 @@ void add_predefined(MPI_Comm comm, char letter, Identity identity, int leader) {
   record.leader = leader;
   const CommView& known = registry->add(std::move(record), false);
   comms.put(bits(comm), const_cast<CommView*>(&known));
+  registry->handle(known.index, bits(comm));
 }
 
 // Runs what a wrapper adds to a call, without the call: the fastest of some batches.
 Ticks estimated_call() noexcept {
   constexpr int batches = 8, calls = 256;
-  Table table{};
+  Thread thread{};
+  Table& table = thread.table;
   Ticks best = ~Ticks{0};
   Cell cell{};
   cell.key = make_key(1, 1, 1, 0);
@@ -60,7 +65,7 @@ Ticks estimated_call() noexcept {
     for (int i = 0; i < calls; ++i) {
       const Ticks start = now();
       const Ticks end = now();
-      record(table, cell.key, cell.site, end - start, 8, 8);
+      record(thread, cell.key, cell.site, end - start, 8, 8);
       static_cast<void>(comms.find(bits(api.comm_world)));
     }
     best = std::min(best, now() - begin);
@@ -99,22 +104,36 @@ void begin(Ticks before, Ticks after) {
   job.init = after - before;
   if (sched_getaffinity(0, sizeof job.cpus, &job.cpus) != 0) CPU_ZERO(&job.cpus);
   if (getcwd(job.directory, sizeof job.directory) == nullptr) job.directory[0] = '\0';
-  note_command_line();
   if (job.rank == 0) say_warnings();
   job.own_call = estimated_call();
   job.ready = true;
   job.began = std::time(nullptr);
   job.started = now();
+  begin_slices(job.started);
   job.own_init = job.started - after;
+  note_job();
+  if (const unsigned long seconds = options().number(Option::flush_every); seconds != 0) {
+    call_every(TickScale::since_start().ticks(seconds * 1'000'000'000u), [] { static_cast<void>(flush_arena()); });
+  }
+  job.own_init = now() - after;
 }
 
 // When all else that runs at exit has run: a destructor of the application may still call MPI_Finalize.  A forked child
 // is none of ours.
 void at_end(void*) {
   if (registry == nullptr) say_when_bypassed();
-  if (getpid() != process || !job.ready) return;
+  if (getpid() != process) return;
+  if (!job.ready) {
+    if (job.rank < 0) end_arena();  // never came out of MPI_Init
+    return;
+  }
   if (job.world) {
-    say("rank %d ended without MPI_Finalize: no profile is written", job.rank);
+    const char* const kept = leave_arena(static_cast<unsigned>(arena::State::exited));
+    if (*kept == '\0') {
+      say("rank %d ended without MPI_Finalize: no profile is written", job.rank);
+    } else {
+      say("rank %d ended without MPI_Finalize; what it counted is in %s: commlens recover", job.rank, kept);
+    }
   } else {
     collect_at_exit();
   }
@@ -130,6 +149,7 @@ const Options& options() noexcept { return *options_in_force; }
 bool prepare() noexcept try {
   choose_clock();
   if (!load_api()) return false;
+  open_arena();
   site_mask = options().on(Option::callsites) ? ~Site{0} : 0;
   registry = new Registry();
   return true;
@@ -201,7 +221,12 @@ void session_ending() noexcept {
 
 void aborting(MPI_Comm, int errorcode) noexcept {
   if (!job.ready) return;
-  say("rank %d called MPI_Abort with code %d: no profile is written", job.rank, errorcode);
+  const char* const kept = leave_arena(static_cast<unsigned>(arena::State::aborted));
+  if (*kept == '\0') {
+    say("rank %d called MPI_Abort with code %d: no profile is written", job.rank, errorcode);
+  } else {
+    say("rank %d called MPI_Abort with code %d; what it counted is in %s: commlens recover", job.rank, errorcode, kept);
+  }
   job.ready = false;
 }
 

@@ -133,10 +133,9 @@ class Call {
   Thread& thread() noexcept { return thread_; }
   Site site() const noexcept { return site_; }
 
-  void start() noexcept {
-    freed_ = HandleMap::freed.load(std::memory_order_relaxed);
-    start_ = now();
-  }
+  void start() noexcept { begin(0, Doing::nothing); }
+  void start_in(MPI_Comm comm) noexcept { begin(bits(comm), Doing::handle); }
+  void start_under(std::uint32_t comm) noexcept { begin(comm, Doing::index); }
   std::uint64_t freed() const noexcept { return freed_; }  // HandleMap::freed when it began
   void stop() noexcept {
     const Ticks end = now();
@@ -144,7 +143,7 @@ class Call {
   }
 
   Cell& record(std::uint32_t comm, const Volume& v) noexcept {
-    return *commlens::record(thread_.table, make_key(comm, op_, v.bin, thread_.region, v.noncontiguous), site_, spent_,
+    return *commlens::record(thread_, make_key(comm, op_, v.bin, thread_.region, v.noncontiguous), site_, spent_,
                              v.sent, v.received);
   }
   Cell& record(const CommView& comm, const Volume& v) noexcept { return record(comm.index, v); }
@@ -176,6 +175,11 @@ class Call {
   }
 
  private:
+  void begin(std::uint64_t where, Doing::What what) noexcept {
+    freed_ = HandleMap::freed.load(std::memory_order_relaxed);
+    start_ = now();
+    thread_.doing = {where, start_, site_, static_cast<std::uint32_t>(op_), what};
+  }
   void remember_persistent(MPI_Request request, Cell& maker, const Volume& v, Payload flags) noexcept;  // cold
 
   Thread& thread_;

@@ -35,6 +35,11 @@ Parts::Parts(const std::string& profile_name, Identity job, std::time_t began) :
 
 std::string Parts::file(int rank) const { return directory_ + "/rank" + std::to_string(rank); }
 
+bool Parts::has_begun() const {
+  struct stat facts;
+  return stat(directory_.c_str(), &facts) == 0 && facts.st_mtime >= oldest_;
+}
+
 bool Parts::put(int rank, const std::vector<char>& bytes) {
   mkdir(directory_.c_str(), 0777);
   // Under another name first: who counts the files must not see half of one.

@@ -17,6 +17,8 @@ class Parts {
   // job of the same number left behind.
   Parts(const std::string& profile_name, Identity job, std::time_t began);
 
+  // True when another process of the job has added its part.
+  bool has_begun() const;
   // Adds a rank's part; false, with `error`, when it cannot be written.
   bool put(int rank, const std::vector<char>& bytes);
   // True for one caller only, and only when all are there.

@@ -5,10 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "core/cold/blocked_signal.h"
 #include "core/out/output_name.h"
@@ -96,23 +99,44 @@ const char* kind_name(CommKind kind) {
   return "none";
 }
 
-void fill(Database& db, const Profile& profile, const Meta& meta) {
+// Which part of a profile a file has.
+enum class Part { whole, shard, index };
+
+// Keys are so far apart that the rows of a key have their numbers between: a table in the order of one number takes
+// less room, and is written faster, than one in the order of two.
+std::int64_t id_of(const Profile& profile, std::size_t key) {
+  return static_cast<std::int64_t>(key) * std::max(profile.world_size, 1);
+}
+
+// The procedures that the rows of a shard refer to.
+std::vector<char> ops_of(const Profile& profile) {
+  std::vector<char> used(std::size(op_facts));
+  const auto use = [&used](std::uint32_t op) {
+    if (op < used.size()) used[op] = 1;
+  };
+  for (std::size_t i = 0; i < profile.keys.size(); ++i) {
+    if (profile.has_key[i] != 0) use(profile.keys[i].op);
+  }
+  for (std::size_t i = 0; i < profile.comms.size(); ++i) {
+    if (profile.has_comm[i] != 0) use(profile.comms[i].op);
+  }
+  for (const Profile::Place& place : profile.places) use(place.op);
+  return used;
+}
+
+void fill(Database& db, const Profile& profile, const Meta& meta, Part part) {
   {
     Insert insert(db, "meta", 2);
     for (const auto& [key, value] : meta) insert.text(key).text(value).row();
   }
-  {
-    Insert insert(db, "rank", 12);
-    for (const Profile::Rank& r : profile.ranks) {
-      insert.number(r.facts.rank).count(r.facts.world).text(r.facts.node).number(r.facts.pid).text(r.facts.cpus);
-      insert.count(r.facts.init_ns).count(r.facts.app_ns).count(r.mpi_ns).number(r.facts.threads);
-      insert.count(r.calls).count(r.lost_calls).text("finalized").row();
-    }
-  }
+  const auto leaves_out = [part](const std::vector<char>& has, std::size_t i) {
+    return part == Part::shard && has[i] == 0;
+  };
   {
     Insert insert(db, "comm", 17);
     Insert set(db, "comm_set", 2);
     for (std::size_t i = 0; i < profile.comms.size(); ++i) {
+      if (leaves_out(profile.has_comm, i)) continue;
       const Profile::Comm& c = profile.comms[i];
       const bool real = c.kind == CommKind::intra || c.kind == CommKind::inter;
       insert.count(i).count(c.identity).text(c.name).text_or_null(c.user_name).text(kind_name(c.kind));
@@ -129,13 +153,15 @@ void fill(Database& db, const Profile& profile, const Meta& meta) {
   }
   {
     Insert insert(db, "op", 3);
-    std::int64_t id = 0;
-    for (const OpFacts& op : op_facts) insert.number(id++).text(op.name).text(op.klass).row();
+    const std::vector<char> used = part == Part::shard ? ops_of(profile) : std::vector<char>(std::size(op_facts), 1);
+    for (std::size_t id = 0; id < std::size(op_facts); ++id) {
+      if (used[id] != 0) insert.count(id).text(op_facts[id].name).text(op_facts[id].klass).row();
+    }
   }
   Insert(db, "region", 3).number(0).null().text("").row();
-  {
+  if (part != Part::shard) {
     Insert insert(db, "coverage", 6);
-    for (const auto& [name, imported] : profile.coverage) {
+    for (const auto& [name, imported] : profile.dictionary.coverage()) {
       const auto [state, reason] = explained(name.first, imported.treatment);
       insert.text(name.first).text(name.second).text(procedure_of(name.first)).text(state).text_or_null(reason);
       insert.number(imported.ranks).row();
@@ -144,28 +170,58 @@ void fill(Database& db, const Profile& profile, const Meta& meta) {
   {
     Insert insert(db, "callsite", 4);
     for (std::size_t i = 0; i < profile.sites.size(); ++i) {
-      const Profile::SiteFacts& s = profile.sites[i];
+      if (leaves_out(profile.has_site, i)) continue;
+      const SiteFacts& s = profile.sites[i];
       insert.count(i).text(s.module).text(s.build_id).count(s.offset).row();
     }
   }
   {
-    Insert insert(db, "key", 6);
+    Insert insert(db, "key", 10);
     for (std::size_t i = 0; i < profile.keys.size(); ++i) {
+      if (leaves_out(profile.has_key, i)) continue;
       const Profile::KeyFacts& k = profile.keys[i];
-      insert.count(i).number(k.comm).number(k.op).number(k.bin == v_bin ? -1 : static_cast<int>(k.bin));
-      insert.number(k.region).number(k.site).row();
-    }
-  }
-  {
-    Insert insert(db, "cell", 9);
-    for (const Profile::Row& r : profile.rows) {
-      insert.number(r.key).number(r.rank).count(r.calls).count(r.time).count(r.time_min).count(r.time_max);
-      insert.count(r.bytes_sent).count(r.bytes_received).count(r.noncontiguous).row();
+      insert.number(id_of(profile, i)).number(k.comm).number(k.op);
+      insert.number(k.bin == v_bin ? -1 : static_cast<int>(k.bin)).number(k.region).number(k.site);
+      insert.count(k.calls).count(k.bytes_sent).count(k.bytes_received).count(k.noncontiguous).row();
     }
   }
 }
 
-void fill_overhead(Database& db, const Profile& profile, Ticks building) {
+// What each rank has for itself.
+void fill_rows(Database& db, const Profile& profile, const Phases& phases) {
+  {
+    Insert insert(db, "rank", 12);
+    for (const Profile::Rank& r : profile.ranks) {
+      insert.number(r.facts.rank).count(r.facts.world).text(r.facts.node).number(r.facts.pid).text(r.facts.cpus);
+      insert.count(r.facts.init_ns).count(r.facts.app_ns).count(r.mpi_ns).number(r.facts.threads);
+      insert.count(r.calls).count(r.lost_calls).text(r.facts.state).row();
+    }
+  }
+  {
+    Insert insert(db, "cell_row", 8);
+    for (const Profile::Row& r : profile.rows) {
+      const Profile::KeyFacts& k = profile.keys[r.key];
+      // Differences of unsigned numbers wrap, and so do their sums.
+      insert.number(id_of(profile, r.key) + r.rank).count(r.calls - k.calls);
+      insert.count(r.time).count(r.time_min).count(r.time_max);
+      insert.count(r.bytes_sent - k.bytes_sent).count(r.bytes_received - k.bytes_received);
+      insert.count(r.noncontiguous - k.noncontiguous).row();
+    }
+  }
+  {
+    Insert insert(db, "slice", 8);
+    for (const Profile::Slice& s : profile.slices) {
+      insert.number(s.comm).number(s.op).number(s.rank).count(s.slot).count(s.calls).count(s.time);
+      insert.count(s.bytes_sent).count(s.bytes_received).row();
+    }
+  }
+  {
+    Insert insert(db, "position", 7);
+    for (const Profile::Place& p : profile.places) {
+      insert.number(p.rank).number(p.thread).number(p.inside ? 1 : 0).number(p.op).number(p.comm).number(p.site);
+      insert.count(p.since).row();
+    }
+  }
   Insert insert(db, "overhead", 3);
   for (const Profile::Rank& r : profile.ranks) {
     insert.number(r.facts.rank).text("call").count(r.facts.own_call_ns).row();
@@ -173,15 +229,32 @@ void fill_overhead(Database& db, const Profile& profile, Ticks building) {
     insert.number(r.facts.rank).text("collect").count(r.facts.own_collect_ns).row();
     insert.number(r.facts.rank).text("init").count(r.facts.own_init_ns).row();
   }
-  if (profile.ranks.empty()) return;
-  insert.number(profile.ranks.front().facts.rank)
-      .text("write")
-      .count(TickScale::since_start().ns(now() - building))
-      .row();
+  if (profile.ranks.empty() || phases.begin == 0) return;
+  const int writer = profile.ranks.front().facts.rank;
+  const TickScale scale = TickScale::since_start();
+  insert.number(writer).text("gather").count(scale.ns(phases.gathered - phases.begin)).row();
+  insert.number(writer).text("agree").count(scale.ns(phases.agreed - phases.gathered)).row();
+  insert.number(writer).text("write").count(scale.ns(now() - phases.agreed)).row();
 }
 
 std::string failed(const char* doing, const std::string& path) {
   return std::string("cannot ") + doing + " " + path + ": " + std::strerror(errno);
+}
+
+std::string write_all(int file, const unsigned char* bytes, std::size_t size, const std::string& path) {
+  std::string error;
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t n = write(file, bytes + done, size - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      error = failed("write", path);
+      break;
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  if (error.empty() && fsync(file) != 0 && errno != EINVAL) error = failed("write", path);
+  if (close(file) != 0 && error.empty()) error = failed("write", path);
+  return error;
 }
 
 // Writes all of it under a temporary name and links it to the first free name.
@@ -195,17 +268,7 @@ Stored write_file(const unsigned char* bytes, std::size_t size, const std::strin
     if (file < 0 && errno != EEXIST) return {"", failed("create", temporary)};
   }
   Stored result;
-  for (std::size_t done = 0; done < size;) {
-    const ssize_t n = write(file, bytes + done, size - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      result.error = failed("write", temporary);
-      break;
-    }
-    done += static_cast<std::size_t>(n);
-  }
-  if (result.error.empty() && fsync(file) != 0 && errno != EINVAL) result.error = failed("write", temporary);
-  if (close(file) != 0 && result.error.empty()) result.error = failed("write", temporary);
+  result.error = write_all(file, bytes, size, temporary);
   for (int n = 0; result.error.empty() && result.path.empty(); ++n) {
     const std::string wanted = n == 0 ? name : numbered_name(name, n);
     if (link(temporary.c_str(), wanted.c_str()) == 0) {
@@ -230,33 +293,176 @@ Stored write_file(const unsigned char* bytes, std::size_t size, const std::strin
   return result;
 }
 
+// The same in a directory of our own, where no name is taken: two operations on names, not three.
+Stored write_part(const unsigned char* bytes, std::size_t size, const std::string& directory, const std::string& name) {
+  const std::string path = directory + "/" + name, temporary = path + ".tmp";
+  const auto create = [&] { return open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); };
+  int file = create();
+  // Where each node has a file system of its own, the directory is on that of rank 0 only.
+  if (file < 0 && errno == ENOENT && mkdir(directory.c_str(), 0777) == 0) file = create();
+  if (file < 0) return {"", failed("create", temporary)};
+  std::string error = write_all(file, bytes, size, temporary);
+  if (error.empty() && rename(temporary.c_str(), path.c_str()) == 0) return {path, ""};
+  if (error.empty()) error = failed("rename to", path);
+  unlink(temporary.c_str());
+  return {"", error};
+}
+
 }  // namespace
 
-Stored store(const Profile& profile, const Meta& meta, const std::string& name, Ticks building) {
-  Database db;
-  db.run("PRAGMA page_size = 4096");
-  db.run(schema_sql);
-  db.run("BEGIN");
-  fill(db, profile, meta);
-  fill_overhead(db, profile, building);
-  db.run("COMMIT");
-  sqlite3_int64 size = 0;
-  unsigned char* const bytes = db.ok() ? sqlite3_serialize(db.handle(), "main", &size, 0) : nullptr;
-  if (bytes == nullptr) return {"", "cannot build the profile: " + (db.ok() ? "out of memory" : db.error())};
+Totals::Totals(const Profile& profile)
+    : ranks(profile.ranks.size()), slice_ns(profile.slice_ns), slices_folded(profile.slices_folded) {
+  for (const Profile::Rank& r : profile.ranks) {
+    elapsed = std::max(elapsed, r.facts.app_ns);
+    nodes.insert(r.facts.node);
+  }
+}
 
+Meta with_totals(Meta begin, const Totals& totals, int ranks) {
+  begin.emplace_back("schema_version", std::to_string(schema_version));
+  begin.emplace_back("elapsed_ns", std::to_string(totals.elapsed));
+  begin.emplace_back("ranks", std::to_string(ranks));
+  begin.emplace_back("ranks_collected", std::to_string(totals.ranks));
+  begin.emplace_back("slice_ns", std::to_string(totals.slice_ns));
+  begin.emplace_back("slice_of", totals.slices_folded ? "family" : "communicator");
+  begin.emplace_back("nodes", std::to_string(totals.nodes.size()));
+  begin.emplace_back("shard", "");
+  return begin;
+}
+
+namespace {
+
+// The bytes of a database, as they stand in a file.
+class Image {
+ public:
+  explicit Image(Database& db) {
+    if (db.ok()) bytes_ = sqlite3_serialize(db.handle(), "main", &size_, 0);
+    if (bytes_ == nullptr) error = "cannot build the profile: " + (db.ok() ? "out of memory" : db.error());
+  }
+  ~Image() { sqlite3_free(bytes_); }
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+
+  const unsigned char* bytes() const { return bytes_; }
+  std::size_t size() const { return static_cast<std::size_t>(size_); }
+  std::string error;  // empty: none
+
+ private:
+  unsigned char* bytes_ = nullptr;
+  sqlite3_int64 size_ = 0;
+};
+
+std::string temporary_directory() {
+  const char* const directory = std::getenv("TMPDIR");
+  return directory != nullptr && *directory != '\0' ? directory : "/tmp";
+}
+
+// Each table takes a page even if it is empty, and there may be thousands of shards: theirs are small, and what can be
+// had from the schema of another file is not in them.
+void begin(Database& db, Part part) {
+  db.run(part == Part::shard ? "PRAGMA page_size = 1024" : "PRAGMA page_size = 4096");
+  db.run(tables_sql);
+  if (part != Part::shard) db.run(views_sql);
+  db.run("BEGIN");
+}
+
+// As zlib and its like compute it, so that a reader can.
+std::uint32_t crc32(const unsigned char* bytes, std::size_t size) {
+  static const auto table = [] {
+    std::array<std::uint32_t, 256> t{};
+    for (std::uint32_t i = 0; i < t.size(); ++i) {
+      std::uint32_t c = i;
+      for (int bit = 0; bit < 8; ++bit) c = (c & 1) != 0 ? 0xedb88320u ^ (c >> 1) : c >> 1;
+      t[i] = c;
+    }
+    return t;
+  }();
+  std::uint32_t crc = ~std::uint32_t{0};
+  for (std::size_t i = 0; i < size; ++i) crc = table[(crc ^ bytes[i]) & 0xff] ^ (crc >> 8);
+  return ~crc;
+}
+
+}  // namespace
+
+std::string make_directory(const std::string& name, std::string& error) {
+  const std::size_t ending = name.size() > 3 && name.compare(name.size() - 3, 3, ".db") == 0 ? 3 : 0;
+  const std::string wanted = name.substr(0, name.size() - ending) + ".commlens";
+  for (const std::string& first : {wanted, temporary_directory() + "/" + base_name(wanted)}) {
+    for (int n = 0;; ++n) {
+      const std::string path = n == 0 ? first : numbered_name(first, n);
+      if (mkdir(path.c_str(), 0777) == 0) return path;
+      if (errno == EEXIST) continue;
+      error += (error.empty() ? "" : "; ") + failed("create", path);
+      break;
+    }
+  }
+  return {};
+}
+
+bool store_shard(const Profile& profile, const Meta& meta, const std::string& directory, const Phases& phases,
+                 Shard& shard) {
+  Meta own = meta;
+  for (auto& [key, value] : own) {
+    if (key == "shard") value = std::to_string(shard.number);
+  }
+  Database db;
+  begin(db, Part::shard);
+  fill(db, profile, own, Part::shard);
+  fill_rows(db, profile, phases);
+  db.run("COMMIT");
+  const Image image(db);
   const BlockedSignal file_size_limit(SIGXFSZ);
-  Stored result = write_file(bytes, static_cast<std::size_t>(size), name);
+  Stored stored{"", image.error};
+  if (image.error.empty()) {
+    stored = write_part(image.bytes(), image.size(), directory, "shard." + std::to_string(shard.number) + ".db");
+  }
+  shard.error = stored.error;
+  shard.file = base_name(stored.path);
+  shard.ranks = profile.ranks.size();
+  shard.cells = profile.rows.size();
+  shard.bytes = image.size();
+  if (stored.path.empty()) return false;
+  shard.crc32 = crc32(image.bytes(), image.size());
+  return true;
+}
+
+Stored store_index(const Profile& profile, const Meta& meta, const std::vector<Shard>& shards,
+                   const std::string& directory) {
+  Database db;
+  begin(db, Part::index);
+  fill(db, profile, meta, Part::index);
+  {
+    Insert insert(db, "shard", 7);
+    for (const Shard& s : shards) {
+      insert.count(s.number).text_or_null(s.file).count(s.first_rank).count(s.ranks).count(s.cells).count(s.bytes);
+      insert.count(s.crc32).row();
+    }
+  }
+  db.run("COMMIT");
+  const Image image(db);
+  if (!image.error.empty()) return {"", image.error};
+  const BlockedSignal file_size_limit(SIGXFSZ);
+  return write_part(image.bytes(), image.size(), directory, "index.db");
+}
+
+Stored store(const Profile& profile, const Meta& meta, const std::string& name, const Phases& phases) {
+  Database db;
+  begin(db, Part::whole);
+  fill(db, profile, meta, Part::whole);
+  fill_rows(db, profile, phases);
+  db.run("COMMIT");
+  const Image image(db);
+  if (!image.error.empty()) return {"", image.error};
+  const BlockedSignal file_size_limit(SIGXFSZ);
+  Stored result = write_file(image.bytes(), image.size(), name);
   if (result.path.empty()) {
-    const char* const directory = std::getenv("TMPDIR");
-    const std::string other = std::string(directory != nullptr && *directory != '\0' ? directory : "/tmp");
-    const Stored second = write_file(bytes, static_cast<std::size_t>(size), other + "/" + base_name(name));
+    const Stored second = write_file(image.bytes(), image.size(), temporary_directory() + "/" + base_name(name));
     if (second.path.empty()) {
       result.error += "; " + second.error;
     } else {
       result.path = second.path;
     }
   }
-  sqlite3_free(bytes);
   return result;
 }
 

@@ -17,6 +17,12 @@ const char* commlens_version(void);
  * MPI_Finalize, unless commlens is switched off or does not fit the MPI library; else 0.  Any thread, any time. */
 int commlens_active(void);
 
+/* Copies what this process has counted beside the output, over its last copy, as COMMLENS_FLUSH_EVERY does: `commlens
+ * recover` makes a profile of the copies of all ranks, also when the job or its nodes are lost later.  Talks to no
+ * other rank.  Returns 0, or 1 when it cannot be written or nothing is counted.  Any thread, between MPI_Init and
+ * MPI_Finalize. */
+int commlens_flush(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -24,4 +24,7 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_MPI': Option('text', 'auto', True),
     'COMMLENS_PATIENCE': Option('number', '3600', False),
     'COMMLENS_COMMS': Option('number', '4096', False),
+    'COMMLENS_ARENA_DIR': Option('text', '', False),
+    'COMMLENS_FLUSH_EVERY': Option('number', '0', False),
+    'COMMLENS_AGGREGATORS': Option('number', '0', False),
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 2
+VERSION = 3
 APPLICATION_ID = 1129073742
 
 
@@ -51,7 +51,7 @@ RELATIONS: dict[str, Relation] = {
             Column('threads', 'INTEGER', '', 'Threads that made at least one measured MPI call.'),
             Column('calls', 'INTEGER', '', 'Measured MPI calls of this process; the sum of calls of its cells.'),
             Column('lost_calls', 'INTEGER', '', 'Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.'),
-            Column('state', 'TEXT', '', 'How the process ended: finalized.'),
+            Column('state', 'TEXT', '', 'How the process ended: finalized, or what is known of one whose calls were recovered: running (still there when somebody looked), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.'),
         ),
     ),
     'comm': Relation(
@@ -129,19 +129,86 @@ RELATIONS: dict[str, Relation] = {
         'table',
         'What a cell counts, without the rank: one row per combination that occurred.',
         (
-            Column('id', 'INTEGER', '', 'Number within this file.'),
+            Column('id', 'INTEGER', '', 'Number within this file, a multiple of the number of ranks in MPI_COMM_WORLD.'),
             Column('comm', 'INTEGER', '', 'Communicator.'),
             Column('op', 'INTEGER', '', 'MPI procedure.'),
             Column('bin', 'INTEGER', '', 'Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives).'),
             Column('region', 'INTEGER', '', 'Code region.'),
             Column('callsite', 'INTEGER', '', 'Call site, or 0 when call sites are off.'),
+            Column('usual_calls', 'INTEGER', '', 'Calls of one rank, as many as most ranks have; cell_row has differences to it.'),
+            Column('usual_sent', 'INTEGER', 'bytes', 'Bytes sent by one rank, likewise.'),
+            Column('usual_received', 'INTEGER', 'bytes', 'Bytes received by one rank, likewise.'),
+            Column('usual_noncontig', 'INTEGER', '', 'Calls of one rank with a non-contiguous datatype, likewise.'),
+        ),
+    ),
+    'cell_row': Relation(
+        'table',
+        'The counters as they are stored, one row per key and rank; view cell has them as they are. Counts and bytes are differences to what key says is usual: where all ranks do the same these are 0, which takes no room.',
+        (
+            Column('id', 'INTEGER', '', 'key.id + world rank: keys are as far from each other as there are ranks in MPI_COMM_WORLD.'),
+            Column('calls', 'INTEGER', '', 'Number of calls, less key.usual_calls.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Time inside these calls, added up.'),
+            Column('time_min_ns', 'INTEGER', 'ns', 'Shortest call.'),
+            Column('time_max_ns', 'INTEGER', 'ns', 'Longest call.'),
+            Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes sent, less key.usual_sent.'),
+            Column('bytes_received', 'INTEGER', 'bytes', 'Bytes received, less key.usual_received.'),
+            Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype, less key.usual_noncontig.'),
+        ),
+    ),
+    'slice': Relation(
+        'table',
+        'The same counters over time: the time since MPI_Init is cut into at most 128 slices of meta.slice_ns, fewer where a thread would keep more than 8,192 entries, or the profile would have more than 65,536 rows and more than an eighth of those of cell; rows are there for slices in which something happened.',
+        (
+            Column('comm', 'INTEGER', '', 'Communicator; where meta.slice_of is family, the first one of the family for all of them.'),
+            Column('op', 'INTEGER', '', 'MPI procedure.'),
+            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('slot', 'INTEGER', '', 'Slice, from 0: it begins slot * slice_ns after MPI_Init returned on this rank. What was before counts in 0.'),
+            Column('calls', 'INTEGER', '', 'Calls that ended in it.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Time inside MPI in it; a long call has its time in all slices it spans.'),
+            Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes sent by calls that ended in it.'),
+            Column('bytes_received', 'INTEGER', 'bytes', 'Bytes received that were known by its end: those of a request count when it is completed.'),
+        ),
+    ),
+    'position': Relation(
+        'table',
+        'Where the threads of a process were that did not reach MPI_Finalize; empty for those that did.',
+        (
+            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('thread', 'INTEGER', '', 'Thread, in the order of their first MPI calls, from 0.'),
+            Column('inside', 'INTEGER', '', '1: in this call; 0: outside MPI, and this was its last call.'),
+            Column('op', 'INTEGER', '', 'MPI procedure.'),
+            Column('comm', 'INTEGER', '', 'Communicator of the call.'),
+            Column('callsite', 'INTEGER', '', 'Where the application called, or 0.'),
+            Column('since_ns', 'INTEGER', 'ns', 'When the call began, since MPI_Init returned.'),
+        ),
+    ),
+    'shard': Relation(
+        'table',
+        'The files of a profile that has several; empty where it is one file. In index.db.',
+        (
+            Column('number', 'INTEGER', '', 'Number of the file, from 0.'),
+            Column('file', 'TEXT', '', 'Its name, or NULL when it could not be written.'),
+            Column('first_rank', 'INTEGER', '', 'First world rank of its block.'),
+            Column('ranks', 'INTEGER', 'processes', 'Processes whose data is in it.'),
+            Column('cells', 'INTEGER', '', 'Rows of its table cell.'),
+            Column('bytes', 'INTEGER', 'bytes', 'Its size.'),
+            Column('crc32', 'INTEGER', '', 'CRC-32 of its bytes, as zlib computes it.'),
+        ),
+    ),
+    'overhead': Relation(
+        'table',
+        'What commlens itself cost.',
+        (
+            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('what', 'TEXT', '', "init: inside MPI_Init. collect: inside MPI_Finalize, until this rank's data is ready to send. gather: on a rank that writes a file, from the beginning until it has the data of all ranks of its block. agree: there, until all who write have the same numbers. write: there, building the file, up to writing it to disk. call: estimated for one measured call. calls: that, times the calls of the rank."),
+            Column('ns', 'INTEGER', 'ns', 'Time.'),
         ),
     ),
     'cell': Relation(
-        'table',
+        'view',
         'The counters: one row per key and rank.',
         (
-            Column('key', 'INTEGER', '', 'What is counted.'),
+            Column('key', 'INTEGER', '', 'What is counted, key.id.'),
             Column('rank', 'INTEGER', '', 'World rank that counted.'),
             Column('calls', 'INTEGER', '', 'Number of calls.'),
             Column('time_ns', 'INTEGER', 'ns', 'Time inside these calls, added up.'),
@@ -150,15 +217,6 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers; docs/bytes.md has the rule.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers; docs/bytes.md has the rule.'),
             Column('noncontiguous', 'INTEGER', '', 'Calls of these with a non-contiguous datatype: its elements, as many as a block of the message has, leave gaps in memory, so that MPI must pack them. docs/bytes.md has the rule.'),
-        ),
-    ),
-    'overhead': Relation(
-        'table',
-        'What commlens itself cost.',
-        (
-            Column('rank', 'INTEGER', '', 'World rank.'),
-            Column('what', 'TEXT', '', "init: inside MPI_Init. collect: inside MPI_Finalize, until this rank's data is ready to send. write: on the rank that writes the file, rank 0, receiving the data of all ranks and building this file, up to writing it to disk. call: estimated for one measured call. calls: that, times the calls of the rank."),
-            Column('ns', 'INTEGER', 'ns', 'Time.'),
         ),
     ),
     'size_bin': Relation(
@@ -316,7 +374,10 @@ META_KEYS: dict[str, str] = {
     'elapsed_ns': 'From the return of MPI_Init to the call of MPI_Finalize: the longest of all ranks, nanoseconds.',
     'ranks': 'Number of processes in MPI_COMM_WORLD.',
     'ranks_collected': 'Number of processes whose data is in this file.',
+    'slice_ns': 'Width of the slices of time in table slice, nanoseconds.',
+    'slice_of': 'What table slice tells apart: communicator, or family where that would be too many rows.',
     'nodes': 'Number of different host names.',
+    'shard': 'Number of this file where it is one of several of a profile, else empty.',
     'mpi_library': 'First line of what MPI_Get_library_version reports.',
     'mpi_family': 'Binary interface of the MPI library: openmpi, mpich or abi.',
     'mpi_standard': 'Version of the MPI standard the library reports, as in 3.1.',
@@ -328,7 +389,7 @@ META_KEYS: dict[str, str] = {
 
 SQL = """\
 PRAGMA application_id = 1129073742;
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 CREATE TABLE meta ( -- One line per fact about the run: what ran, where, with which MPI, and with which options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
   value TEXT, -- Its value, as text.
@@ -346,7 +407,7 @@ CREATE TABLE rank ( -- One row per process of MPI_COMM_WORLD.
   threads INTEGER, -- Threads that made at least one measured MPI call.
   calls INTEGER, -- Measured MPI calls of this process; the sum of calls of its cells.
   lost_calls INTEGER, -- Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.
-  state TEXT -- How the process ended: finalized.
+  state TEXT -- How the process ended: finalized, or what is known of one whose calls were recovered: running (still there when somebody looked), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.
 );
 CREATE TABLE comm ( -- One row per communicator, plus two kinds that are none: 'none' for calls that have no communicator, 'set' for completion calls whose requests belong to several.
   id INTEGER PRIMARY KEY, -- Number within this file; 0 is 'no communicator'.
@@ -398,31 +459,71 @@ CREATE TABLE callsite ( -- Places in the application that call MPI: the return a
   offset INTEGER -- [bytes] Return address minus load address of the module.
 );
 CREATE TABLE key ( -- What a cell counts, without the rank: one row per combination that occurred.
-  id INTEGER PRIMARY KEY, -- Number within this file.
+  id INTEGER PRIMARY KEY, -- Number within this file, a multiple of the number of ranks in MPI_COMM_WORLD.
   comm INTEGER REFERENCES comm(id), -- Communicator.
   op INTEGER REFERENCES op(id), -- MPI procedure.
   bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives).
   region INTEGER REFERENCES region(id), -- Code region.
-  callsite INTEGER REFERENCES callsite(id) -- Call site, or 0 when call sites are off.
+  callsite INTEGER REFERENCES callsite(id), -- Call site, or 0 when call sites are off.
+  usual_calls INTEGER, -- Calls of one rank, as many as most ranks have; cell_row has differences to it.
+  usual_sent INTEGER, -- [bytes] Bytes sent by one rank, likewise.
+  usual_received INTEGER, -- [bytes] Bytes received by one rank, likewise.
+  usual_noncontig INTEGER -- Calls of one rank with a non-contiguous datatype, likewise.
 );
-CREATE TABLE cell ( -- The counters: one row per key and rank.
-  key INTEGER REFERENCES key(id), -- What is counted.
-  rank INTEGER REFERENCES rank(rank), -- World rank that counted.
-  calls INTEGER, -- Number of calls.
+CREATE TABLE cell_row ( -- The counters as they are stored, one row per key and rank; view cell has them as they are. Counts and bytes are differences to what key says is usual: where all ranks do the same these are 0, which takes no room.
+  id INTEGER PRIMARY KEY, -- key.id + world rank: keys are as far from each other as there are ranks in MPI_COMM_WORLD.
+  calls INTEGER, -- Number of calls, less key.usual_calls.
   time_ns INTEGER, -- [ns] Time inside these calls, added up.
   time_min_ns INTEGER, -- [ns] Shortest call.
   time_max_ns INTEGER, -- [ns] Longest call.
-  bytes_sent INTEGER, -- [bytes] Bytes read from send buffers; docs/bytes.md has the rule.
-  bytes_received INTEGER, -- [bytes] Bytes written to receive buffers; docs/bytes.md has the rule.
-  noncontiguous INTEGER, -- Calls of these with a non-contiguous datatype: its elements, as many as a block of the message has, leave gaps in memory, so that MPI must pack them. docs/bytes.md has the rule.
-  PRIMARY KEY (key, rank)
+  bytes_sent INTEGER, -- [bytes] Bytes sent, less key.usual_sent.
+  bytes_received INTEGER, -- [bytes] Bytes received, less key.usual_received.
+  noncontiguous INTEGER -- Calls with a non-contiguous datatype, less key.usual_noncontig.
+);
+CREATE TABLE slice ( -- The same counters over time: the time since MPI_Init is cut into at most 128 slices of meta.slice_ns, fewer where a thread would keep more than 8,192 entries, or the profile would have more than 65,536 rows and more than an eighth of those of cell; rows are there for slices in which something happened.
+  comm INTEGER REFERENCES comm(id), -- Communicator; where meta.slice_of is family, the first one of the family for all of them.
+  op INTEGER REFERENCES op(id), -- MPI procedure.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  slot INTEGER, -- Slice, from 0: it begins slot * slice_ns after MPI_Init returned on this rank. What was before counts in 0.
+  calls INTEGER, -- Calls that ended in it.
+  time_ns INTEGER, -- [ns] Time inside MPI in it; a long call has its time in all slices it spans.
+  bytes_sent INTEGER, -- [bytes] Bytes sent by calls that ended in it.
+  bytes_received INTEGER, -- [bytes] Bytes received that were known by its end: those of a request count when it is completed.
+  PRIMARY KEY (comm, op, rank, slot)
 ) WITHOUT ROWID;
+CREATE TABLE position ( -- Where the threads of a process were that did not reach MPI_Finalize; empty for those that did.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  thread INTEGER, -- Thread, in the order of their first MPI calls, from 0.
+  inside INTEGER, -- 1: in this call; 0: outside MPI, and this was its last call.
+  op INTEGER REFERENCES op(id), -- MPI procedure.
+  comm INTEGER REFERENCES comm(id), -- Communicator of the call.
+  callsite INTEGER REFERENCES callsite(id), -- Where the application called, or 0.
+  since_ns INTEGER, -- [ns] When the call began, since MPI_Init returned.
+  PRIMARY KEY (rank, thread)
+) WITHOUT ROWID;
+CREATE TABLE shard ( -- The files of a profile that has several; empty where it is one file. In index.db.
+  number INTEGER PRIMARY KEY, -- Number of the file, from 0.
+  file TEXT, -- Its name, or NULL when it could not be written.
+  first_rank INTEGER, -- First world rank of its block.
+  ranks INTEGER, -- [processes] Processes whose data is in it.
+  cells INTEGER, -- Rows of its table cell.
+  bytes INTEGER, -- [bytes] Its size.
+  crc32 INTEGER -- CRC-32 of its bytes, as zlib computes it.
+);
 CREATE TABLE overhead ( -- What commlens itself cost.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  what TEXT, -- init: inside MPI_Init. collect: inside MPI_Finalize, until this rank's data is ready to send. write: on the rank that writes the file, rank 0, receiving the data of all ranks and building this file, up to writing it to disk. call: estimated for one measured call. calls: that, times the calls of the rank.
+  what TEXT, -- init: inside MPI_Init. collect: inside MPI_Finalize, until this rank's data is ready to send. gather: on a rank that writes a file, from the beginning until it has the data of all ranks of its block. agree: there, until all who write have the same numbers. write: there, building the file, up to writing it to disk. call: estimated for one measured call. calls: that, times the calls of the rank.
   ns INTEGER, -- [ns] Time.
   PRIMARY KEY (rank, what)
 ) WITHOUT ROWID;
+CREATE VIEW cell AS -- The counters: one row per key and rank.
+SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1;
 CREATE VIEW size_bin AS -- The message sizes of every bin.
 WITH RECURSIVE power(bin) AS (SELECT 0 UNION ALL SELECT bin + 1 FROM power WHERE bin < 63)
 SELECT -1 AS bin, NULL AS size_low, NULL AS size_high
@@ -461,7 +562,7 @@ SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, o
   FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op;
 CREATE VIEW procedure AS -- What the application imports or calls of MPI: one row per procedure, state and reason.
 WITH called AS (
-       SELECT op.name AS procedure, SUM(calls) AS calls
+       SELECT op.name AS procedure, SUM(part.calls) AS calls
          FROM (SELECT key, SUM(calls) AS calls FROM cell GROUP BY key) AS part
          JOIN key ON key.id = part.key JOIN op ON op.id = key.op
         WHERE op.id <> 0 GROUP BY op.name),
@@ -501,8 +602,8 @@ SELECT comm.family,
  GROUP BY comm.family;
 CREATE VIEW comm_total AS -- Totals of every comm that has calls: what a report prints for a communicator that is not folded.
 WITH total AS (
-  SELECT key.comm, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-         SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
+  SELECT key.comm, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
     FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
                  SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
             FROM cell GROUP BY key) AS part
@@ -516,9 +617,9 @@ SELECT total.comm, size.ranks, calls, time_ns,
   FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm) AS size ON size.comm = total.comm;
 CREATE VIEW comm_operation AS -- Totals of every comm, operation and size bin: the rows of a report that is not folded.
 WITH total AS (
-  SELECT key.comm, key.op, key.bin, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-         MIN(time_min_ns) AS call_min_ns, MAX(time_max_ns) AS call_max_ns,
-         SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
+  SELECT key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
     FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
                  MIN(time_min_ns) AS time_min_ns, MAX(time_max_ns) AS time_max_ns,
                  SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
@@ -534,8 +635,8 @@ SELECT total.comm, op, bin, calls, time_ns,
   FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm) AS size ON size.comm = total.comm;
 CREATE VIEW family_total AS -- Totals of every family that has calls: the communicator lines of a report.
 WITH total AS (
-  SELECT comm.family, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-         SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
+  SELECT comm.family, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
     FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
                  SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
             FROM cell GROUP BY key) AS part
@@ -552,9 +653,9 @@ SELECT total.family, size.ranks, calls, time_ns,
          GROUP BY comm.family) AS size ON size.family = total.family;
 CREATE VIEW family_operation AS -- Totals of every family, operation and size bin: the rows of a report without options.
 WITH total AS (
-  SELECT comm.family, key.op, key.bin, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-         MIN(time_min_ns) AS call_min_ns, MAX(time_max_ns) AS call_max_ns,
-         SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
+  SELECT comm.family, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
     FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
                  MIN(time_min_ns) AS time_min_ns, MAX(time_max_ns) AS time_max_ns,
                  SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received

@@ -12,6 +12,8 @@ class CommlensError(click.ClickException):
     """Something the user can mend: one line on stderr that says what, and exit code 2."""
 
     exit_code = 2
+    incomplete = 3
+    """The exit code of a command that has read what can be read of a damaged profile."""
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the line."""

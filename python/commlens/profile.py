@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from commlens._schema import APPLICATION_ID, VERSION
 from commlens.errors import CommlensError
+from commlens.shards import is_directory, merge
 
 OLDEST_VERSION = 2
 OLDEST_SQLITE = (3, 25, 0)  # window functions
@@ -91,9 +93,63 @@ def _authorize(action: int, *_: object) -> int:
     return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
+def is_shard(path: Path) -> bool:
+    """Tell whether a file is one of several of a profile."""
+    with closing(connect(path)) as connection:
+        row = connection.execute("SELECT value FROM meta WHERE key = 'shard'").fetchone()
+    return bool(row and row["value"])
+
+
+def put_together(path: Path) -> sqlite3.Connection:
+    """Return a profile of several files, or one of these, as one in memory."""
+    connection = sqlite3.connect(":memory:", uri=True)
+    try:
+        merge(path, connection)
+        connection.execute("PRAGMA query_only = 1")
+    except BaseException:
+        connection.close()
+        raise
+    connection.row_factory = sqlite3.Row
+    connection.set_authorizer(_authorize)
+    return connection
+
+
+def merged_file(directory: Path, output: Path) -> None:
+    """Write a profile of several files as one; never over an existing file.
+
+    Raises
+    ------
+    CommlensError
+        None of the files can be read, or `output` exists or cannot be written.
+    """
+    temporary = output.with_name(f"{output.name}.tmp.{os.getpid()}")
+    try:
+        if output.exists():
+            raise CommlensError(f"{output}: exists")
+        with closing(sqlite3.connect(temporary, uri=True)) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            merge(directory, connection)
+            connection.execute("DELETE FROM shard")
+            connection.commit()
+            connection.execute("VACUUM")  # pages in the order of their keys
+        os.link(temporary, output)
+    except sqlite3.Error as error:
+        raise CommlensError(f"{output}: cannot be written: {error}") from error
+    except OSError as error:
+        raise CommlensError(f"{output}: cannot be written: {error.strerror}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 @contextmanager
 def open_profile(name: str) -> Iterator[sqlite3.Connection]:
-    """Open a profile for reading.
+    """Open a profile for reading: a file, or a directory with several.
+
+    Warns
+    -----
+    IncompleteProfile
+        Some of several files cannot be read.
 
     Raises
     ------
@@ -104,9 +160,12 @@ def open_profile(name: str) -> Iterator[sqlite3.Connection]:
         needed = ".".join(map(str, OLDEST_SQLITE))
         raise CommlensError(f"this Python has SQLite {sqlite3.sqlite_version}; commlens needs {needed}")
     path = Path(name)
-    check_header(path)
+    is_one_file = not is_directory(path)
+    if is_one_file:
+        check_header(path)
     try:
-        with closing(connect(path)) as connection:
+        is_whole = is_one_file and not is_shard(path)
+        with closing(connect(path) if is_whole else put_together(path)) as connection:
             yield connection
     except sqlite3.DatabaseError as error:
         raise CommlensError(f"{path}: damaged: {error}") from error

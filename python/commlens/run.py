@@ -23,7 +23,10 @@ SELECT COUNT(*) AS ranks,
        CASE WHEN MAX(threads) <= 1 AND MIN(app_ns - mpi_ns) >= 0
             THEN 1.0 * SUM(app_ns - mpi_ns) / COUNT(*) / NULLIF(MAX(app_ns - mpi_ns), 0) END AS balance,
        SUM(calls) AS calls, SUM(lost_calls) AS lost_calls, MAX(threads) AS threads,
-       SUM(state <> 'finalized') AS unfinished
+       SUM(state <> 'finalized') AS unfinished,
+       (SELECT GROUP_CONCAT(ranks || ' ' || state, ', ')
+          FROM (SELECT state, COUNT(*) AS ranks FROM rank WHERE state <> 'finalized'
+                 GROUP BY state ORDER BY COUNT(*) DESC, state)) AS ends
   FROM rank"""
 
 NODES_SQL = "SELECT node, COUNT(*) AS ranks FROM rank GROUP BY node ORDER BY MIN(rank)"
@@ -99,7 +102,10 @@ class Run:
                 f"{_many(ranks['ranks'], 'rank')} on {_many(len(self.nodes), 'node')}: {', '.join(nodes)}",
             ),
             ("MPI", meta.get("mpi_library", "") + (f" ({', '.join(mpi)})" if mpi else "")),
-            ("time", f"{time_text(ranks['elapsed_ns'])} from MPI_Init to MPI_Finalize"),
+            (
+                "time",
+                f"{time_text(ranks['elapsed_ns'])} from MPI_Init to {'the end' if ranks['unfinished'] else 'MPI_Finalize'}",
+            ),
             (
                 "in MPI",
                 f"{share_text(ranks['mpi_share'])} of it{summed}, {_many(ranks['calls'] or 0, 'call')}; per rank "
@@ -136,7 +142,8 @@ class Run:
         if wanted.isdigit() and int(wanted) != self.ranks["ranks"]:
             found.append(f"only {self.ranks['ranks']} of {wanted} ranks are in this profile")
         if self.ranks["unfinished"]:
-            found.append(f"{_many(self.ranks['unfinished'], 'rank')} did not reach MPI_Finalize")
+            ranks = _many(self.ranks["unfinished"], "rank")
+            found.append(f"{ranks} did not reach MPI_Finalize: {self.ranks['ends']}")
         if self.ranks["lost_calls"]:
             found.append(
                 f"{_many(self.ranks['lost_calls'], 'call')} counted without communicator and operation"

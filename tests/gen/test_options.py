@@ -23,7 +23,7 @@ def spoiled(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return spec
 
 
-@pytest.mark.parametrize("name", ["COMMLENS_lower", "COMMLENS_", "OUTPUT", "COMMLENS_TWO_WORDS"])
+@pytest.mark.parametrize("name", ["COMMLENS_lower", "COMMLENS_", "OUTPUT", "COMMLENS_TWO__WORDS"])
 def test_a_name_the_library_would_not_find_is_refused(spoiled: dict[str, Any], name: str) -> None:
     spoiled[name] = spoiled["COMMLENS_QUIET"]
     with pytest.raises(SystemExit, match=f"{name}: bad name or type"):

@@ -30,7 +30,7 @@ SPOIL: dict[str, Callable[[dict[str, Any]], object]] = {
     "comm.parent: no column comm.nothing": lambda s: column(s, "comm", "parent").update(ref="comm.nothing"),
     "rank: needs either one key column": lambda s: column(s, "rank", "rank").pop("key"),
     "rank: more than one key column": lambda s: column(s, "rank", "pid").update(key=True),
-    "cell: primary key ranks is no column": lambda s: s["table"]["cell"].update(primary_key=["ranks"]),
+    "slice: primary key ranks is no column": lambda s: s["table"]["slice"].update(primary_key=["ranks"]),
     "meta: primary_key goes with without_rowid": lambda s: s["table"]["meta"].pop("without_rowid"),
     "rank: doc is missing": lambda s: s["table"]["rank"].pop("doc"),
     "a name is both table and view": lambda s: s["view"].update(rank=s["view"]["member"]),

@@ -73,7 +73,8 @@ _KNOWN_RELEASES = {"openmpi": "4.1.", "mpich": "4.0."}
 # Below a launch's directory: what each rank printed, where the launcher keeps that apart; gone when it has ended.
 _RANKS = ".ranks"
 # In the environment of all that a launch starts: what outlives its launcher is found by it.
-_MARK = "MPI_TEST_LAUNCH"
+LAUNCH_MARK = "MPI_TEST_LAUNCH"
+"""Environment variable that all processes of one launch have, and no other."""
 _LANGUAGES = {".c": "c", ".cpp": "c++", ".cc": "c++", ".f": "fortran", ".F": "fortran", ".f90": "fortran"}
 
 
@@ -400,7 +401,7 @@ def launch_once(
     with out_path.open("wb") as out, err_path.open("wb") as err:
         process = subprocess.Popen(
             command,
-            env={**env, _MARK: mark},
+            env={**env, LAUNCH_MARK: mark},
             cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -414,7 +415,7 @@ def launch_once(
             late = True
             rc = -1
         finally:
-            _kill_all(process, mark)
+            kill_all(process, mark)
     by_rank = sorted(ranks.iterdir(), key=lambda path: [int(part) for part in path.name.split(".")])
     printed = [path.read_text(errors="replace") for path in (out_path, *by_rank)]
     shutil.rmtree(ranks)
@@ -430,7 +431,7 @@ def launch_once(
     )
 
 
-def _kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
+def kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
     """Kill what is left of a launch: launchers put ranks in process groups of their own, and some in sessions."""
     if leader.poll() is None:
         leader.send_signal(signal.SIGTERM)
@@ -440,6 +441,6 @@ def _kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
         if not entry.name.isdigit():
             continue
         with contextlib.suppress(OSError):
-            if f"{_MARK}={mark}\0".encode() in (entry / "environ").read_bytes():
+            if f"{LAUNCH_MARK}={mark}\0".encode() in (entry / "environ").read_bytes():
                 os.kill(int(entry.name), signal.SIGKILL)
     leader.wait(5)

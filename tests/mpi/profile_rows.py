@@ -37,6 +37,10 @@ class Profile:
             db.row_factory = sqlite3.Row
             return [dict(row) for row in db.execute(sql, params)]
 
+    def column(self, sql: str, *params: object) -> list[Any]:
+        """Return the first column of the answer to `sql`."""
+        return [next(iter(row.values())) for row in self.rows(sql, *params)]
+
     def meta(self) -> dict[str, str]:
         """Return the facts about the run."""
         return {row["key"]: row["value"] for row in self.rows("SELECT key, value FROM meta")}
@@ -115,6 +119,28 @@ class Profile:
             if table == "callsite":
                 missing -= {0}
             assert not missing, f"{table}: {sorted(missing)} are used but not there"
+        # The same counters over time: each entry is rounded by itself, hence one nanosecond for each.
+        apart = self.rows(
+            "SELECT * FROM (SELECT comm, op, rank, SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(bytes_sent) AS sent, "
+            "SUM(bytes_received) AS received, SUM(n) AS n FROM "
+            "(SELECT k.comm, k.op, x.rank, calls, time_ns, bytes_sent, bytes_received, 1 AS n "
+            " FROM cell x JOIN key k ON k.id = x.key "
+            " UNION ALL SELECT comm, op, rank, -calls, -time_ns, -bytes_sent, -bytes_received, 1 FROM slice) "
+            "GROUP BY comm, op, rank) WHERE calls <> 0 OR sent <> 0 OR received <> 0 OR ABS(time_ns) > n"
+        )
+        assert apart == []
+        slots = self.rows("SELECT MIN(slot) AS low, MAX(slot) AS high FROM slice")[0]
+        assert slots["low"] is None or (slots["low"] >= 0 and slots["high"] < 128), slots
+        # No more time in a slice than there is, in a process with one thread.
+        width = int(self.meta()["slice_ns"])
+        full = self.rows(
+            "SELECT s.rank, slot, SUM(time_ns) AS ns, COUNT(*) AS n FROM slice s JOIN rank r ON r.rank = s.rank "
+            "WHERE threads <= 1 GROUP BY s.rank, slot HAVING ns > ? + n",
+            width,
+        )
+        assert all(row["slot"] == 0 for row in full), (
+            full
+        )  # what was before MPI_Init returned is in the first
         # A leader is a rank of the world, and may be one whose data is not in this file.
         leaders = {r["leader"] for r in self.rows("SELECT leader FROM comm WHERE leader IS NOT NULL")}
         assert leaders <= set(range(int(self.meta()["ranks"]))), leaders

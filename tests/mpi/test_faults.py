@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
 from collections import Counter
@@ -255,9 +256,38 @@ def test_forked_children_write_nothing(mpi: Mpi) -> None:
     assert result.open().total("MPI_Allreduce")[0] == 30
 
 
-def test_signal_handlers_and_umask_stay_the_applications(mpi: Mpi) -> None:
-    plain, under = mpi.pair(2, [mpi.compile("faults.c"), "handlers"])
-    assert own(under) == own(plain)
+def test_only_signals_that_end_a_process_have_our_handlers_and_the_umask_stays(mpi: Mpi) -> None:
+    """What handles a signal is still there; ours are where it would end the process."""
+    plain, under = (own(result) for result in mpi.pair(2, [mpi.compile("faults.c"), "handlers"]))
+    ours = {"HUP", "INT", "QUIT", "TERM", "XCPU", "ABRT", "SEGV", "BUS", "FPE", "ILL", "SYS"}
+    taken = sum(1 << signal.Signals[f"SIG{name}"] for name in ours)
+    for without, with_us in zip(plain, under, strict=True):
+        if not without.startswith("handlers "):
+            assert with_us == without
+            continue
+        _, before, *umask = without.split()
+        _, after, *umask_after = with_us.split()
+        assert int(after, 16) & ~taken == int(before, 16) & ~taken
+        assert int(after, 16) & int(before, 16) == int(before, 16)
+        assert umask_after == umask
+
+
+def test_a_communicator_that_cannot_be_made_is_not_asked_for_anything(mpi: Mpi) -> None:
+    """What MPI_Comm_idup leaves behind when its request fails may be no communicator."""
+    plain, under = mpi.pair(2, [mpi.compile("faults.c"), "idup_to_the_end"], timeout=180)
+    assert (under.rc, own(under)) == (plain.rc, own(plain))
+    assert "failed 1" in plain.stdout
+    under.open().check()
+
+
+def test_a_collective_that_only_one_rank_has_begun_does_not_keep_us_waiting(mpi: Mpi) -> None:
+    """Ours on MPI_COMM_WORLD would wait for ever: the ranks meet through files."""
+    plain, under = mpi.pair(3, [mpi.compile("faults.c"), "one_sided_barrier"])
+    assert (under.rc, own(under)) == (plain.rc, own(plain))
+    profile = under.open()
+    profile.check()
+    assert profile.meta()["ranks_collected"] == "3"
+    assert profile.calls("MPI_Ibarrier") == {"W0.0": {0: 1}}
 
 
 @pytest.mark.parametrize("mode", ["run", "preload", "link"])

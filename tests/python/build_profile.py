@@ -88,6 +88,8 @@ class ProfileBuilder:
     cells: list[Cell] = field(default_factory=list)
     sites: dict[int, tuple[str, str, int]] = field(default_factory=dict)
     imports: list[tuple[str, str, str, str, str | None]] = field(default_factory=list)
+    positions: list[tuple[int, int, int, str, int, int]] = field(default_factory=list)
+    states: dict[int, str] = field(default_factory=dict)
     app_ns: int = 10**9
     nodes: int = 1
 
@@ -137,6 +139,13 @@ class ProfileBuilder:
             )
         )
 
+    def stands(
+        self, rank: int, op: str, comm: int, since_ns: int, inside: bool = True, thread: int = 0
+    ) -> None:
+        """Let a thread of a rank be in a call, or outside MPI after it."""
+        self.positions.append((rank, thread, int(inside), op, comm, since_ns))
+        self.states[rank] = "running"
+
     def write(self, path: Path) -> Path:
         """Write the profile and return its path."""
         connection = sqlite3.connect(path)
@@ -171,7 +180,7 @@ class ProfileBuilder:
                         1,
                         calls,
                         0,
-                        "finalized",
+                        self.states.get(rank, "finalized"),
                     )
                 ],
             )
@@ -198,21 +207,27 @@ class ProfileBuilder:
                 ],
             )  # fmt: skip
             insert("comm_set", [(comm.id, member) for member in comm.sets])
-        keys: dict[tuple[int, int, int, int, int], int] = {}
+        # What is usual for a key is what its first cell has; the rows hold differences to it.
+        usual: dict[tuple[int, int, int, int, int], tuple[int, Cell]] = {}
         for cell in self.cells:
             key = (cell.comm, OP_ID[cell.op], cell.bin, 0, cell.callsite)
-            if key not in keys:
-                keys[key] = len(keys) + 1
-                insert("key", [(keys[key], *key)])
+            if key not in usual:
+                usual[key] = ((len(usual) + 1) * self.ranks, cell)
+                of_one = (cell.calls, cell.sent, cell.received, cell.noncontiguous)
+                insert("key", [(usual[key][0], *key, *of_one)])
+            id, first = usual[key]
             insert(
-                "cell",
+                "cell_row",
                 [
                     (
-                        keys[key], cell.rank, cell.calls, cell.time_ns, cell.min_ns, cell.max_ns,
-                        cell.sent, cell.received, cell.noncontiguous,
+                        id + cell.rank, cell.calls - first.calls, cell.time_ns, cell.min_ns, cell.max_ns,
+                        cell.sent - first.sent, cell.received - first.received,
+                        cell.noncontiguous - first.noncontiguous,
                     )
                 ],
             )  # fmt: skip
+        for rank, thread, inside, op, comm_id, since_ns in self.positions:
+            insert("position", [(rank, thread, inside, OP_ID[op], comm_id, 0, since_ns)])
         connection.commit()
         connection.close()
         return path

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/collect/package.h"
 #include "core/hot/thread.h"
 #include "generated/procedures.h"
 
@@ -28,7 +29,8 @@ std::vector<char> packed_by_rank(int rank, const std::function<void(Registry&)>&
     clock_is_tsc = false;
     Registry registry;
     life(registry);
-    RankFacts facts;
+    Counted counted = counted_here(registry);
+    RankFacts& facts = counted.facts;
     facts.rank = rank;
     facts.world = world_id;
     facts.node = "node" + std::to_string(rank / 2);
@@ -37,7 +39,7 @@ std::vector<char> packed_by_rank(int rank, const std::function<void(Registry&)>&
     facts.app_ns = 1'000'000 + static_cast<Ns>(rank);
     facts.threads = 1;
     facts.coverage = coverage;
-    const std::vector<char> bytes = packed(facts, registry, 0, now());
+    const std::vector<char> bytes = packed(counted, now(), SlicePlan());
     for (std::size_t done = 0; done < bytes.size();) {
       const ssize_t n = write(ends[1], bytes.data() + done, bytes.size() - done);
       if (n <= 0) _exit(1);
@@ -83,7 +85,7 @@ std::uint32_t add_comm(Registry& registry, int rank, const Made& made) {
 
 void count(std::uint32_t comm, std::uint32_t op, int n, Ticks spent, std::uint64_t sent, Site site) {
   for (int i = 0; i < n; ++i) {
-    record(this_thread().table, make_key(comm, op, bin_of(sent), 0), site, spent, sent, 0);
+    record(this_thread(), make_key(comm, op, bin_of(sent), 0), site, spent, sent, 0);
   }
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/cold/profile.h"
 #include "core/cold/registry.h"
+#include "core/collect/profile.h"
 
 namespace commlens {
 

@@ -3,17 +3,44 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 import click
 
+from commlens.cli.clean import clean
 from commlens.cli.comms import comms
 from commlens.cli.coverage import coverage
 from commlens.cli.doctor import doctor
+from commlens.cli.hang import hang
+from commlens.cli.merge import merge
+from commlens.cli.recover import recover
 from commlens.cli.report import report
 from commlens.cli.schema import schema
 from commlens.cli.sql import sql
+from commlens.cli.top import top
+from commlens.errors import CommlensError
+from commlens.shards import IncompleteProfile
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class Commands(click.Group):
+    """All commands; what one of them could not read of a profile is said after what it could."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; exit code 3 when the profile was incomplete."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", IncompleteProfile)
+            try:
+                result = super().invoke(ctx)
+            finally:
+                for warning in caught:
+                    click.echo(f"commlens: {warning.message}", err=True)
+        if caught:
+            ctx.exit(CommlensError.incomplete)
+        return result
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="commlens")
 def commlens() -> None:
     """Read profiles of MPI applications, communicator by communicator.
@@ -23,5 +50,5 @@ def commlens() -> None:
     """
 
 
-for command in (report, comms, coverage, sql, schema, doctor):
+for command in (report, comms, coverage, sql, schema, doctor, hang, top, recover, merge, clean):
     commlens.add_command(command)

@@ -106,6 +106,23 @@ int main(int argc, char** argv) {
     close(2);
     if (open(rank == 0 ? "data.0" : "data.1", O_CREAT | O_RDWR, 0600) != 2 || write(2, "data\n", 5) != 5) return 1;
   }
+  if (strcmp(what, "idup_to_the_end") == 0) {
+    /* when there are no more, the variable is left with what is no communicator */
+    MPI_Comm made = MPI_COMM_NULL;
+    int failed = 0;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 70000 && !failed; ++i) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      failed = MPI_Comm_idup(MPI_COMM_WORLD, &made, &request) != MPI_SUCCESS ||
+               MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+    }
+    printf("failed %d\n", failed);
+  }
+  if (strcmp(what, "one_sided_barrier") == 0 && rank == 0) {
+    /* a fault that MPI libraries let pass: nobody else comes, and nobody waits for it */
+    MPI_Request request;
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  }
   if (strcmp(what, "init_twice") == 0) MPI_Init(&argc, &argv);
   MPI_Finalize();
   if (strcmp(what, "finalize_twice") == 0) MPI_Finalize();

@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "core/cold/profile.h"
+#include "core/collect/profile.h"
 #include "tests/unit/check.h"
 #include "tests/unit/rank.h"
 
@@ -159,12 +159,12 @@ TEST(ranks_that_import_the_same_are_counted_and_the_worst_treatment_is_kept) {
     packages.push_back(
         packed_by_rank(rank, [=](Registry& registry) { add_world(registry, rank, 5); }, rank == 3 ? other : usual));
   }
-  const Profile profile = merged(packages);
-  CHECK_EQ(profile.coverage.size(), 2u);
-  const auto send = profile.coverage.at({"MPI_Send", "solver"});
+  const auto coverage = merged(packages).dictionary.coverage();
+  CHECK_EQ(coverage.size(), 2u);
+  const auto send = coverage.at({"MPI_Send", "solver"});
   CHECK_EQ(send.ranks, 5);
   CHECK(send.treatment == Treatment::past_us);
-  CHECK_EQ(profile.coverage.at({"MPI_Bcast", "io"}).ranks, 1);
+  CHECK_EQ(coverage.at({"MPI_Bcast", "io"}).ranks, 1);
 }
 
 TEST(a_rank_whose_imports_are_damaged_is_left_out) {

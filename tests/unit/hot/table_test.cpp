@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/hot/table.h"
+#include "core/hot/thread.h"
 
 #include <algorithm>
 #include <map>
@@ -93,7 +93,8 @@ TEST(a_cell_that_held_only_bytes_takes_its_first_call_as_the_shortest) {
 
 TEST(a_random_stream_counts_like_a_map_and_no_cell_moves) {
   std::mt19937_64 random(2);
-  Table table{};
+  Thread thread{};
+  Table& table = thread.table;
   std::map<std::pair<Key, Site>, Sum> oracle;
   std::map<std::pair<Key, Site>, Cell*> first_seen;
   for (int i = 0; i < 300'000; ++i) {
@@ -102,7 +103,7 @@ TEST(a_random_stream_counts_like_a_map_and_no_cell_moves) {
     const Key key = make_key(n % 50, (n >> 8) % 10, (n >> 16) % 8, 0);
     const Site site = 0x400000 + random() % 10;
     const Ticks spent = random() % 1000;
-    Cell* const cell = record(table, key, site, spent, n % 7, n % 11);
+    Cell* const cell = record(thread, key, site, spent, n % 7, n % 11);
     oracle[{key, site}].add(spent, n % 7, n % 11);
     CHECK_EQ(first_seen.try_emplace({key, site}, cell).first->second, cell);
   }
@@ -118,7 +119,8 @@ TEST(a_random_stream_counts_like_a_map_and_no_cell_moves) {
 }
 
 TEST(keys_that_differ_in_one_bit_have_their_own_cells) {
-  Table table{};
+  Thread thread{};
+  Table& table = thread.table;
   std::map<Cell*, int> cells;
   for (int bit = 0; bit < 63; ++bit) ++cells[find_cell(table, make_key(0, 0, 0, 0) ^ (Key{1} << bit), 0)];
   for (int bit = 0; bit < 63; ++bit) ++cells[find_cell(table, make_key(0, 0, 0, 0), Site{1} << bit)];
@@ -126,9 +128,10 @@ TEST(keys_that_differ_in_one_bit_have_their_own_cells) {
 }
 
 TEST(a_table_without_any_memory_counts_into_overflow_and_loses_nothing) {
-  Table table{};
+  Thread thread{};
+  Table& table = thread.table;
   const NoMemory none;
-  for (std::uint32_t i = 0; i < 1000; ++i) record(table, key_number(i), 0, 2, 3, 4);
+  for (std::uint32_t i = 0; i < 1000; ++i) record(thread, key_number(i), 0, 2, 3, 4);
   CHECK_EQ(table.overflow.calls, 1000u);
   CHECK_EQ(table.overflow.time, 2000u);
   CHECK_EQ(table.overflow.bytes_sent, 3000u);
@@ -138,11 +141,12 @@ TEST(a_table_without_any_memory_counts_into_overflow_and_loses_nothing) {
 TEST(a_table_that_cannot_grow_keeps_its_cells_and_counts_the_rest_into_overflow) {
   for (int allowed = 1; allowed <= 12; ++allowed) {
     const int refused = shortage::refusals();
-    Table table{};
+    Thread thread{};
+    Table& table = thread.table;
     const NoMemory soon(allowed);
     std::uint64_t calls = 0;
     for (int round = 0; round < 3; ++round) {
-      for (std::uint32_t i = 0; i < 6000; ++i, ++calls) record(table, key_number(i), 0, i, 1, 2);
+      for (std::uint32_t i = 0; i < 6000; ++i, ++calls) record(thread, key_number(i), 0, i, 1, 2);
     }
     CHECK(shortage::refusals() > refused);
     CHECK_EQ(total(table).calls, calls);
@@ -158,10 +162,11 @@ TEST(a_table_that_cannot_grow_keeps_its_cells_and_counts_the_rest_into_overflow)
 }
 
 TEST(an_index_that_cannot_grow_is_filled_up_to_its_last_free_entry_and_probes_still_end) {
-  Table table{};
+  Thread thread{};
+  Table& table = thread.table;
   const NoLargeMemory segments_only(16 * 1024);  // 2,048 entries of an index
   for (int round = 0; round < 2; ++round) {
-    for (std::uint32_t i = 0; i < 3000; ++i) record(table, key_number(i), 0, 1, 0, 0);
+    for (std::uint32_t i = 0; i < 3000; ++i) record(thread, key_number(i), 0, 1, 0, 0);
   }
   CHECK_EQ(table.capacity, 2048u);
   CHECK_EQ(table.used, 2047u);
@@ -170,14 +175,15 @@ TEST(an_index_that_cannot_grow_is_filled_up_to_its_last_free_entry_and_probes_st
 }
 
 TEST(a_table_that_could_not_grow_does_when_there_is_memory_again) {
-  Table table{};
+  Thread thread{};
+  Table& table = thread.table;
   {
     const NoMemory soon(2);  // the first index and the first segment
-    for (std::uint32_t i = 0; i < 1000; ++i) record(table, key_number(i), 0, 1, 0, 0);
+    for (std::uint32_t i = 0; i < 1000; ++i) record(thread, key_number(i), 0, 1, 0, 0);
   }
   const std::uint64_t lost = table.overflow.calls;
   CHECK(lost > 0);
-  for (std::uint32_t i = 0; i < 1000; ++i) record(table, key_number(i), 0, 1, 0, 0);
+  for (std::uint32_t i = 0; i < 1000; ++i) record(thread, key_number(i), 0, 1, 0, 0);
   CHECK_EQ(table.overflow.calls, lost);
   CHECK_EQ(table.used, 1000u);
   CHECK_EQ(total(table).calls, 2000u);

@@ -28,7 +28,7 @@ std::uint64_t calls_collected() {
 }
 
 void count_calls(int n) {
-  for (int i = 0; i < n; ++i) record(this_thread().table, make_key(1, 2, 3, 0), 0, 1, 0, 0);
+  for (int i = 0; i < n; ++i) record(this_thread(), make_key(1, 2, 3, 0), 0, 1, 0, 0);
 }
 
 std::set<const Thread*> all_tables() {

@@ -125,17 +125,19 @@ Profile some_profile() {
           count(dup, op::MPI_Send, 1, 7, std::uint64_t{1} << 40);
           const std::uint32_t both[2] = {world, dup};
           count(registry.set_of(both, 2).index, op::MPI_Waitall, rank + 1);
-          record(this_thread().table, make_key(dup, op::MPI_Alltoallv, v_bin, 0), 0, 5, 1, 2);
+          record(this_thread(), make_key(dup, op::MPI_Alltoallv, v_bin, 0), 0, 5, 1, 2);
         },
         imports));
   }
   return merged(packages);
 }
 
-const Meta meta{
-    {"schema_version", std::to_string(schema_version)}, {"command_line", "./app 'a b'\nnext \xc3\xa4"}, {"job_id", ""}};
+const Meta meta{{"schema_version", std::to_string(schema_version)},
+                {"command_line", "./app 'a b'\nnext \xc3\xa4"},
+                {"job_id", ""},
+                {"ranks", "2"}};
 
-Stored stored(const std::string& name) { return store(some_profile(), meta, name, 0); }
+Stored stored(const std::string& name) { return store(some_profile(), meta, name, {1, 2, 3}); }
 
 }  // namespace
 
@@ -146,8 +148,9 @@ TEST(what_is_stored_can_be_read_back) {
   CHECK_EQ(result.error, std::string());
   CHECK(Place::files(place.wanted()) == Names{"a.db"});
   const auto ask = [&](const char* sql) { return asked(result.path, sql); };
-  CHECK_EQ(ask("SELECT * FROM meta ORDER BY key"),
-           "command_line|./app 'a b'\nnext \xc3\xa4\njob_id|\nschema_version|" + std::to_string(schema_version));
+  CHECK_EQ(
+      ask("SELECT * FROM meta ORDER BY key"),
+      "command_line|./app 'a b'\nnext \xc3\xa4\njob_id|\nranks|2\nschema_version|" + std::to_string(schema_version));
   CHECK_EQ(ask("SELECT rank, world, node, pid, cpus, app_ns, mpi_ns, threads, calls, lost_calls, state FROM rank"),
            std::string("0|42|node0|100|0-3|1000000|322|1|33|0|finalized\n"
                        "1|42|node0|101|0-3|1000001|332|1|34|0|finalized"));
@@ -180,7 +183,8 @@ TEST(what_is_stored_can_be_read_back) {
   CHECK_EQ(ask("SELECT COUNT(*), MIN(id), MAX(id) FROM op"),
            std::to_string(std::size(op_facts)) + "|0|" + std::to_string(std::size(op_facts) - 1));
   CHECK_EQ(ask("SELECT rank, what FROM overhead ORDER BY rank, what"),
-           std::string("0|call\n0|calls\n0|collect\n0|init\n0|write\n1|call\n1|calls\n1|collect\n1|init"));
+           std::string(
+               "0|agree\n0|call\n0|calls\n0|collect\n0|gather\n0|init\n0|write\n1|call\n1|calls\n1|collect\n1|init"));
   CHECK_EQ(ask("SELECT COUNT(*) FROM callsite WHERE module <> ''"), std::string("1"));
 }
 
@@ -211,7 +215,7 @@ TEST(names_that_are_no_utf8_can_be_read_all_the_same) {
     add_world(registry, 0, 1);
     registry.name(world, "Gr\xfc\xdf e");
   })});
-  const std::string path = store(profile, {{"program", "\xff"}}, place.name(), 0).path;
+  const std::string path = store(profile, {{"program", "\xff"}}, place.name(), {}).path;
   CHECK_EQ(asked(path, "SELECT user_name FROM comm WHERE id = 1"), std::string("Gr\xef\xbf\xbd\xef\xbf\xbd e"));
   CHECK_EQ(asked(path, "SELECT value FROM meta"), std::string("\xef\xbf\xbd"));
 }
@@ -354,7 +358,7 @@ TEST(rows_the_database_refuses_are_reported_and_leave_no_file) {
   const Place place;
   Profile profile = some_profile();
   profile.rows.push_back(profile.rows.front());
-  const Stored result = store(profile, meta, place.name(), 0);
+  const Stored result = store(profile, meta, place.name(), {});
   CHECK_EQ(result.path, std::string());
   CHECK(result.error.find("UNIQUE") != std::string::npos);
   CHECK(Place::files(place.wanted()).empty());

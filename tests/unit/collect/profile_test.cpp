@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // packed() on every rank, then Profile on the rank that writes.
-#include "core/cold/profile.h"
+#include "core/collect/profile.h"
 
 #include <algorithm>
 #include <map>
@@ -158,7 +158,7 @@ TEST(random_calls_of_many_ranks_add_up_like_a_map) {
       for (std::uint32_t c = world + 1; c <= last; ++c) add_comm(registry, rank, {identity(c), 'd', {0, 1, 2, 3, 4}});
       random_calls(rank, last, [](const RandomCall& c) {
         const Site site = c.place == 0 ? 0 : place(c.place);
-        record(this_thread().table, make_key(c.comm, c.op, c.bin, 0), site, c.spent, c.sent, c.received);
+        record(this_thread(), make_key(c.comm, c.op, c.bin, 0), site, c.spent, c.sent, c.received);
       });
     }));
     random_calls(rank, last, [&](const RandomCall& c) {
@@ -176,7 +176,7 @@ TEST(random_calls_of_many_ranks_add_up_like_a_map) {
   CHECK_EQ(profile.rows.size(), oracle.size());
   for (const Profile::Row& row : profile.rows) {
     const Profile::KeyFacts& key = profile.keys[row.key];
-    const Profile::SiteFacts& site = profile.sites[key.site];
+    const SiteFacts& site = profile.sites[key.site];
     const Sum sum = oracle[{profile.comms[key.comm].identity, key.op, key.bin, site.offset, row.rank}];
     CHECK_EQ(row.calls, sum.calls);
     CHECK_EQ(row.time, sum.time);

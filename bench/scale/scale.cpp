@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// One job of virtual ranks, from MPI_Finalize to its files.  bench/scale.py runs it for many sizes.
+//
+//   commlens-scale DIRECTORY RANKS AGGREGATORS DUPLICATES OPERATIONS [LATENCY_NS NS_PER_BYTE FILE_OP_NS
+//   FILE_NS_PER_BYTE]
+//
+// prints one line: key=value ..., times in nanoseconds of the ranks' clocks.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+#include "bench/scale/fibers.h"
+#include "core/collect/collect.h"
+#include "tests/unit/collect/virtual_job.h"
+
+namespace commlens::scale {
+namespace {
+
+// When each phase ended, of the rank for which it took longest.
+struct Times {
+  double counted = 0, gathered = 0, agreed = 0, all = 0;
+};
+
+std::uint64_t bytes_below(const std::filesystem::path& directory) {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+}  // namespace
+}  // namespace commlens::scale
+
+int main(int argc, char** argv) {
+  using namespace commlens;
+  using namespace commlens::scale;
+  if (argc < 6) {
+    std::fputs(
+        "usage: commlens-scale DIRECTORY RANKS AGGREGATORS DUPLICATES OPERATIONS [LATENCY_NS NS_PER_BYTE "
+        "FILE_OP_NS FILE_NS_PER_BYTE]\n",
+        stderr);
+    return 2;
+  }
+  const std::filesystem::path directory = argv[1];
+  VirtualJob job;
+  job.ranks = std::atoi(argv[2]);
+  const unsigned long aggregators = std::strtoul(argv[3], nullptr, 10);
+  job.duplicates = std::atoi(argv[4]);
+  job.operations = std::atoi(argv[5]);
+  job.columns = 0;
+  job.has_self = false;
+  Network network;
+  if (argc > 9) network = {std::atof(argv[6]), std::atof(argv[7]), std::atof(argv[8]), std::atof(argv[9])};
+
+  std::filesystem::create_directories(directory);
+  clock_is_tsc = false;
+  Times last;
+  int stored = 0;
+  const Traffic traffic = run(job.ranks, network, [&](Rank& rank) {
+    std::deque<CommRecord> records;
+    Terms terms;
+    // What a rank has counted is there when MPI_Finalize begins.
+    Counted counted = job.counted(rank.rank(), records);
+    clock_here();
+    const double begin = rank.clock();
+    terms.counted = [&] { return std::move(counted); };
+    terms.meta = [] { return out::Meta{{"program", "virtual"}}; };
+    terms.name = [&] { return (directory / "profile.db").string(); };
+    terms.aggregators = aggregators;
+    terms.quiet = true;
+    stored += collect_together(rank, terms) == Collected::stored ? 1 : 0;
+    clock_here();
+    last.all = std::max(last.all, rank.clock() - begin);
+  });
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const std::uint64_t rows =
+      static_cast<std::uint64_t>(job.ranks) * static_cast<std::uint64_t>((1 + job.duplicates) * job.operations);
+  const int block = block_size(job.ranks, aggregators, rows);
+  std::printf(
+      "ranks=%d aggregators=%d stored=%d rows=%llu finalize_ns=%.0f messages=%llu bytes=%llu file_operations=%llu "
+      "file_bytes=%llu profile_bytes=%llu peak_kib=%ld\n",
+      job.ranks, (job.ranks + block - 1) / block, stored, static_cast<unsigned long long>(rows), last.all,
+      static_cast<unsigned long long>(traffic.messages), static_cast<unsigned long long>(traffic.bytes),
+      static_cast<unsigned long long>(traffic.file_operations), static_cast<unsigned long long>(traffic.file_bytes),
+      static_cast<unsigned long long>(bytes_below(directory)), usage.ru_maxrss);
+  return stored == job.ranks ? 0 : 1;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/arena/arena.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "core/cold/blocked_signal.h"
+#include "core/cold/memory.h"
+#include "core/cold/ticks.h"
+#include "core/hot/thread.h"
+
+namespace commlens::arena {
+namespace {
+
+// The file grows by chunks, each as large as all before it, within these limits.
+constexpr std::uint64_t first_chunk = 256 << 10;
+constexpr std::uint64_t largest_chunk = 4 << 20;
+constexpr int most_chunks = 4096;
+
+struct Chunk {
+  char* memory;
+  std::uint64_t bytes;
+};
+
+std::mutex mutex;
+std::string* file = nullptr;  // its path, once it is there; never destroyed
+Header* header = nullptr;
+Chunk chunks[most_chunks];
+int chunk_count = 0;
+std::uint64_t chunk_used = 0;  // bytes of the newest one
+std::uint64_t file_bytes = 0;
+bool growing = false;  // false: all that follows is private
+bool is_full = false;
+bool fork_has_lock = false;
+
+std::uint64_t rounded(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
+
+// Makes room that is really there: a page of a full file system would end the process when it is first touched.
+bool reserve(int descriptor, std::uint64_t from, std::uint64_t bytes) noexcept {
+  const BlockedSignal file_size_limit(SIGXFSZ);
+  const auto offset = static_cast<off_t>(from);
+  int result = 0;
+  do {
+    result = fallocate(descriptor, 0, offset, static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return true;
+  if (errno != EOPNOTSUPP && errno != ENOSYS) return false;
+  constexpr std::size_t block = 64 << 10;
+  static const char zeros[block] = {};
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::size_t some = std::min<std::uint64_t>(block, bytes - done);
+    const ssize_t n = pwrite(descriptor, zeros, some, offset + static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += static_cast<std::uint64_t>(n);
+  }
+  return true;
+}
+
+// Maps the next `bytes` of the file; null when there is no room.  No descriptor stays open: the application's numbers
+// are its own.
+char* map_chunk(std::uint64_t bytes) noexcept {
+  if (chunk_count == most_chunks) return nullptr;
+  const int descriptor = ::open(file->c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return nullptr;
+  void* memory = MAP_FAILED;
+  struct stat facts;
+  const bool is_ours = fstat(descriptor, &facts) == 0 && facts.st_uid == geteuid() && facts.st_nlink == 1 &&
+                       static_cast<std::uint64_t>(facts.st_size) == file_bytes;
+  if (is_ours && reserve(descriptor, file_bytes, bytes)) {
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, static_cast<off_t>(file_bytes));
+  }
+  const int error = errno;
+  close(descriptor);
+  errno = error;
+  if (memory == MAP_FAILED) return nullptr;
+  chunks[chunk_count++] = {static_cast<char*>(memory), bytes};
+  file_bytes += bytes;
+  chunk_used = 0;
+  return static_cast<char*>(memory);
+}
+
+// In the child of a fork.  Only calls that are allowed there.
+void make_private() noexcept {
+  for (int i = 0; i < chunk_count; ++i) {
+    void* const copy = mmap(nullptr, chunks[i].bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED) {
+      // Nobody may write there any more, but everybody may go on: zeros that are this process's own.
+      void* const zeros = mmap(chunks[i].memory, chunks[i].bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+      static_cast<void>(zeros);  // there is nothing else to try
+      continue;
+    }
+    std::memcpy(copy, chunks[i].memory, chunks[i].bytes);
+    mremap(copy, chunks[i].bytes, chunks[i].bytes, MREMAP_MAYMOVE | MREMAP_FIXED, chunks[i].memory);
+  }
+}
+
+std::string user_text() { return std::to_string(static_cast<unsigned long>(getuid())); }
+
+bool open_in(const std::string& place, const Process& process) {
+  const std::string name = place + "/" + file_name(process);
+  const auto create = [&name] {
+    return ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  };
+  int descriptor = create();
+  if (descriptor < 0 && errno == EEXIST) {
+    unlink(name.c_str());  // of this very process, which has replaced its program since
+    descriptor = create();
+  }
+  if (descriptor < 0) return false;
+  close(descriptor);
+  file = new std::string(name);
+  char* const memory = map_chunk(first_chunk);
+  if (memory == nullptr) {
+    const int error = errno;
+    unlink(name.c_str());
+    delete file;
+    file = nullptr;
+    errno = error;
+    return false;
+  }
+  header = reinterpret_cast<Header*>(memory);
+  chunk_used = header_bytes;
+  return true;
+}
+
+}  // namespace
+
+std::string file_prefix() { return "commlens-" + user_text() + "-"; }
+
+std::string file_name(const Process& process) {
+  return file_prefix() + std::to_string(process.pid) + "-" + std::to_string(process.start_time) + ".arena";
+}
+
+std::vector<std::string> places(const std::string& wanted) {
+  std::vector<std::string> all;
+  if (!wanted.empty()) all.push_back(wanted);
+  all.emplace_back("/dev/shm");
+  const char* const scratch = std::getenv("TMPDIR");
+  if (scratch != nullptr && *scratch == '/') all.emplace_back(scratch);
+  return all;
+}
+
+std::uint64_t layout() noexcept { return sizeof(Thread) << 32 | sizeof(Cell) << 16 | sizeof(CommState); }
+
+std::string open(const std::vector<std::string>& places, std::string& error) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Process process = this_process();
+  for (const std::string& place : places) {
+    if (open_in(place, process)) break;
+    error += (error.empty() ? "" : "; ") + place + ": " + std::strerror(errno);
+  }
+  if (file == nullptr) return {};
+  std::memcpy(header->magic, magic, sizeof magic);
+  header->version = version;
+  header->header_bytes = header_bytes;
+  header->layout = layout();
+  header->process = process;
+  header->clock_is_tsc = clock_is_tsc ? 1 : 0;
+  header->first = header->last = reading();
+  header->used.store(header_bytes, std::memory_order_release);
+  growing = true;
+  return *file;
+}
+
+void* allocate(Kind kind, std::size_t bytes, std::uint32_t number) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const std::uint64_t needed = sizeof(SegmentHead) + rounded(bytes, alignment);
+  if (growing && chunks[chunk_count - 1].bytes - chunk_used < needed) {
+    // The rest of the chunk becomes a segment nobody reads, so that the next one follows it.
+    const std::uint64_t rest = chunks[chunk_count - 1].bytes - chunk_used;
+    char* const end = chunks[chunk_count - 1].memory + chunk_used;
+    const std::uint64_t chunk = std::max(std::min(file_bytes, largest_chunk), rounded(needed, 4096));
+    growing = map_chunk(chunk) != nullptr;
+    is_full = !growing;
+    if (growing && rest != 0) {
+      auto* const filler = reinterpret_cast<SegmentHead*>(end);
+      filler->kind = Kind::none;
+      filler->bytes = rest - sizeof(SegmentHead);
+    }
+    if (growing) header->used.store(file_bytes - chunk, std::memory_order_release);
+  }
+  if (!growing) return map_memory(bytes);
+  auto* const head = reinterpret_cast<SegmentHead*>(chunks[chunk_count - 1].memory + chunk_used);
+  head->kind = kind;
+  head->number = number;
+  head->bytes = rounded(bytes, alignment);
+  chunk_used += needed;
+  header->used.fetch_add(needed, std::memory_order_release);
+  return head + 1;
+}
+
+bool overflowed() noexcept { return is_full; }
+
+void read_clocks() noexcept {
+  if (header != nullptr) header->last = reading();
+}
+
+const std::string& path() noexcept {
+  static const std::string none;
+  return file == nullptr ? none : *file;
+}
+
+void remove() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (file == nullptr) return;
+  header->state.store(static_cast<std::uint32_t>(State::finalized), std::memory_order_release);
+  unlink_file();
+  growing = false;
+}
+
+void unlink_file() noexcept {
+  if (file != nullptr) unlink(file->c_str());
+}
+
+void note_state(std::uint32_t state) noexcept {
+  if (header == nullptr) return;
+  header->state.store(state, std::memory_order_release);
+  read_clocks();
+}
+
+bool copy(const char* unfinished, const char* path) noexcept {
+  if (header == nullptr) return false;
+  const int descriptor = ::open(unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor < 0) return false;
+  read_clocks();
+  bool done = true;
+  for (int i = 0; i < chunk_count && done; ++i) {
+    // Not behind what is used: the rest of the newest chunk is zeros.
+    const std::uint64_t bytes = i + 1 < chunk_count ? chunks[i].bytes : chunk_used;
+    for (std::uint64_t written = 0; written < bytes && done;) {
+      const ssize_t n = write(descriptor, chunks[i].memory + written, bytes - written);
+      if (n < 0 && errno == EINTR) continue;
+      done = n > 0;
+      if (done) written += static_cast<std::uint64_t>(n);
+    }
+  }
+  done = close(descriptor) == 0 && done && rename(unfinished, path) == 0;
+  if (!done) unlink(unfinished);
+  return done;
+}
+
+// A handler of a signal may fork, also of one that came while the lock was held: then the child has none.
+void before_fork() noexcept { fork_has_lock = mutex.try_lock(); }
+void after_fork_in_parent() noexcept {
+  if (fork_has_lock) mutex.unlock();
+}
+void after_fork_in_child(bool copies) noexcept {
+  if (copies) make_private();
+  growing = false;
+  chunk_count = 0;
+  file = nullptr;
+  header = nullptr;
+  if (fork_has_lock) mutex.unlock();
+}
+
+}  // namespace commlens::arena

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/arena/format.h"
+
+namespace commlens::arena {
+
+// A process as the kernel knows it; start_time 0: it is not there.
+Process process_facts(std::int64_t pid);
+Process this_process();
+
+// True when the process of an arena still runs on this machine.
+bool is_alive(const Process& process);
+
+// The name of the arena of a process, without the directory.  prefix: what all names of a user's arenas begin with.
+std::string file_name(const Process& process);
+std::string file_prefix();
+
+// What the layout depends on, of the build: an arena with another value cannot be read.
+std::uint64_t layout() noexcept;
+
+// Where arenas go, in order: `wanted` if it is not empty, /dev/shm, $TMPDIR.
+std::vector<std::string> places(const std::string& wanted);
+
+// Makes the arena of this process in the first place that has room, and returns its path; empty when none has, with the
+// reason in `error`.  Once per process.
+std::string open(const std::vector<std::string>& places, std::string& error);
+
+// Returns zeroed, aligned memory of a new segment, or private memory when there is no arena or no more room; null when
+// there is no memory at all.  Takes a lock; no allocation.
+void* allocate(Kind kind, std::size_t bytes, std::uint32_t number = 0) noexcept;
+
+// Whether counters are in private memory by now, although there is an arena: its place is full.
+bool overflowed() noexcept;
+
+// Renews Header::last.
+void read_clocks() noexcept;
+
+// Its path, or empty.
+const std::string& path() noexcept;
+
+// Removes the file; the memory stays.
+void remove() noexcept;
+void unlink_file() noexcept;  // the same from a signal handler: without a lock
+
+// Notes what became of the process.  For signal handlers, like the next one: no lock, no allocation.
+void note_state(std::uint32_t state) noexcept;
+
+// Copies the arena to `unfinished`, and gives the copy its name `path`; false when it cannot.  The process may go on
+// counting: each segment is copied as it is when its turn comes.
+bool copy(const char* unfinished, const char* path) noexcept;
+
+// Around a fork.  The child counts nothing into the arena any more: with `copies`, what it has is its own from now on;
+// without, its mapping stays as it is, and it must not touch it.
+void before_fork() noexcept;
+void after_fork_in_parent() noexcept;
+void after_fork_in_child(bool copies) noexcept;
+
+}  // namespace commlens::arena

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/cold/ticks.h"
+
+// The layout of an arena: a file with the counters of one process, mapped into it, that others may read while it runs
+// and after it was killed.
+//
+//   page 0      Header
+//   then        segments, one behind the other: SegmentHead, content, up to a multiple of 64 bytes
+//
+// Private and versioned: only the build that wrote an arena reads it.  Nothing follows an address that stands in it.
+namespace commlens::arena {
+
+inline constexpr char magic[8] = {'C', 'L', 'A', 'R', 'E', 'N', 'A', '\n'};
+inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint64_t alignment = 64;
+inline constexpr std::uint64_t header_bytes = 4096;
+
+enum class Kind : std::uint32_t {
+  none = 0,
+  thread = 1,   // one Thread (hot/thread.h)
+  cells = 2,    // an array of Cell (hot/table.h) of the thread with this number; those with key 0 are free
+  journal = 3,  // entries of the journal (journal.h)
+  slices = 5,   // a SliceBlock and its entries (cold/slices.h), of the thread with this number
+  comms = 4,    // an array of CommState, by the index of the communicator
+};
+
+// What became of the process, as far as it could still say; a signal is its number plus `signal`.
+enum class State : std::uint32_t {
+  running = 0,  // or gone without a word
+  finalized,    // its profile is written: the file is about to go
+  exited,       // without MPI_Finalize
+  aborted,      // called MPI_Abort
+  signal = 0x100,
+};
+
+// Which process this is: a process id alone comes again.
+struct Process {
+  std::int64_t pid;
+  std::uint64_t start_time;  // clock ticks after boot, as in /proc/PID/stat
+  std::uint64_t boot[2];     // /proc/sys/kernel/random/boot_id
+};
+
+struct Header {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t header_bytes;
+  std::uint64_t layout;  // of what stands in segments
+  Process process;
+  std::uint32_t clock_is_tsc;
+  std::atomic<std::uint32_t> state;
+  Reading first, last;  // of the clocks; `last` is renewed now and then
+  // Bytes of the file that hold segments, whole ones only: a segment is there when this says so.
+  std::atomic<std::uint64_t> used;
+};
+static_assert(sizeof(Header) <= header_bytes);
+static_assert(std::is_standard_layout_v<Header>);
+
+struct alignas(alignment) SegmentHead {
+  Kind kind;
+  std::uint32_t number;               // what its kind says
+  std::uint64_t bytes;                // of the content
+  std::atomic<std::uint64_t> filled;  // bytes of the content in use; of a journal
+};
+static_assert(sizeof(SegmentHead) == alignment);
+
+// What changes of a communicator while the job runs; its journal entry has the rest.
+struct alignas(alignment) CommState {
+  std::atomic<std::uint64_t> handle;  // the last that meant it, as bits
+  std::atomic<Ticks> freed;           // 0: not freed
+  std::atomic<std::uint32_t> communicators;
+  char user_name[172];  // cut off there; ends with a zero
+};
+static_assert(sizeof(CommState) == 3 * alignment);
+
+}  // namespace commlens::arena

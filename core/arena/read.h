@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
+
+#include "core/arena/format.h"
+#include "core/cold/counted.h"
+#include "core/cold/journal.h"
+#include "core/hot/thread.h"
+
+namespace commlens::arena {
+
+// An arena as somebody else sees it, of a process that may still run: what it counts meanwhile may be there or not.
+class Reader {
+ public:
+  // False, with `error`, when the file is no arena of this version, or of a process that had not come out of MPI_Init.
+  bool read(const std::string& path);
+
+  const Process& process() const { return process_; }
+  const journal::JobEntry& job() const { return job_; }
+  bool is_running() const { return is_running_; }
+  bool is_of_this_boot() const { return is_of_this_boot_; }  // of this machine, and not restarted since
+  bool is_finalized() const { return state_ == static_cast<std::uint32_t>(State::finalized); }
+
+  // What it counted, as its process would have told it: all but the identity of its world and what it imports.
+  Counted& counted() { return counted_; }
+
+  std::string error;
+
+ private:
+  bool read_bytes(const char* bytes, std::uint64_t size);
+  bool read_journal(const char* begin, std::uint64_t bytes);
+  void take_states(const CommState* states, std::uint64_t n, std::uint32_t first);
+  void take_position(const Thread& thread);
+
+  Process process_{};
+  journal::JobEntry job_;
+  std::uint32_t state_ = 0;
+  bool is_running_ = false, is_of_this_boot_ = false;
+  Ticks last_seen_ = 0;
+  std::deque<CommRecord> comms_;
+  std::unordered_map<Site, SiteFacts> sites_;
+  std::unordered_map<std::uint64_t, std::uint32_t> handles_;  // bits -> index of the newest that is not freed
+  Counted counted_;
+};
+
+// How a process with this state ended: rank.state in a profile.
+std::string name_of(std::uint32_t state, bool is_running);
+
+}  // namespace commlens::arena

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cold/journal.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "core/arena/arena.h"
+
+namespace commlens::journal {
+namespace {
+
+constexpr std::size_t segment_bytes = 16 << 10;
+
+std::mutex mutex;
+arena::SegmentHead* segment = nullptr;  // the one that is being filled
+
+// Adds an entry: first its bytes, then the word that says they are there.
+void append(Entry entry, const WireWriter& out) noexcept {
+  if (arena::path().empty()) return;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const std::vector<char>& bytes = out.bytes();
+  const std::size_t needed = sizeof(EntryHead) + bytes.size();
+  const auto room = [] {
+    return segment == nullptr ? 0 : segment->bytes - segment->filled.load(std::memory_order_relaxed);
+  };
+  if (room() < needed) {
+    void* const memory = arena::allocate(arena::Kind::journal, std::max(segment_bytes, needed));
+    if (memory == nullptr || arena::overflowed()) return;
+    segment = static_cast<arena::SegmentHead*>(memory) - 1;
+  }
+  const std::uint64_t at = segment->filled.load(std::memory_order_relaxed);
+  char* const to = reinterpret_cast<char*>(segment + 1) + at;
+  const EntryHead head{entry, static_cast<std::uint32_t>(bytes.size())};
+  std::memcpy(to, &head, sizeof head);
+  std::copy(bytes.begin(), bytes.end(), to + sizeof head);
+  segment->filled.store(at + needed, std::memory_order_release);
+  arena::read_clocks();
+}
+
+template <class Write>
+void append(Entry entry, Write write) noexcept try {
+  WireWriter out;
+  write(out);
+  append(entry, static_cast<const WireWriter&>(out));
+} catch (const std::bad_alloc&) {
+  return;  // recovery knows a little less
+}
+
+}  // namespace
+
+void note(const JobEntry& job) noexcept {
+  append(Entry::job, [&](WireWriter& out) {
+    out.signed_number(job.rank);
+    out.signed_number(job.size);
+    out.number(job.launch);
+    out.number(job.started);
+    out.number(job.init);
+    out.number(job.own_init);
+    out.number(job.own_call);
+    out.text(job.node);
+    out.text(job.cpus);
+    out.text(job.output);
+    out.number(job.meta.size());
+    for (const auto& [key, value] : job.meta) {
+      out.text(key);
+      out.text(value);
+    }
+  });
+}
+
+bool read(WireReader& in, JobEntry& job) {
+  job.rank = static_cast<int>(in.signed_number());
+  job.size = static_cast<int>(in.signed_number());
+  job.launch = in.number();
+  job.started = in.number();
+  job.init = in.number();
+  job.own_init = in.number();
+  job.own_call = in.number();
+  job.node = in.text();
+  job.cpus = in.text();
+  job.output = in.text();
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    std::string key = in.text();
+    job.meta.emplace_back(std::move(key), in.text());
+  }
+  return in.ok();
+}
+
+void note(const CommRecord& c) noexcept {
+  append(Entry::comm, [&](WireWriter& out) {
+    out.number(c.view.index);
+    out.number(static_cast<std::uint64_t>(c.kind));
+    out.number(c.identity);
+    out.number(c.parent);
+    out.number(c.op);
+    out.number(static_cast<unsigned char>(c.letter));
+    out.number(c.site);
+    out.signed_number(c.leader);
+    out.signed_number(c.view.rank);
+    out.signed_number(c.view.size);
+    out.signed_number(c.remote_size);
+    out.number(c.second_side ? 1 : 0);
+    out.number(c.count);
+    out.number(c.created);
+    out.text(c.topology);
+    out.number(c.members.size());
+    for (const std::uint32_t member : c.members) out.number(member);
+  });
+}
+
+bool read(WireReader& in, CommRecord& c) {
+  c.view.index = static_cast<std::uint32_t>(in.number());
+  c.kind = static_cast<CommKind>(in.number());
+  c.identity = in.number();
+  c.parent = static_cast<std::uint32_t>(in.number());
+  c.op = static_cast<std::uint32_t>(in.number());
+  c.letter = static_cast<char>(in.number());
+  c.site = in.number();
+  c.leader = static_cast<int>(in.signed_number());
+  c.view.rank = static_cast<int>(in.signed_number());
+  c.view.size = static_cast<int>(in.signed_number());
+  c.remote_size = static_cast<int>(in.signed_number());
+  c.second_side = in.number() != 0;
+  c.count = static_cast<std::uint32_t>(in.number());
+  c.created = in.number();
+  c.topology = in.text();
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n)
+    c.members.push_back(static_cast<std::uint32_t>(in.number()));
+  return in.ok() && c.kind <= CommKind::set;
+}
+
+void note(const SiteEntry& site) noexcept {
+  append(Entry::site, [&](WireWriter& out) {
+    out.number(site.site);
+    out.text(site.module);
+    out.text(site.build_id);
+    out.number(site.offset);
+  });
+}
+
+bool read(WireReader& in, SiteEntry& site) {
+  site.site = in.number();
+  site.module = in.text();
+  site.build_id = in.text();
+  site.offset = in.number();
+  return in.ok();
+}
+
+}  // namespace commlens::journal

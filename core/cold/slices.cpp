@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/cold/slices.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <new>
+
+#include "core/arena/arena.h"
+#include "core/cold/memory.h"
+
+namespace commlens {
+
+// What a thread's cells of one communicator and procedure had added up to when it was last noted.
+struct SliceSum {
+  Key key;  // 0: free
+  std::uint64_t calls;
+  Ticks time;
+  std::uint64_t bytes_sent, bytes_received;
+  // The same now, while cells are added up.
+  std::uint64_t calls_now;
+  Ticks time_now;
+  std::uint64_t sent_now, received_now;
+};
+
+namespace {
+
+constexpr std::size_t block_bytes = 16 << 10;
+constexpr std::uint64_t first_sums = 64;
+constexpr Ticks never = 0;
+constexpr Ticks at_once = 1;
+
+std::atomic<Ticks> epoch{0};
+std::atomic<Ticks> next_action{~Ticks{0}};
+Ticks between_actions = 0;
+void (*action)() = nullptr;
+
+// Of the threads that come here at a time one acts.
+void act(Ticks now) noexcept {
+  Ticks due = next_action.load(std::memory_order_relaxed);
+  if (now >= due && next_action.compare_exchange_strong(due, now + between_actions)) action();
+}
+
+SliceSum* sum_of(SliceLog& log, Key key) noexcept;
+
+bool grow_sums(SliceLog& log) noexcept {
+  const std::uint64_t capacity = log.capacity == 0 ? first_sums : log.capacity * 2;
+  auto* const sums = static_cast<SliceSum*>(map_memory(capacity * sizeof(SliceSum)));
+  if (sums == nullptr) return false;
+  SliceSum* const old = log.sums;
+  const std::uint64_t old_capacity = log.capacity;
+  log.sums = sums;
+  log.capacity = capacity;
+  log.used = 0;
+  for (std::uint64_t i = 0; i < old_capacity; ++i) {
+    if (old[i].key != 0) *sum_of(log, old[i].key) = old[i];
+  }
+  if (old != nullptr) unmap_memory(old, old_capacity * sizeof(SliceSum));
+  return true;
+}
+
+// Null when there is no memory.
+SliceSum* sum_of(SliceLog& log, Key key) noexcept {
+  if (log.used * 2 >= log.capacity && !grow_sums(log)) return nullptr;
+  const std::uint64_t mask = log.capacity - 1;
+  std::uint64_t i = hash_of(key, 0) & mask;
+  for (; log.sums[i].key != 0; i = (i + 1) & mask) {
+    if (log.sums[i].key == key) return &log.sums[i];
+  }
+  ++log.used;
+  log.sums[i].key = key;
+  return &log.sums[i];
+}
+
+// Null when there is no memory.
+SliceBlock* new_block(Thread& thread, std::uint64_t generation, SliceBlock* next, std::uint64_t at_least) noexcept {
+  for (SliceBlock** at = &thread.slices.spare; *at != nullptr; at = &(*at)->next) {
+    SliceBlock* const block = *at;
+    if (block->capacity < at_least) continue;
+    *at = block->next;
+    block->width = thread.slices.width;
+    block->next = next;
+    __atomic_store_n(&block->generation, generation, __ATOMIC_RELEASE);
+    return block;
+  }
+  const std::size_t bytes = std::max(block_bytes, sizeof(SliceBlock) + at_least * sizeof(SliceEntry));
+  auto* const block = static_cast<SliceBlock*>(arena::allocate(arena::Kind::slices, bytes, thread.number));
+  if (block == nullptr) return nullptr;
+  block->width = thread.slices.width;
+  block->capacity = (bytes - sizeof(SliceBlock)) / sizeof(SliceEntry);
+  block->next = next;
+  block->generation = generation;
+  return block;
+}
+
+SliceEntry* entries_of(SliceBlock* block) noexcept { return reinterpret_cast<SliceEntry*>(block + 1); }
+
+bool append(Thread& thread, const SliceEntry& entry) noexcept {
+  SliceBlock*& newest = thread.slices.newest;
+  if (newest == nullptr || newest->count.load(std::memory_order_relaxed) == newest->capacity) {
+    SliceBlock* const block = new_block(thread, newest == nullptr ? 1 : newest->generation, newest, 0);
+    if (block == nullptr) return false;
+    newest = block;
+  }
+  const std::uint64_t at = newest->count.load(std::memory_order_relaxed);
+  entries_of(newest)[at] = entry;
+  newest->count.store(at + 1, std::memory_order_release);
+  ++thread.slices.entries;
+  return true;
+}
+
+// Appends what the cells of a thread have more than when they were last looked at.
+bool note(Thread& thread, std::uint64_t slot) noexcept {
+  SliceLog& log = thread.slices;
+  const auto add = [&log](const Cell& cell) {
+    SliceSum* const sum = sum_of(log, slice_key(cell.key));
+    if (sum == nullptr) return false;
+    sum->calls_now += cell.calls;
+    sum->time_now += cell.time;
+    sum->sent_now += cell.bytes_sent;
+    sum->received_now += cell.bytes_received;
+    return true;
+  };
+  const Table& table = thread.table;
+  for (std::uint64_t i = 0; i < table.capacity; ++i) {
+    if (table.index[i] != nullptr && !add(*table.index[i])) return false;
+  }
+  if (table.overflow.calls != 0 && !add(table.overflow)) return false;
+  for (std::uint64_t i = 0; i < log.capacity; ++i) {
+    SliceSum& sum = log.sums[i];
+    if (sum.key == 0) continue;
+    const SliceEntry entry{sum.key,
+                           slot,
+                           sum.calls_now - sum.calls,
+                           sum.time_now - sum.time,
+                           sum.sent_now - sum.bytes_sent,
+                           sum.received_now - sum.bytes_received};
+    sum.calls = sum.calls_now;
+    sum.time = sum.time_now;
+    sum.bytes_sent = sum.sent_now;
+    sum.bytes_received = sum.received_now;
+    sum.calls_now = sum.time_now = sum.sent_now = sum.received_now = 0;
+    const bool is_empty = (entry.calls | entry.time | entry.bytes_sent | entry.bytes_received) == 0;
+    if (!is_empty && !append(thread, entry)) return false;
+  }
+  return true;
+}
+
+// Makes one slice of two until `slot` is one of them; and where there are so many communicators that the log becomes
+// long, as long as some slices are left.
+bool widen(Thread& thread, std::uint64_t slot) noexcept try {
+  SliceLog& log = thread.slices;
+  int doublings = 0;
+  for (; slot >> doublings >= max_slices; ++doublings) {
+  }
+  constexpr std::uint64_t long_log = 1 << 13;  // entries: 384 KiB
+  constexpr std::uint64_t some_slices = 8;
+  if (doublings == 0 && log.entries > long_log && slot >= some_slices) doublings = 1;
+  if (doublings == 0) return true;
+  log.width <<= doublings;
+  log.slot >>= doublings;
+  if (log.newest == nullptr) return true;
+  Sliced sliced = slices_of(thread);
+  for (SliceEntry& entry : sliced.entries) entry.slot >>= doublings;
+  sliced = added_up({sliced});
+  SliceBlock* const old = log.newest;
+  SliceBlock* const block = new_block(thread, 0, nullptr, sliced.entries.size() * 2);
+  if (block == nullptr) return false;
+  std::copy(sliced.entries.begin(), sliced.entries.end(), entries_of(block));
+  block->count.store(sliced.entries.size(), std::memory_order_relaxed);
+  // Whoever looks from outside takes the newest generation that is complete.
+  __atomic_store_n(&block->generation, old->generation + 1, __ATOMIC_RELEASE);
+  log.newest = block;
+  log.entries = sliced.entries.size();
+  for (SliceBlock* b = old; b != nullptr;) {
+    SliceBlock* const next = b->next;
+    b->generation = 0;
+    b->count.store(0, std::memory_order_relaxed);
+    b->next = log.spare;
+    log.spare = b;
+    b = next;
+  }
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+}  // namespace
+
+void begin_slices(Ticks start) noexcept { epoch.store(start); }
+
+void call_every(Ticks every, void (*what)()) noexcept {
+  between_actions = every;
+  action = what;
+  next_action.store(now() + every);
+}
+
+void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
+  SliceLog& log = thread.slices;
+  const Ticks origin = epoch.load();
+  if (origin == 0) {
+    thread.due = at_once;
+    return;
+  }
+  const Ticks end = thread.doing.since + spent;
+  if (end < origin) return;
+  act(end);
+  if (log.width == 0) log.width = first_slice_width;
+  const auto fail = [&thread] { thread.due = never; };
+  if (!note(thread, log.slot)) return fail();
+  if (!widen(thread, (end - origin) / log.width)) return fail();
+  // The call that is about to be counted ends here; what it spent before belongs to slices that are over.
+  const std::uint64_t slot = (end - origin) / log.width;
+  const Ticks begin = std::max(thread.doing.since, origin);
+  SliceSum* const sum = sum_of(log, slice_key(key));
+  if (sum == nullptr) return fail();
+  for (std::uint64_t s = (begin - origin) / log.width; s < slot; ++s) {
+    const Ticks from = std::max(begin, origin + s * log.width), to = origin + (s + 1) * log.width;
+    if (!append(thread, {slice_key(key), s, 0, to - from, 0, 0})) return fail();
+    sum->time += to - from;  // so much less is new when its cell is looked at
+  }
+  log.slot = slot;
+  thread.due = std::min(origin + (slot + 1) * log.width, next_action.load(std::memory_order_relaxed));
+}
+
+void finish_slices(Thread& thread) noexcept {
+  if (thread.due == never || epoch.load() == 0) return;
+  if (thread.slices.width == 0) thread.slices.width = first_slice_width;
+  static_cast<void>(note(thread, thread.slices.slot));
+}
+
+Sliced slices_of(const Thread& thread) {
+  Sliced sliced;
+  if (thread.slices.width != 0) sliced.width = thread.slices.width;
+  for (SliceBlock* b = thread.slices.newest; b != nullptr; b = b->next) {
+    sliced.entries.insert(sliced.entries.end(), entries_of(b),
+                          entries_of(b) + b->count.load(std::memory_order_acquire));
+  }
+  return sliced;
+}
+
+Sliced added_up(const std::vector<Sliced>& all) {
+  Sliced sum;
+  for (const Sliced& one : all) sum.width = std::max(sum.width, one.width);
+  std::map<std::pair<Key, std::uint64_t>, SliceEntry> by_key;
+  for (const Sliced& one : all) {
+    const std::uint64_t times = sum.width / one.width;
+    for (const SliceEntry& entry : one.entries) {
+      SliceEntry& to = by_key.try_emplace({entry.key, entry.slot / times}, SliceEntry{}).first->second;
+      to.key = entry.key;
+      to.slot = entry.slot / times;
+      to.calls += entry.calls;
+      to.time += entry.time;
+      to.bytes_sent += entry.bytes_sent;
+      to.bytes_received += entry.bytes_received;
+    }
+  }
+  for (const auto& [key, entry] : by_key) sum.entries.push_back(entry);
+  return sum;
+}
+
+}  // namespace commlens

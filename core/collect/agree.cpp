@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/collect/agree.h"
+
+#include <algorithm>
+#include <new>
+
+namespace commlens {
+namespace {
+
+struct Offer {
+  Digest digest;
+  Block block;
+  int has_memory;
+};
+
+enum class Answer : char { is_the_same, tell, no_memory };
+
+// What a child has that is not here.
+Passed take_in(Group& group, int child, Dictionary& dictionary) {
+  Offer offer;
+  if (!group.receive(child, &offer, sizeof offer)) return Passed::broken;
+  Answer answer = offer.has_memory != 0 ? Answer::tell : Answer::no_memory;
+  std::vector<Identity> identities;
+  try {
+    if (answer == Answer::tell && offer.digest == dictionary.digest()) {
+      answer = Answer::is_the_same;
+      dictionary.add_same(offer.block);
+    }
+    if (answer == Answer::tell) identities.resize(offer.digest.entries);
+  } catch (const std::bad_alloc&) {
+    answer = Answer::no_memory;
+  }
+  if (!group.send(child, &answer, sizeof answer)) return Passed::broken;
+  if (answer != Answer::tell) return answer == Answer::is_the_same ? Passed::yes : Passed::no_memory;
+
+  if (!group.receive(child, identities.data(), identities.size() * sizeof(Identity))) return Passed::broken;
+  std::vector<char> bytes;
+  bool is_new = true;  // some of it
+  try {
+    bytes = dictionary.wanted(identities, offer.block);
+    is_new = std::count(bytes.begin(), bytes.end(), 1) != 0;
+  } catch (const std::bad_alloc&) {
+    bytes.clear();
+  }
+  if (const Passed passed = put(group, child, bytes); passed != Passed::yes) return passed;
+  if (const Passed passed = take(group, child, bytes); passed != Passed::yes) return passed;
+  if (is_new && bytes.empty()) return Passed::no_memory;  // here or there
+  try {
+    return dictionary.add_entries(bytes, offer.block) ? Passed::yes : Passed::no_memory;
+  } catch (const std::bad_alloc&) {
+    return Passed::no_memory;
+  }
+}
+
+Passed give(Group& group, int parent, const Dictionary& dictionary, bool has_memory) {
+  Offer offer{{}, dictionary.block(), 0};
+  std::vector<Identity> identities;
+  try {
+    identities = dictionary.identities();
+    offer.digest = dictionary.digest();
+    offer.has_memory = has_memory ? 1 : 0;
+  } catch (const std::bad_alloc&) {
+    offer.digest = {};
+  }
+  Answer answer{};
+  if (!group.send(parent, &offer, sizeof offer) || !group.receive(parent, &answer, sizeof answer))
+    return Passed::broken;
+  if (answer != Answer::tell) return answer == Answer::is_the_same ? Passed::yes : Passed::no_memory;
+  std::vector<char> bytes;
+  if (!group.send(parent, identities.data(), identities.size() * sizeof(Identity))) return Passed::broken;
+  if (const Passed passed = take(group, parent, bytes); passed != Passed::yes) return passed;
+  try {
+    bytes = dictionary.entries(bytes);
+  } catch (const std::bad_alloc&) {
+    bytes.clear();
+  }
+  return put(group, parent, bytes);
+}
+
+}  // namespace
+
+Agreed agree(Group& group, Dictionary& dictionary) {
+  const Tree tree = tree_of(group);
+  bool has_memory = true;
+  for (const int child : tree.children) {
+    const Passed passed = take_in(group, child, dictionary);
+    if (passed == Passed::broken) return Agreed::broken;
+    has_memory = has_memory && passed == Passed::yes;
+  }
+  if (tree.parent >= 0) {
+    const Passed passed = give(group, tree.parent, dictionary, has_memory);
+    if (passed == Passed::broken) return Agreed::broken;
+    has_memory = passed == Passed::yes;
+  }
+  return has_memory ? Agreed::yes : Agreed::no_memory;
+}
+
+}  // namespace commlens

@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/collect/dictionary.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "generated/procedures.h"
+
+namespace commlens {
+namespace {
+
+Identity identity_of(const std::string& text) { return commlens::identity_of(text.data(), text.size()); }
+
+Identity identity_of(const SiteFacts& site) {
+  return combine(combine(identity_of(site.module), identity_of(site.build_id)), site.offset);
+}
+
+template <class... Numbers>
+Identity identity_from(Identity first, Numbers... others) {
+  ((first = combine(first, static_cast<Identity>(others))), ...);
+  return first;
+}
+
+// Kinds of entries, so that no two of different kinds are the same.
+enum : Identity { comm_entry = 1, site_entry, key_entry, import_entry };
+
+// What a key says of the counters of its ranks.
+constexpr std::uint64_t Catalogue::KeyFacts::* counters[] = {
+    &Catalogue::KeyFacts::calls, &Catalogue::KeyFacts::bytes_sent, &Catalogue::KeyFacts::bytes_received,
+    &Catalogue::KeyFacts::noncontiguous};
+
+auto key_of(const Catalogue::KeyFacts& k) { return std::make_tuple(k.comm, k.op, k.bin, k.region, k.site); }
+
+auto place(const CommDraft& d) { return std::make_tuple(d.second_side, d.rank_in_comm, d.world_rank); }
+
+}  // namespace
+
+Dictionary::Dictionary()
+    : drafts_(1), by_identity_{{0, 0}}, sites_{{"", "", 0}}, site_identities_{0}, by_site_{{0, 0}} {}
+
+void Dictionary::add_rank(int rank) { add_block({rank, rank + 1}); }
+
+void Dictionary::add_block(const Block& block) {
+  if (block_.first == block_.end) {
+    block_ = block;
+    return;
+  }
+  block_.first = std::min(block_.first, block.first);
+  block_.end = std::max(block_.end, block.end);
+}
+
+std::uint32_t Dictionary::site(SiteFacts site) {
+  const Identity identity = identity_of(site);
+  const auto [entry, is_new] = by_site_.try_emplace(identity, static_cast<std::uint32_t>(sites_.size()));
+  if (is_new) {
+    sites_.push_back(std::move(site));
+    site_identities_.push_back(identity);
+  }
+  return entry->second;
+}
+
+std::uint32_t Dictionary::draft_index(Identity identity) {
+  const auto [entry, is_new] = by_identity_.try_emplace(identity, static_cast<std::uint32_t>(drafts_.size()));
+  if (is_new) drafts_.emplace_back().told.comm.identity = identity;
+  return entry->second;
+}
+
+// Takes over what is said of a communicator, without who is in it.
+Dictionary::Draft& Dictionary::absorb(CommDraft told) {
+  Draft& draft = drafts_[draft_index(told.comm.identity)];
+  CommDraft& known = draft.told;
+  if (known.comm.kind == CommKind::none || place(told) < place(known)) {
+    if (told.comm.user_name.empty()) told.comm.user_name = known.comm.user_name;
+    known = std::move(told);
+  } else if (known.comm.user_name.empty()) {
+    known.comm.user_name = told.comm.user_name;
+  }
+  return draft;
+}
+
+std::uint32_t Dictionary::comm(CommDraft told) {
+  if (told.comm.kind == CommKind::set) {
+    // The same communicators make the same set, in whatever order a rank met them.
+    std::sort(told.set.begin(), told.set.end());
+    // 0 is "no communicator"; the set without members is the one for all sets beyond a limit.
+    told.comm.identity =
+        told.set.empty() ? 1 : commlens::identity_of(told.set.data(), told.set.size() * sizeof(Identity));
+  }
+  const Members::Run own{told.rank_in_comm, told.world_rank, 1, 1};
+  const int side = told.second_side ? 1 : 0;
+  const bool is_set = told.comm.kind == CommKind::set;
+  const Identity identity = told.comm.identity;
+  Draft& draft = absorb(std::move(told));
+  if (!is_set) draft.members[side].add(own);
+  return by_identity_.at(identity);
+}
+
+std::uint32_t Dictionary::key(const Catalogue::KeyFacts& key) {
+  const auto [entry, is_new] = by_key_.try_emplace(key_of(key), static_cast<std::uint32_t>(keys_.size()));
+  const std::uint32_t index = entry->second;
+  if (is_new) {
+    keys_.push_back(key);
+    votes_.push_back({1, 1, 1, 1});
+    return index;
+  }
+  // The majority vote of Boyer and Moore: what more than half of the ranks have wins, in one pass.
+  Catalogue::KeyFacts& usual = keys_[index];
+  std::size_t i = 0;
+  for (const auto field : counters) {
+    std::uint32_t& votes = votes_[index][i++];
+    if (usual.*field == key.*field) {
+      ++votes;
+    } else if (votes == 0) {
+      usual.*field = key.*field;
+      votes = 1;
+    } else {
+      --votes;
+    }
+  }
+  return index;
+}
+
+bool Dictionary::imports(std::string told, int ranks) {
+  std::vector<Covered> names;
+  // Most ranks import the same: only what is new is looked at.
+  if (imports_.count(told) == 0 && !read_coverage(told, names)) return false;
+  imports_[std::move(told)] += ranks;
+  return true;
+}
+
+// Times and counts are the teller's own, and left out: where all else is the same, the ranks of the lower block are the
+// better placed ones.
+Identity Dictionary::identity(const Draft& draft) const {
+  const CommDraft& d = draft.told;
+  const Catalogue::Comm& c = d.comm;
+  Identity id = identity_from(comm_entry, c.identity, c.kind, d.parent, c.op, d.letter,
+                              site_identities_[static_cast<std::size_t>(std::max(c.site, 0))], c.leader, c.size,
+                              c.remote_size, c.communicators, identity_of(c.user_name), identity_of(c.topology));
+  for (const Identity member : d.set) id = combine(id, member);
+  for (const Members& members : draft.members) {
+    if (members.are(block_)) {
+      id = identity_from(id, 1, members.runs()[0].rank - block_.first);
+      continue;
+    }
+    for (const Members::Run& run : members.runs()) id = identity_from(id, run.rank, run.world, run.stride, run.count);
+    id = combine(id, 0);
+  }
+  return id;
+}
+
+Identity Dictionary::identity(const Catalogue::KeyFacts& key) const {
+  return identity_from(key_entry, drafts_[key.comm].told.comm.identity, key.op, key.bin, key.region,
+                       site_identities_[key.site]);
+}
+
+Identity Dictionary::identity(const std::string& import, int ranks) const {
+  return identity_from(import_entry, identity_of(import), ranks == block_.end - block_.first ? -1 : ranks);
+}
+
+// In the order of entries(): what others refer to comes first.
+template <class Visit>
+void Dictionary::each_identity(Visit visit) const {
+  for (std::size_t i = 1; i < sites_.size(); ++i) visit(identity_from(site_entry, site_identities_[i]));
+  for (std::size_t i = 1; i < drafts_.size(); ++i) visit(identity(drafts_[i]));
+  for (const Catalogue::KeyFacts& key : keys_) visit(identity(key));
+  for (const auto& [import, ranks] : imports_) visit(identity(import, ranks));
+}
+
+Digest Dictionary::digest() const {
+  Digest digest;
+  each_identity([&digest](Identity id) {
+    ++digest.entries;
+    digest.sum += id;
+    digest.mixed_sum += mixed(id);
+  });
+  return digest;
+}
+
+std::vector<Identity> Dictionary::identities() const {
+  std::vector<Identity> all;
+  each_identity([&all](Identity id) { all.push_back(id); });
+  return all;
+}
+
+void Dictionary::write(WireWriter& out, const Draft& draft, Identity site) {
+  const CommDraft& d = draft.told;
+  const Catalogue::Comm& c = d.comm;
+  out.number(c.identity);
+  out.number(static_cast<std::uint64_t>(c.kind));
+  out.number(d.parent);
+  out.number(c.op);
+  out.number(static_cast<unsigned char>(d.letter));
+  out.number(site);
+  for (const int n : {c.leader, c.size, c.remote_size, d.rank_in_comm, d.world_rank}) out.signed_number(n);
+  out.number(d.second_side ? 1 : 0);
+  out.number(d.count);
+  out.number(c.communicators);
+  out.signed_number(c.created_ns);
+  out.signed_number(c.freed_ns);
+  out.text(c.user_name);
+  out.text(c.topology);
+  out.number(d.set.size());
+  for (const Identity member : d.set) out.number(member);
+  for (const Members& members : draft.members) {
+    out.number(members.runs().size());
+    for (const Members::Run& run : members.runs()) {
+      for (const int n : {run.rank, run.world, run.stride, run.count}) out.signed_number(n);
+    }
+  }
+}
+
+std::vector<char> Dictionary::entries(const std::vector<char>& wanted) const {
+  WireWriter out;
+  std::size_t at = 0;
+  const auto is_wanted = [&](Identity kind) {
+    const bool yes = at < wanted.size() && wanted[at] != 0;
+    ++at;
+    if (yes) out.number(kind);
+    return yes;
+  };
+  for (std::size_t i = 1; i < sites_.size(); ++i) {
+    if (!is_wanted(site_entry)) continue;
+    out.text(sites_[i].module);
+    out.text(sites_[i].build_id);
+    out.number(sites_[i].offset);
+  }
+  for (std::size_t i = 1; i < drafts_.size(); ++i) {
+    if (!is_wanted(comm_entry)) continue;
+    write(out, drafts_[i], site_identities_[static_cast<std::size_t>(std::max(drafts_[i].told.comm.site, 0))]);
+  }
+  for (const Catalogue::KeyFacts& key : keys_) {
+    if (!is_wanted(key_entry)) continue;
+    out.number(drafts_[key.comm].told.comm.identity);
+    for (const std::uint32_t n : {key.op, key.bin, key.region}) out.number(n);
+    out.number(site_identities_[key.site]);
+    for (const auto field : counters) out.number(key.*field);
+  }
+  for (const auto& [import, ranks] : imports_) {
+    if (!is_wanted(import_entry)) continue;
+    out.text(import);
+    out.number(static_cast<std::uint64_t>(ranks));
+  }
+  return out.bytes();
+}
+
+std::vector<char> Dictionary::wanted(const std::vector<Identity>& identities, const Block& from) {
+  enum Entry : char { comm, import, other };
+  std::unordered_map<Identity, std::pair<Entry, std::size_t>> known;
+  for (std::size_t i = 1; i < sites_.size(); ++i) known[identity_from(site_entry, site_identities_[i])] = {other, 0};
+  for (std::size_t i = 1; i < drafts_.size(); ++i) known[identity(drafts_[i])] = {comm, i};
+  for (const Catalogue::KeyFacts& key : keys_) known[identity(key)] = {other, 0};
+  std::vector<std::string> names;
+  for (const auto& [import_text, ranks] : imports_) {
+    known[identity(import_text, ranks)] = {import, names.size()};
+    names.push_back(import_text);
+  }
+  std::vector<char> answer(identities.size(), 1);
+  for (std::size_t i = 0; i < identities.size(); ++i) {
+    const auto found = known.find(identities[i]);
+    if (found == known.end()) continue;
+    answer[i] = 0;
+    const auto [entry, index] = found->second;
+    if (entry == import) imports_[names[index]] += from.end - from.first;
+    if (entry != comm) continue;
+    for (Members& members : drafts_[index].members) {
+      if (members.are(block_))
+        members.add({members.runs()[0].rank + from.first - block_.first, from.first, 1, from.end - from.first});
+    }
+  }
+  return answer;
+}
+
+void Dictionary::add_same(const Block& from) {
+  wanted(identities(), from);
+  add_block(from);
+}
+
+bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) {
+  WireReader in(bytes.data(), bytes.size());
+  const auto site_at = [this](Identity identity) {
+    const auto found = by_site_.find(identity);
+    return found == by_site_.end() ? 0 : found->second;
+  };
+  for (std::uint64_t kind = in.number(); in.ok(); kind = in.number()) {
+    if (kind == site_entry) {
+      SiteFacts facts;
+      facts.module = in.text();
+      facts.build_id = in.text();
+      facts.offset = in.number();
+      site(std::move(facts));
+    } else if (kind == comm_entry) {
+      CommDraft d;
+      Catalogue::Comm& c = d.comm;
+      c.identity = in.number();
+      c.kind = static_cast<CommKind>(in.number());
+      d.parent = in.number();
+      c.op = static_cast<std::uint32_t>(in.number());
+      d.letter = static_cast<char>(in.number());
+      c.site = static_cast<int>(site_at(in.number()));
+      for (int* const n : {&c.leader, &c.size, &c.remote_size, &d.rank_in_comm, &d.world_rank})
+        *n = static_cast<int>(in.signed_number());
+      d.second_side = in.number() != 0;
+      d.count = static_cast<std::uint32_t>(in.number());
+      c.communicators = static_cast<std::uint32_t>(in.number());
+      c.created_ns = in.signed_number();
+      c.freed_ns = in.signed_number();
+      c.user_name = in.text();
+      c.topology = in.text();
+      for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) d.set.push_back(in.number());
+      Members members[2];
+      for (Members& side : members) {
+        for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+          Members::Run run{};
+          for (int* const field : {&run.rank, &run.world, &run.stride, &run.count})
+            *field = static_cast<int>(in.signed_number());
+          side.add(run);
+        }
+      }
+      if (!in.ok()) return false;
+      Draft& draft = absorb(std::move(d));
+      for (int side = 0; side < 2; ++side) draft.members[side].add(members[side]);
+    } else if (kind == key_entry) {
+      Catalogue::KeyFacts facts{};
+      facts.comm = draft_index(in.number());
+      for (std::uint32_t* const n : {&facts.op, &facts.bin, &facts.region})
+        *n = static_cast<std::uint32_t>(in.number());
+      facts.site = site_at(in.number());
+      for (const auto field : counters) facts.*field = in.number();
+      if (by_key_.count(key_of(facts)) == 0) key(facts);
+    } else if (kind == import_entry) {
+      std::string import = in.text();
+      if (!imports(std::move(import), static_cast<int>(in.number()))) return false;
+    } else {
+      return false;
+    }
+  }
+  add_block(from);
+  return true;
+}
+
+Catalogue Dictionary::catalogue() const {
+  Catalogue result;
+  // In the order of modules and offsets, whoever came first.
+  std::vector<std::uint32_t> site_order(sites_.size());
+  std::iota(site_order.begin(), site_order.end(), 0u);
+  const auto site_place = [this](std::uint32_t i) {
+    return std::tie(sites_[i].module, sites_[i].build_id, sites_[i].offset);
+  };
+  std::sort(site_order.begin() + 1, site_order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return site_place(a) < site_place(b); });
+  std::vector<std::uint32_t> new_site(sites_.size());
+  for (const std::uint32_t old : site_order) {
+    new_site[old] = static_cast<std::uint32_t>(result.sites.size());
+    result.sites.push_back(sites_[old]);
+  }
+
+  // The order of communicators: as their leaders got them, MPI_COMM_WORLD first, those of one process and sets last.
+  std::vector<std::uint32_t> order(drafts_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  const auto comm_place = [this](std::uint32_t i) {
+    const CommDraft& d = drafts_[i].told;
+    return std::make_tuple(d.comm.kind == CommKind::set, d.letter == letter_self, d.count, d.world_rank, d.letter,
+                           d.comm.identity);
+  };
+  std::sort(order.begin() + 1, order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return comm_place(a) < comm_place(b); });
+  std::vector<std::uint32_t> new_comm(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) new_comm[order[i]] = i;
+
+  std::vector<Catalogue::Comm>& comms = result.comms;
+  for (const std::uint32_t old : order) {
+    const CommDraft& d = drafts_[old].told;
+    const Members* const members = drafts_[old].members;
+    Catalogue::Comm c = d.comm;
+    c.site = c.site <= 0 ? -1 : static_cast<int>(new_site[static_cast<std::size_t>(c.site)]);
+    if (old == 0) {
+      c.name = "-";
+    } else if (c.kind != CommKind::set) {
+      // MPI_COMM_WORLD is W0.0 also where rank 0 is missing.
+      const int leader = d.letter == letter_world ? 0 : d.world_rank;
+      c.name = std::string(1, d.letter) + std::to_string(leader) + "." + std::to_string(d.count);
+      if (c.communicators > 1) c.name += '+';
+      c.members = members[0].text();
+      if (c.kind == CommKind::inter) c.members += " | " + members[1].text();
+      const auto parent = by_identity_.find(d.parent);
+      if (d.parent != 0 && parent != by_identity_.end()) c.parent = static_cast<int>(new_comm[parent->second]);
+    } else {
+      for (const Identity member : d.set) {
+        const auto found = by_identity_.find(member);
+        if (found != by_identity_.end()) c.set.push_back(static_cast<int>(new_comm[found->second]));
+      }
+      std::sort(c.set.begin(), c.set.end());
+    }
+    comms.push_back(std::move(c));
+  }
+  for (Catalogue::Comm& c : comms) {
+    if (c.kind != CommKind::set) continue;
+    for (const int member : c.set)
+      c.name += (c.name.empty() ? "{" : ",") + comms[static_cast<std::size_t>(member)].name;
+    c.name += c.set.empty() ? "{*}" : "}";
+  }
+
+  // Parents stand before their children only by chance of the order of ranks, hence the recursion; its depth is that
+  // of the application's tree of communicators.
+  std::map<std::tuple<int, std::uint32_t, int, char>, int> families;
+  const auto family_of = [&](std::size_t comm, const auto& self) -> int {
+    Catalogue::Comm& c = comms[comm];
+    if (c.family != 0 || comm == 0) return c.family;
+    const int parent = c.parent < 0 ? -1 : self(static_cast<std::size_t>(c.parent), self);
+    const char letter = c.kind == CommKind::set ? '{' : c.name[0];
+    c.family =
+        families.try_emplace({parent, c.op, c.site, letter}, static_cast<int>(families.size()) + 1).first->second;
+    return c.family;
+  };
+  for (std::size_t i = 0; i < comms.size(); ++i) family_of(i, family_of);
+
+  // Keys in the order of the communicators, rows in the order of the keys: what is looked at together lies together.
+  for (Catalogue::KeyFacts key : keys_) {
+    key.comm = new_comm[key.comm];
+    key.site = new_site[key.site];
+    result.keys.push_back(key);
+  }
+  std::sort(result.keys.begin(), result.keys.end(),
+            [](const Catalogue::KeyFacts& a, const Catalogue::KeyFacts& b) { return key_of(a) < key_of(b); });
+  return result;
+}
+
+std::map<std::pair<std::string, std::string>, Dictionary::ImportedName> Dictionary::coverage() const {
+  std::map<std::pair<std::string, std::string>, ImportedName> coverage;
+  for (const auto& [told, importing] : imports_) {
+    std::vector<Covered> names;
+    read_coverage(told, names);
+    for (Covered& name : names) {
+      ImportedName& sum =
+          coverage.try_emplace({std::move(name.symbol), std::move(name.object)}, ImportedName{name.treatment, 0})
+              .first->second;
+      sum.treatment = std::max(sum.treatment, name.treatment);
+      sum.ranks += importing;
+    }
+  }
+  return coverage;
+}
+
+Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {
+  Numbers numbers;
+  std::unordered_map<Identity, std::uint32_t> comms, sites;
+  for (std::size_t i = 0; i < catalogue.comms.size(); ++i)
+    comms.try_emplace(catalogue.comms[i].identity, static_cast<std::uint32_t>(i));
+  for (std::size_t i = 1; i < catalogue.sites.size(); ++i)
+    sites.try_emplace(identity_of(catalogue.sites[i]), static_cast<std::uint32_t>(i));
+  const auto find = [](const auto& in, Identity identity) {
+    const auto found = in.find(identity);
+    return found == in.end() ? 0 : found->second;
+  };
+  for (const Draft& draft : drafts_) numbers.comms.push_back(find(comms, draft.told.comm.identity));
+  for (const Identity site : site_identities_) numbers.sites.push_back(find(sites, site));
+  for (Catalogue::KeyFacts key : keys_) {
+    key.comm = numbers.comms[key.comm];
+    key.site = numbers.sites[key.site];
+    const auto at = std::lower_bound(
+        catalogue.keys.begin(), catalogue.keys.end(), key,
+        [](const Catalogue::KeyFacts& a, const Catalogue::KeyFacts& b) { return key_of(a) < key_of(b); });
+    numbers.keys.push_back(static_cast<std::uint32_t>(at - catalogue.keys.begin()));
+  }
+  return numbers;
+}
+
+std::vector<char> Catalogue::packed() const {
+  WireWriter out;
+  out.number(sites.size() - 1);
+  for (std::size_t i = 1; i < sites.size(); ++i) {
+    out.text(sites[i].module);
+    out.text(sites[i].build_id);
+    out.number(sites[i].offset);
+  }
+  out.number(comms.size());
+  for (const Comm& c : comms) {
+    out.number(c.identity);
+    out.number(static_cast<std::uint64_t>(c.kind));
+    for (const std::string* const text : {&c.name, &c.user_name, &c.topology, &c.members}) out.text(*text);
+    for (const int n : {c.parent, c.site, c.size, c.remote_size, c.leader, c.family}) out.signed_number(n);
+    out.number(c.op);
+    out.number(c.communicators);
+    out.signed_number(c.created_ns);
+    out.signed_number(c.freed_ns);
+    out.number(c.set.size());
+    for (const int member : c.set) out.signed_number(member);
+  }
+  out.number(keys.size());
+  for (const KeyFacts& k : keys) {
+    for (const std::uint32_t n : {k.comm, k.op, k.bin, k.region, k.site}) out.number(n);
+    for (const auto field : counters) out.number(k.*field);
+  }
+  return out.bytes();
+}
+
+bool Catalogue::unpack(const std::vector<char>& bytes) {
+  WireReader in(bytes.data(), bytes.size());
+  sites.assign(1, {"", "", 0});
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    SiteFacts& site = sites.emplace_back();
+    site.module = in.text();
+    site.build_id = in.text();
+    site.offset = in.number();
+  }
+  comms.clear();
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    Comm& c = comms.emplace_back();
+    c.identity = in.number();
+    c.kind = static_cast<CommKind>(in.number());
+    for (std::string* const text : {&c.name, &c.user_name, &c.topology, &c.members}) *text = in.text();
+    for (int* const field : {&c.parent, &c.site, &c.size, &c.remote_size, &c.leader, &c.family})
+      *field = static_cast<int>(in.signed_number());
+    c.op = static_cast<std::uint32_t>(in.number());
+    c.communicators = static_cast<std::uint32_t>(in.number());
+    c.created_ns = in.signed_number();
+    c.freed_ns = in.signed_number();
+    for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) c.set.push_back(static_cast<int>(in.signed_number()));
+  }
+  keys.clear();
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    KeyFacts& k = keys.emplace_back();
+    for (std::uint32_t* const field : {&k.comm, &k.op, &k.bin, &k.region, &k.site})
+      *field = static_cast<std::uint32_t>(in.number());
+    for (const auto field : counters) k.*field = in.number();
+  }
+  return in.ok();
+}
+
+}  // namespace commlens

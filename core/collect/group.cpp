@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/collect/group.h"
+
+#include <algorithm>
+#include <new>
+
+namespace commlens {
+
+Passed put(Group& group, int to, const std::vector<char>& bytes) {
+  const std::uint64_t size = bytes.size();
+  char has_room = 0;
+  if (!group.send(to, &size, sizeof size) || !group.receive(to, &has_room, 1)) return Passed::broken;
+  if (has_room == 0) return Passed::no_memory;
+  return size == 0 || group.send(to, bytes.data(), bytes.size()) ? Passed::yes : Passed::broken;
+}
+
+Passed take(Group& group, int from, std::vector<char>& bytes) {
+  std::uint64_t size = 0;
+  if (!group.receive(from, &size, sizeof size)) return Passed::broken;
+  char has_room = 1;
+  try {
+    bytes.resize(size);
+  } catch (const std::exception&) {  // bad_alloc, length_error
+    has_room = 0;
+    bytes.clear();
+  }
+  if (!group.send(from, &has_room, 1)) return Passed::broken;
+  if (has_room == 0) return Passed::no_memory;
+  return size == 0 || group.receive(from, bytes.data(), bytes.size()) ? Passed::yes : Passed::broken;
+}
+
+Tree tree_of(const Group& group) {
+  Tree tree;
+  const int me = group.rank();
+  for (int step = 1; step < group.size(); step *= 2) {
+    if ((me & step) != 0) {
+      tree.parent = me - step;
+      break;
+    }
+    if (me + step < group.size()) tree.children.push_back(me + step);
+  }
+  return tree;
+}
+
+bool everywhere(Group& group, std::vector<std::uint64_t>& values, const Fold& fold) {
+  const Tree tree = tree_of(group);
+  const std::size_t bytes = values.size() * sizeof values[0];
+  std::vector<std::uint64_t> others(values.size());
+  for (const int child : tree.children) {
+    if (!group.receive(child, others.data(), bytes)) return false;
+    fold(values, others);
+  }
+  if (tree.parent >= 0 &&
+      (!group.send(tree.parent, values.data(), bytes) || !group.receive(tree.parent, values.data(), bytes))) {
+    return false;
+  }
+  return std::all_of(tree.children.rbegin(), tree.children.rend(),
+                     [&](int child) { return group.send(child, values.data(), bytes); });
+}
+
+bool from_root(Group& group, std::vector<char>& bytes) {
+  const Tree tree = tree_of(group);
+  if (tree.parent >= 0 && take(group, tree.parent, bytes) == Passed::broken) return false;
+  return std::all_of(tree.children.rbegin(), tree.children.rend(),
+                     [&](int child) { return put(group, child, bytes) != Passed::broken; });
+}
+
+}  // namespace commlens

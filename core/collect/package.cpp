@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one rank sends when the profile is collected.  Profile::add() in profile.cpp reads it, in the same order.
+#include "core/collect/package.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "core/cold/wire.h"
+#include "core/hot/key.h"
+#include "generated/procedures.h"
+
+namespace commlens {
+namespace {
+
+// Numbers the call sites; 0 is "none".
+class Sites {
+ public:
+  std::uint64_t number(Site site) {
+    if (site == 0) return 0;
+    const auto [entry, is_new] = numbers_.try_emplace(site, addresses_.size() + 1);
+    if (is_new) addresses_.push_back(site);
+    return entry->second;
+  }
+
+  const std::vector<Site>& addresses() const { return addresses_; }
+
+ private:
+  std::unordered_map<Site, std::uint64_t> numbers_;
+  std::vector<Site> addresses_;
+};
+
+// For each communicator a number that those have in common which one line of the application made from such.
+std::vector<std::uint32_t> families_of(const std::vector<const CommRecord*>& comms) {
+  std::map<std::tuple<std::uint32_t, std::uint32_t, Site, char>, std::uint32_t> numbers;
+  std::vector<std::uint32_t> families(comms.size());
+  for (std::size_t i = 1; i < comms.size(); ++i) {
+    const CommRecord& c = *comms[i];  // behind its parent
+    const char letter = c.kind == CommKind::set ? '{' : c.letter;
+    families[i] = numbers.try_emplace({families[c.parent], c.op, c.site, letter}, numbers.size() + 1).first->second;
+  }
+  return families;
+}
+
+unsigned doublings_of(Ticks width) {
+  unsigned doublings = 0;
+  while (doublings + 1 < SliceRows::max_doublings && first_slice_width << (doublings + 1) <= width) ++doublings;
+  return doublings;
+}
+
+}  // namespace
+
+SliceRows::SliceRows(const Counted& counted) {
+  const unsigned own = doublings_of(counted.slices.width);
+  numbers[0] = own;
+  const std::vector<std::uint32_t> families = families_of(counted.comms);
+  using Place = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  // communicator or family, procedure, slot
+  for (const bool folded : {false, true}) {
+    std::vector<Place> places;
+    for (const SliceEntry& entry : counted.slices.entries) {
+      const std::uint32_t comm = comm_of_key(entry.key);
+      places.emplace_back(folded ? families[comm] : comm, op_of_key(entry.key), entry.slot);
+    }
+    std::sort(places.begin(), places.end());
+    for (unsigned doublings = 0; doublings < max_doublings; ++doublings) {
+      for (Place& place : places) std::get<2>(place) >>= doublings > own ? 1 : 0;
+      places.erase(std::unique(places.begin(), places.end()), places.end());
+      numbers[1 + (folded ? max_doublings : 0) + doublings] = places.size();
+    }
+  }
+}
+
+void SliceRows::add(const SliceRows& other) {
+  const std::uint64_t doublings = std::max(numbers[0], other.numbers[0]);
+  for (std::size_t i = 0; i < size; ++i) numbers[i] += other.numbers[i];
+  numbers[0] = doublings;
+}
+
+// Communicators are kept apart as long as that leaves some slices; then the time comes first.
+SlicePlan SliceRows::within(std::uint64_t rows) const {
+  const auto finest = static_cast<unsigned>(numbers[0]);
+  constexpr unsigned still_fine = 3;  // doublings, which leave 16 of 128 slices
+  constexpr unsigned one_slice = 7;
+  const auto fits = [&](const SlicePlan& plan) {
+    const std::size_t at = std::min<std::size_t>(plan.doublings, max_doublings - 1);
+    return numbers[1 + (plan.folded ? max_doublings : 0) + at] <= rows;
+  };
+  for (const bool folded : {false, true}) {
+    for (unsigned more = 0; more <= (folded ? one_slice : still_fine); ++more) {
+      if (fits({finest + more, folded})) return {finest + more, folded};
+    }
+  }
+  return {finest + one_slice, true};
+}
+
+std::vector<char> packed(const Counted& counted, Ticks collecting, const SlicePlan& plan) {
+  const RankFacts& facts = counted.facts;
+  const TickScale& scale = counted.scale;
+  const Cells& cells = counted.cells;
+  const std::vector<const CommRecord*>& comms = counted.comms;
+
+  Sites sites;
+  std::vector<char> used(comms.size(), 0);
+  for (const auto& [key, cell] : cells) {
+    sites.number(key.second);
+    used[comm_of_key(key.first)] = 1;
+  }
+  for (const Position& p : counted.positions) {
+    sites.number(p.site);
+    used[p.comm] = 1;
+  }
+  // What the application made is told even if it never used it; MPI_COMM_SELF and sets only if it did.  Children
+  // stand behind their parents, sets behind their members: one pass from the end finds all that are referred to.
+  for (std::size_t i = comms.size() - 1; i > 0; --i) {
+    if (comms[i]->count != 0 || comms[i]->letter == letter_world) used[i] = 1;
+    if (!used[i]) continue;
+    used[comms[i]->parent] = 1;
+    for (const std::uint32_t member : comms[i]->members) used[member] = 1;
+    sites.number(comms[i]->site);
+  }
+
+  WireWriter out;
+  out.number(static_cast<std::uint64_t>(facts.rank));
+  out.number(facts.world);
+  out.text(facts.node);
+  out.number(static_cast<std::uint64_t>(facts.pid));
+  out.text(facts.cpus);
+  out.number(facts.init_ns);
+  out.number(facts.app_ns);
+  out.number(static_cast<std::uint64_t>(facts.threads));
+  out.number(facts.own_init_ns);
+  out.number(facts.own_call_ns);
+  out.number(counted.lost);
+  out.text(facts.state);
+  out.text(facts.coverage);
+
+  out.number(sites.addresses().size());
+  for (const Site address : sites.addresses()) {
+    const SiteFacts place = counted.place(address);
+    out.text(place.module);
+    out.text(place.build_id);
+    out.number(place.offset);
+  }
+
+  // Parents before children, because records are in the order of creation; sets after their members likewise.
+  out.number(static_cast<std::uint64_t>(std::count(used.begin() + 1, used.end(), 1)));
+  // Identities are those within one world until here: the world has got its own only now.
+  const auto in_world = [&](const CommRecord& c) {
+    return c.kind == CommKind::none ? 0 : combine(facts.world, c.identity);
+  };
+  const auto since_start = [&](Ticks t) { return t <= counted.started ? Ns{0} : scale.ns(t - counted.started); };
+  for (std::size_t i = 1; i < comms.size(); ++i) {
+    if (!used[i]) continue;
+    const CommRecord& c = *comms[i];
+    out.number(i);
+    out.number(static_cast<std::uint64_t>(c.kind));
+    out.number(in_world(c));
+    out.number(in_world(*comms[c.parent]));
+    out.number(c.op);
+    out.number(static_cast<unsigned char>(c.letter));
+    out.number(sites.number(c.site));
+    out.signed_number(c.leader);
+    out.signed_number(c.view.rank);
+    out.signed_number(c.view.size);
+    out.signed_number(c.remote_size);
+    out.number(c.second_side ? 1 : 0);
+    out.number(c.count);
+    out.number(c.communicators);
+    out.number(since_start(c.created));
+    out.number(c.freed == 0 ? 0 : since_start(c.freed) + 1);
+    out.text(c.user_name);
+    out.text(c.topology);
+    out.number(c.members.size());
+    for (const std::uint32_t member : c.members) out.number(in_world(*comms[member]));
+  }
+
+  out.number(cells.size());
+  for (const auto& [key, cell] : cells) {
+    out.number(comm_of_key(key.first));
+    out.number(op_of_key(key.first));
+    out.number(bin_of_key(key.first));
+    out.number(region_of_key(key.first));
+    out.number(sites.number(key.second));
+    out.number(cell.calls);
+    out.number(scale.ns(cell.time));
+    out.number(scale.ns(cell.time_min));
+    out.number(scale.ns(cell.time_max));
+    out.number(cell.bytes_sent);
+    out.number(cell.bytes_received);
+    out.number(noncontiguous_of_key(key.first) ? cell.calls : 0);
+  }
+  Sliced wide = counted.slices;
+  if (const Ticks width = first_slice_width << plan.doublings; width > wide.width) {
+    Sliced empty;
+    empty.width = width;
+    wide = added_up({wide, empty});
+  }
+  out.number(scale.ns(wide.width));
+  out.number(plan.folded ? 1 : 0);
+  out.number(wide.entries.size());
+  for (const SliceEntry& entry : wide.entries) {
+    out.number(comm_of_key(entry.key));
+    out.number(op_of_key(entry.key));
+    out.number(entry.slot);
+    out.number(entry.calls);
+    out.number(scale.ns(entry.time));
+    out.number(entry.bytes_sent);
+    out.number(entry.bytes_received);
+  }
+  out.number(counted.positions.size());
+  for (const Position& p : counted.positions) {
+    out.signed_number(p.thread);
+    out.number(p.inside ? 1 : 0);
+    out.number(p.op);
+    out.number(p.comm);
+    out.number(sites.number(p.site));
+    out.number(since_start(p.since));
+  }
+  out.number(collecting == 0 ? 0 : scale.ns(now() - collecting));  // last, so that it covers the packing
+  return out.bytes();
+}
+
+}  // namespace commlens

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens top`."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import click
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from commlens.arenas import Job, find, jobs_of, merge, places, read
+from commlens.errors import CommlensError
+from commlens.profile import open_profile
+from commlens.screen import Screen
+from commlens.top import Look, between, draw, heading, look_at
+
+
+def running(where: tuple[Path, ...]) -> list[Job]:
+    """Return the jobs that run on this machine."""
+    files = [file for file in find(where or places(os.environ)) if os.access(file, os.R_OK)]
+    return jobs_of(arena for arena in read(files) if arena.is_running)
+
+
+def look(jobs: list[Job]) -> dict[tuple[str, int], Look]:
+    """Look at all jobs; those that end meanwhile are left out."""
+    looks = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for number, job in enumerate(jobs):
+            try:
+                path, _ = merge(job, Path(folder) / f"{number}.db")
+                with open_profile(str(path)) as connection:
+                    looks[job.first.launch, job.first.pid] = look_at(connection)
+            except CommlensError:
+                continue
+    return looks
+
+
+@click.command()
+@click.argument("where", nargs=-1, type=click.Path(path_type=Path), metavar="[PLACE]...")
+@click.option(
+    "-i",
+    "--interval",
+    type=click.FloatRange(min=0.1),
+    default=2.0,
+    show_default=True,
+    help="Seconds between two looks.",
+)
+@click.option(
+    "-n", "--count", type=click.IntRange(min=1), help="End after so many looks. By default when no job runs."
+)
+def top(where: tuple[Path, ...], interval: float, count: int | None) -> None:
+    """Show what the jobs that run on this machine do in MPI, again and again.
+
+    For each job the share of time in MPI, and the communicators and operations with the most time, with their rates, since
+    the last look; the first look is since MPI_Init. A call under way counts as far as it has come; "ranks in it" are
+    there at this moment. On a terminal the table is renewed in place; press Ctrl-C to end.
+
+    Reads what the processes write anyway: neither stops nor slows them. PLACE is a folder with arenas; by default
+    COMMLENS_ARENA_DIR, /dev/shm and $TMPDIR.
+    """
+    jobs = running(where)
+    if not jobs:
+        raise CommlensError("no process under commlens runs here")
+    screen = Screen()
+    before: dict[tuple[str, int], Look] = {}
+
+    def frame() -> list[Text]:
+        nonlocal before
+        now, lines = look(jobs), []
+        for job in jobs:
+            key = (job.first.launch, job.first.pid)
+            if key not in now:
+                continue
+            since = between(before.get(key, Look()), now[key])
+            lines += [Text(heading(job, since), style="bold"), *draw(since).lines(screen.width), Text("")]
+        before = now
+        return lines[:-1]
+
+    done = 0
+    try:
+        with Live(console=screen.console, auto_refresh=False, transient=False) as live:
+            while jobs:
+                lines = frame()
+                if screen.width is None:
+                    screen.lines([*lines, Text("")])
+                elif lines:
+                    live.update(Group(*lines), refresh=True)
+                done += 1
+                if count is not None and done >= count:
+                    break
+                time.sleep(interval)
+                jobs = running(where)
+    except KeyboardInterrupt:
+        return

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that run, or did not come to an end: which files belong together, and what is said of them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from build_profile import ProfileBuilder
+from conftest import Run
+
+from commlens import hang, top
+from commlens.arenas import Arena, Job, find, jobs_of, places
+from commlens.cli.clean import is_left
+from commlens.errors import CommlensError
+
+
+def arena(rank: int, size: int = 4, **more: Any) -> Arena:
+    facts: dict[str, object] = {
+        "file": Path(f"/dev/shm/commlens-0-{100 + rank}-7.arena"),
+        "pid": 100 + rank,
+        "is_running": False,
+        "is_of_this_boot": True,
+        "error": "",
+        "state": "ended",
+        "rank": rank,
+        "size": size,
+        "launch": "aa",
+        "node": "n1",
+        "program": "app",
+        "start_time": "2026-01-01T00:00:00Z",
+        "output": "app.db",
+        "app_ns": 1000,
+    }
+    return Arena(**{**facts, **more})
+
+
+def ranks(jobs: Sequence[Job]) -> list[list[int]]:
+    return [[arena.rank for arena in job.arenas] for job in jobs]
+
+
+def test_processes_of_one_launch_are_one_job() -> None:
+    jobs = jobs_of([arena(2), arena(0), arena(0, launch="bb"), arena(1, launch="bb"), arena(3)])
+    assert ranks(jobs) == [[0, 2, 3], [0, 1]]
+
+
+def test_launches_of_several_nodes_are_one_job_unless_something_speaks_against_it() -> None:
+    here = [arena(0), arena(1)]
+    there: dict[str, Any] = {"launch": "bb", "node": "n2"}
+    assert ranks(jobs_of([*here, arena(2, **there), arena(3, **there)])) == [[0, 1, 2, 3]]
+    for other in (
+        {"program": "another"},
+        {"size": 5},
+        {"node": "n1"},
+        {"rank": 1},
+        {"start_time": "2026-01-01T00:02:00Z"},
+    ):
+        assert len(jobs_of([*here, arena(**{"rank": 2, **there, **other})])) == 2, other
+
+
+def test_of_a_file_and_its_copy_the_later_one_counts() -> None:
+    early, late = arena(0, app_ns=10), arena(0, app_ns=20, state="SIGTERM")
+    for files in ([early, late], [late, early]):
+        assert jobs_of(files)[0].arenas == (late,)
+
+
+def test_what_cannot_be_read_belongs_to_no_job() -> None:
+    assert jobs_of([arena(0, error="x: too short for an arena")]) == []
+
+
+def test_only_what_no_process_can_need_is_left() -> None:
+    assert is_left(arena(0), "n1")
+    assert not is_left(arena(0, is_running=True), "n1")
+    assert not is_left(arena(0, is_of_this_boot=False), "n9"), "it may run on its own machine"
+    assert is_left(arena(0, is_of_this_boot=False), "n1"), "of this machine, before it was started again"
+
+
+def test_places_and_what_is_in_them(tmp_path: Path) -> None:
+    wanted, scratch = tmp_path / "wanted", tmp_path / "scratch"
+    copies = scratch / "commlens-arenas-12"
+    for folder in (wanted, copies):
+        folder.mkdir(parents=True)
+    files = [wanted / "a.arena", copies / "rank0.1.arena"]
+    for file in [*files, wanted / "b.arena.flush", scratch / "c.db"]:
+        file.touch()
+    env = {"COMMLENS_ARENA_DIR": str(wanted), "TMPDIR": str(scratch)}
+    assert places(env)[0] == wanted
+    assert places(env)[-1] == scratch
+    assert find([wanted, scratch]) == files
+    assert find([files[1]]) == [files[1]]
+    with pytest.raises(CommlensError, match="absent: no such file or directory"):
+        find([tmp_path / "absent"])
+
+
+def stuck(tmp_path: Path) -> sqlite3.Connection:
+    """Return four ranks: 0 and 2 wait in the world for 1 and 3, 3 waits in its row for 1, which computes."""
+    build = ProfileBuilder(ranks=4, app_ns=10 * 10**9)
+    row = build.comm("s1.1", [1, 3], user_name="odd")
+    for rank in (0, 2):
+        build.stands(rank, "MPI_Bcast", 1, (4 + rank) * 10**9)
+    build.stands(3, "MPI_Allreduce", row, 9 * 10**9)
+    build.stands(1, "MPI_Comm_rank", 1, 10**9, inside=False)
+    build.stands(1, "MPI_Bcast", 1, 10**9, inside=False, thread=1)
+    build.stands(3, "MPI_Comm_rank", 1, 10**9, inside=False, thread=1)
+    for rank in range(4):
+        build.count(1, "MPI_Comm_rank", rank, 1, 100)
+    connection = sqlite3.connect(build.write(tmp_path / "stuck.db"))
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def test_hang_groups_ranks_and_names_who_is_not_there(tmp_path: Path) -> None:
+    groups = hang.read_places(stuck(tmp_path))
+    inside = [(g.op, g.comm, g.size, g.ranks, g.absent) for g in groups if g.inside]
+    assert inside == [
+        ("MPI_Bcast", "W0.0", 4, {0: 6 * 10**9, 2: 4 * 10**9}, [1, 3]),
+        ("MPI_Allreduce", "s1.1 'odd'", 2, {3: 10**9}, [1]),
+    ]
+    outside = [(g.op, g.ranks) for g in groups if not g.inside]
+    assert outside == [("MPI_Bcast", {1: 9 * 10**9}), ("MPI_Comm_rank", {1: 9 * 10**9})], "3 is in MPI"
+    text = [line.plain for line in hang.draw(groups).lines(None)]
+    assert text[1].split("  ")[0] == "in MPI_Bcast"
+    assert text[2].strip() == "not there: 1, 3"
+
+
+def test_top_counts_a_call_under_way(tmp_path: Path) -> None:
+    look = top.look_at(stuck(tmp_path))
+    assert (look.ranks, look.app_ns, look.elapsed_ns) == (4, 40 * 10**9, 10 * 10**9)
+    assert look.totals["W0.0", "MPI_Bcast"] == top.Totals(0, 10 * 10**9, 0, 0, 2)
+    assert look.totals["W0.0", "MPI_Comm_rank"] == top.Totals(4, 400, 0, 0, 0)
+    idle = top.draw(top.between(look, look)).lines(None)
+    assert len(idle) == 1, "no time went by, nothing is divided by it"
+
+
+def test_a_report_says_how_ranks_ended(run: Run, tmp_path: Path) -> None:
+    build = ProfileBuilder(ranks=3, states={0: "SIGTERM", 2: "aborted"})
+    build.count(1, "MPI_Bcast", 0, 1, 100)
+    result = run("report", build.write(tmp_path / "ended.db"))
+    assert "2 ranks did not reach MPI_Finalize: 1 SIGTERM, 1 aborted" in " ".join(result.stdout.split())
+    assert "from MPI_Init to the end" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["hang", "top", "recover"])
+def test_nothing_is_there(run: Run, tmp_path: Path, command: str) -> None:
+    result = run(command, tmp_path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("commlens: no")
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_place_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    for command in ("hang", "top", "recover", "clean"):
+        result = run(command, tmp_path / "absent")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr == f"commlens: {tmp_path}/absent: no such file or directory\n"
+
+
+def test_clean_without_anything_to_do(run: Run, tmp_path: Path) -> None:
+    result = run("clean", tmp_path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("0 files removed")

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+
+#include "core/cold/counted.h"
+
+namespace commlens {
+
+// What a process of a job that never ran has counted: the world, duplicates of it, rows and columns of a grid of ranks,
+// and itself.
+struct VirtualJob {
+  int ranks = 1;
+  int duplicates = 3;    // of MPI_COMM_WORLD
+  int columns = 4;       // of the grid; 0: no grid
+  int operations = 4;    // in each communicator
+  bool has_self = true;  // uses MPI_COMM_SELF
+  int slices = 0;        // of time, in which each operation is called once
+
+  // records: where what is returned points to.
+  Counted counted(int rank, std::deque<CommRecord>& records) const;
+};
+
+}  // namespace commlens
