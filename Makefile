@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick coverage proof fuzz sanitize soak bench scale fmt lint gen install clean
+.PHONY: help setup build demo test test-quick coverage proof fuzz sanitize soak bench scale algorithms hosts fmt lint gen install clean
 # Targets share build/ and .venv; each uses all processors by itself.
 .NOTPARALLEL:
 
@@ -48,6 +48,13 @@ bench:       ## added nanoseconds per call, against no tool
 
 scale:       ## what MPI_Finalize costs with up to 4,096 virtual ranks; docs/scale.md
 	@tools/scale.sh
+
+algorithms:  ## what Open MPI sends inside each collective, by algorithm; docs/algorithms.md
+	@tools/algorithms.sh
+
+hosts:       ## jobs on several hosts, networks in namespaces, and under a Slurm of our own: minutes, as root
+	@tools/hosts.sh
+	@tools/slurm.sh
 
 gen:         ## generated/ and docs/reference/ from spec/
 	@tools/generate.sh

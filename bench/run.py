@@ -39,14 +39,17 @@ Row = tuple[str, int]
 """What is measured, and over how many communicators in turn."""
 
 
-def launch(mpi: str, ranks: int, argv: Sequence[str | Path], profile: Path | None) -> str:
-    """Run `argv` on `ranks` processes, under commlens if `profile` says where its profile goes; return its output."""
+def launch(
+    mpi: str, ranks: int, argv: Sequence[str | Path], runner: Path | None, profile: Path, **options: str
+) -> str:
+    """Run `argv` on `ranks` processes, behind `runner` if there is one, with COMMLENS_ `options`; return its output."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COMMLENS_")}
     environment.update(ENVIRONMENT)
+    environment.update({f"COMMLENS_{name}": value for name, value in options.items()})
     command = [f"mpirun.{mpi}", "-n", str(ranks)]
-    if profile is not None:
+    if runner is not None:
         environment.update(COMMLENS_OUTPUT=str(profile), COMMLENS_QUIET="1")
-        command.append(str(RUNNER))
+        command.append(str(runner))
     command += map(str, argv)
     done = subprocess.run(
         command,
@@ -86,31 +89,36 @@ def spread(values: Sequence[float], unit: str) -> str:
     return f"{middle:8.1f} {unit}   quartiles {low:.1f} .. {high:.1f}   all {min(values):.1f} .. {max(values):.1f}"
 
 
-def measure_calls(mpi: str, ranks: int, pairs: int, program: Path, scratch: Path) -> list[str]:
-    """Run calls.c without and with commlens in turns; return the lines of the table."""
-    without: dict[Row, list[float]] = defaultdict(list)
-    under: dict[Row, list[float]] = defaultdict(list)
-    cost: dict[str, list[float]] = defaultdict(list)
-    for pair in range(pairs):
-        profile = scratch / f"{mpi}-{ranks}-{pair}.db"
-        # Who comes first changes from pair to pair: neither always meets the warmer machine.
-        for tool in (False, True) if pair % 2 == 0 else (True, False):
-            output = launch(mpi, ranks, [program], profile if tool else None)
-            for row, ns in rows_of(output).items():
-                (under if tool else without)[row].append(ns)
-        for what, us in own_cost(profile).items():
-            cost[what].append(us)
+def measure_calls(
+    mpi: str, ranks: int, rounds: int, program: Path, scratch: Path, runners: dict[str, Path]
+) -> list[str]:
+    """Run calls.c without and with commlens in turns, with each build of `runners`; return the lines of the table."""
+    alone = "alone"
+    legs: list[tuple[str, Path | None]] = [(alone, None), *runners.items()]
+    taken: dict[str, dict[Row, list[float]]] = {name: defaultdict(list) for name, _ in legs}
+    cost: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for number in range(rounds):
+        # Who comes first changes from round to round: none always meets the warmer machine.
+        for name, runner in legs[number % len(legs) :] + legs[: number % len(legs)]:
+            profile = scratch / f"{mpi}-{ranks}-{number}-{name}.db"
+            for row, ns in rows_of(launch(mpi, ranks, [program], runner, profile)).items():
+                taken[name][row].append(ns)
+            for what, us in own_cost(profile).items() if runner else ():
+                cost[name, what].append(us)
     lines = []
-    for row, baseline in without.items():
-        added = [b - a for a, b in zip(baseline, under[row])]
-        ratio = statistics.median(under[row]) / statistics.median(baseline)
-        lines.append(
-            f"{mpi:8} {row[0]:30} {row[1]:5} {statistics.median(baseline):9.1f} {statistics.median(under[row]):9.1f} "
-            f"{ratio:6.2f}   {spread(added, 'ns')}"
-        )
-    for what, values in cost.items():
-        name = {"init": "inside MPI_Init", "collect": "inside MPI_Finalize"}[what]
-        lines.append(f"{mpi:8} {f'commlens {name}, {ranks} rank(s)':63} {'':7}  {spread(values, 'us')}")
+    for row, baseline in taken[alone].items():
+        for name in runners:
+            under = taken[name][row]
+            added = [b - a for a, b in zip(baseline, under)]
+            ratio = statistics.median(under) / statistics.median(baseline)
+            lines.append(
+                f"{mpi:8} {row[0]:30} {row[1]:5} {name:5} {statistics.median(baseline):9.1f} "
+                f"{statistics.median(under):9.1f} {ratio:6.2f}   {spread(added, 'ns')}"
+            )
+    for (name, what), values in cost.items():
+        place = {"init": "inside MPI_Init", "collect": "inside MPI_Finalize"}[what]
+        text = f"commlens {place}, {ranks} rank(s)"
+        lines.append(f"{mpi:8} {text:36} {name:5} {'':28}  {spread(values, 'us')}")
     return lines
 
 
@@ -123,7 +131,27 @@ def measure_start(starts: int, program: Path) -> str:
     pairs = [tuple(map(int, line.split())) for line in output.splitlines()]
     without, under = (statistics.median(pair[i] for pair in pairs) / 1000 for i in (0, 1))
     added = [(b - a) / 1000 for a, b in pairs]
-    return f"{'':8} {'start of /bin/true, us':30} {'':5} {without:9.1f} {under:9.1f} {under / without:6.2f}   {spread(added, 'us')}"
+    return f"{'':8} {'start of /bin/true, us':30} {'':5} {'':5} {without:9.1f} {under:9.1f} {under / without:6.2f}   {spread(added, 'us')}"
+
+
+def measure_annotations(scratch: Path) -> list[str]:
+    """Return the lines of annotate.cpp: calls of the interface in a program without the profiler."""
+    program = scratch / "annotate"
+    libraries = [f"-L{BUILD / 'lib'}", "-lcommlens-api", f"-Wl,-rpath,{BUILD / 'lib'}"]
+    include = f"-I{HERE.parent / 'include'}"
+    command = [
+        "c++",
+        "-std=c++17",
+        "-O2",
+        include,
+        str(HERE / "annotate.cpp"),
+        "-o",
+        str(program),
+        *libraries,
+    ]
+    subprocess.run(command, check=True)
+    output = subprocess.run([program], capture_output=True, text=True, timeout=300, check=True).stdout
+    return ["", "calls of commlens.h without the profiler, each", *output.splitlines()]
 
 
 def machine() -> str:
@@ -144,21 +172,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description="Measure what commlens costs, against no tool, in interleaved pairs."
     )
-    parser.add_argument("--pairs", type=int, default=12, help="runs without and with commlens (default 12)")
+    parser.add_argument("--rounds", type=int, default=12, help="runs without and with commlens (default 12)")
+    parser.add_argument(
+        "--before",
+        type=Path,
+        help="another build to take in turns with this one: build/release of an older checkout",
+    )
     parser.add_argument("--mpi", default="openmpi,mpich", help="which MPI libraries (default openmpi,mpich)")
     parser.add_argument("--save", action="store_true", help="also write bench/results/DATE-MACHINE.txt")
     options = parser.parse_args()
-    if options.pairs < 2:
-        parser.error("--pairs: at least 2, the spread needs them")
-    if not RUNNER.exists():
-        sys.exit(f"{RUNNER} is missing: run make build first")
+    if options.rounds < 2:
+        parser.error("--rounds: at least 2, the spread needs them")
+    runners = {"now": RUNNER}
+    if options.before:
+        runners["before"] = options.before.resolve() / "bin" / "commlens-run"
+    for runner in runners.values():
+        if not runner.exists():
+            sys.exit(f"{runner} is missing: run make build first")
 
     lines = [
         f"commlens bench, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
         machine(),
-        f"{options.pairs} interleaved pairs a row; added: median, quartiles and extremes of the paired differences",
+        f"{options.rounds} interleaved rounds; added: median, quartiles and extremes of the differences within rounds",
         "",
-        f"{'MPI':8} {'row':30} {'comms':>5} {'alone ns':>9} {'under ns':>9} {'ratio':>6}   {'added':>11}",
+        f"{'MPI':8} {'row':30} {'comms':>5} {'build':5} {'alone ns':>9} {'under ns':>9} {'ratio':>6}   {'added':>11}",
     ]
     print("\n".join(lines), flush=True)
     with tempfile.TemporaryDirectory(prefix="commlens-bench-") as name:
@@ -169,13 +206,16 @@ def main() -> None:
                 [f"mpicc.{mpi}", "-O2", "-w", str(HERE / "calls.c"), "-o", str(program)], check=True
             )
             for ranks in (1, 2):
-                table = measure_calls(mpi, ranks, options.pairs, program, scratch)
+                table = measure_calls(mpi, ranks, options.rounds, program, scratch, runners)
                 print("\n".join(table), flush=True)
                 lines += table
         spawn = scratch / "spawn"
         subprocess.run(["cc", "-O2", str(HERE / "spawn.c"), "-o", str(spawn)], check=True)
         lines.append(measure_start(200, spawn))
-        print(lines[-1])
+        print(lines[-1], flush=True)
+        table = measure_annotations(scratch)
+        print("\n".join(table))
+        lines += table
     if options.save:
         results = HERE / "results"
         results.mkdir(exist_ok=True)

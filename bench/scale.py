@@ -51,17 +51,43 @@ class Point:
     peak_kib: int
 
 
-def measure(ranks: int, aggregators: int, duplicates: int = DUPLICATES) -> Point:
-    """Run one job; aggregators 0: as many as the library takes by default."""
+@dataclass(frozen=True)
+class Curve:
+    """One number of ranks."""
+
+    points: list[Point]  # by aggregators, from one to one for each rank
+    default: Point
+    summary: Point
+
+
+DEFAULT, SUMMARY = "0", "summary"
+
+
+def measure(
+    ranks: int,
+    aggregators: str,
+    duplicates: int = DUPLICATES,
+    slices: int = 0,
+    regions: int = 0,
+    neighbours: int = 0,
+    keep: Path | None = None,
+) -> Point:
+    """Run one job with that many aggregators, with DEFAULT as many as the library takes, or in SUMMARY detail.
+
+    Its profile goes to `keep`, which must not be there, or nowhere.
+    """
     place = Path(tempfile.mkdtemp(prefix="commlens-scale-"))
     try:
         done = subprocess.run(
             [
-                str(PROGRAM), str(place), str(ranks), str(aggregators), str(duplicates), str(OPERATIONS),
-                str(LATENCY_NS), str(NS_PER_BYTE), str(FILE_OP_NS), str(FILE_NS_PER_BYTE),
+                str(PROGRAM), str(place), str(ranks), aggregators, str(duplicates), str(OPERATIONS), str(slices),
+                str(regions), str(neighbours), str(LATENCY_NS), str(NS_PER_BYTE), str(FILE_OP_NS),
+                str(FILE_NS_PER_BYTE),
             ],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
+        if keep is not None:
+            shutil.copytree(place, keep)
     finally:
         shutil.rmtree(place)
     if done.returncode != 0:
@@ -74,12 +100,12 @@ def measure(ranks: int, aggregators: int, duplicates: int = DUPLICATES) -> Point
     )  # fmt: skip
 
 
-def sweep(sizes: Iterable[int], repeats: int) -> dict[int, list[Point]]:
-    """Measure all numbers of ranks with 1, 4, 16, ... aggregators and with the default, last; medians."""
+def sweep(sizes: Iterable[int], repeats: int) -> dict[int, Curve]:
+    """Measure all numbers of ranks with 1, 4, 16, ... aggregators, with the default and in summary detail; medians."""
     found = {}
     for ranks in sizes:
-        wanted = [4**i for i in range(10) if 4**i < ranks] + [ranks, 0]
-        runs: dict[int, list[Point]] = {aggregators: [] for aggregators in wanted}
+        wanted = [*(str(4**i) for i in range(10) if 4**i < ranks), str(ranks), DEFAULT, SUMMARY]
+        runs: dict[str, list[Point]] = {aggregators: [] for aggregators in wanted}
         for _ in range(repeats if ranks <= max(SMALL) else 1):
             for aggregators in wanted:  # in turns: what disturbs one disturbs all
                 begin = time.monotonic()
@@ -87,7 +113,10 @@ def sweep(sizes: Iterable[int], repeats: int) -> dict[int, list[Point]]:
                 if sys.stderr.isatty():
                     print(f"\r{ranks} ranks, {aggregators} aggregators: {time.monotonic() - begin:.1f} s    ",
                           end="", file=sys.stderr)  # fmt: skip
-        found[ranks] = [sorted(points, key=lambda p: p.seconds)[len(points) // 2] for points in runs.values()]
+        *points, default, summary = (
+            sorted(of_one, key=lambda p: p.seconds)[len(of_one) // 2] for of_one in runs.values()
+        )
+        found[ranks] = Curve(points, default, summary)
     return found
 
 
@@ -101,17 +130,15 @@ def fit(points: Sequence[Point]) -> tuple[float, float]:
     return (x1 * yy - y1 * xy) / determinant, (y1 * xx - x1 * xy) / determinant
 
 
-def table(found: dict[int, list[Point]]) -> list[str]:
-    """Return one line for each number of ranks: milliseconds by aggregators, and the default."""
-    columns = sorted({p.aggregators for points in found.values() for p in points[:-2]})
-    lines = [
-        "| ranks | rows | " + " | ".join(f"A = {a:,}" for a in columns) + " | A = ranks | default | its A |",
-        "|--:|--:|" + "--:|" * (len(columns) + 3),
-    ]
-    for ranks, points in found.items():
-        by_a = {p.aggregators: p for p in points[:-2]}
-        best = min(p.seconds for p in points[:-1])
-        cells = [by_a.get(a) for a in columns] + [points[-2], points[-1]]
+def table(found: dict[int, Curve]) -> list[str]:
+    """Return one line for each number of ranks: milliseconds by aggregators, by default, and in summary detail."""
+    columns = sorted({p.aggregators for curve in found.values() for p in curve.points[:-1]})
+    names = [*(f"A = {a:,}" for a in columns), "A = ranks", "default", "its A", "summary"]
+    lines = [f"| ranks | rows | {' | '.join(names)} |", "|--:|--:|" + "--:|" * len(names)]
+    for ranks, curve in found.items():
+        by_a = {p.aggregators: p for p in curve.points[:-1]}
+        best = min(p.seconds for p in curve.points)
+        cells = [by_a.get(a) for a in columns] + [curve.points[-1], curve.default]
         texts = [
             ""
             if p is None
@@ -120,29 +147,31 @@ def table(found: dict[int, list[Point]]) -> list[str]:
             else f"{1e3 * p.seconds:,.1f}"
             for p in cells
         ]
-        lines.append(f"| {ranks:,} | {points[0].rows:,} | {' | '.join(texts)} | {points[-1].aggregators:,} |")
+        texts += [f"{curve.default.aggregators:,}", f"{1e3 * curve.summary.seconds:,.1f}"]
+        lines.append(f"| {ranks:,} | {curve.default.rows:,} | {' | '.join(texts)} |")
     return lines
 
 
-def volumes(found: dict[int, list[Point]]) -> list[str]:
-    """Return what is sent and written, for the default number of aggregators and the two ends."""
+def volumes(found: dict[int, Curve]) -> list[str]:
+    """Return what is sent and written, for the default, the two ends, and summary detail."""
     lines = [
         "| ranks | A | messages | sent, MB | file operations | profile, MB | memory of the laboratory, MB |",
         "|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    for ranks, points in found.items():
-        for p in {p.aggregators: p for p in (points[0], points[-1], points[-2])}.values():
+    for ranks, curve in found.items():
+        shown = {str(p.aggregators): p for p in (curve.points[0], curve.default, curve.points[-1])}
+        for a, p in {**shown, SUMMARY: curve.summary}.items():
             lines.append(
-                f"| {ranks:,} | {p.aggregators:,} | {p.messages:,} | {p.bytes / 1e6:,.2f} | {p.file_operations:,} "
+                f"| {ranks:,} | {a} | {p.messages:,} | {p.bytes / 1e6:,.2f} | {p.file_operations:,} "
                 f"| {p.profile_bytes / 1e6:,.2f} | {p.peak_kib / 1024:,.0f} |"
             )
     return lines
 
 
-def picture(found: dict[int, list[Point]]) -> str:
+def picture(found: dict[int, Curve]) -> str:
     """Return the curves as SVG: seconds over aggregators, both logarithmic; a ring marks the default."""
     width, height, left, bottom = 720, 420, 70, 50
-    points = [p for curve in found.values() for p in curve]
+    points = [p for curve in found.values() for p in (*curve.points, curve.default)]
     x_max = math.log10(max(p.aggregators for p in points))
     y_low = math.floor(math.log10(min(p.seconds for p in points)))
     y_high = math.ceil(math.log10(max(p.seconds for p in points)))
@@ -173,11 +202,11 @@ def picture(found: dict[int, list[Point]]) -> str:
         f'<text x="{(left + width - 110) / 2}" y="{height - 10}" text-anchor="middle">aggregators</text>'
     )
     for (ranks, curve), colour in zip(found.items(), colours):
-        line = " ".join(f"{x(p.aggregators):.1f},{y(p.seconds):.1f}" for p in curve[:-1])
-        last = curve[-2]
+        line = " ".join(f"{x(p.aggregators):.1f},{y(p.seconds):.1f}" for p in curve.points)
+        last = curve.points[-1]
         parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts.append(
-            f'<circle cx="{x(curve[-1].aggregators):.1f}" cy="{y(curve[-1].seconds):.1f}" r="5" fill="none" '
+            f'<circle cx="{x(curve.default.aggregators):.1f}" cy="{y(curve.default.seconds):.1f}" r="5" fill="none" '
             f'stroke="{colour}" stroke-width="2"/>'
         )
         parts.append(
@@ -186,14 +215,15 @@ def picture(found: dict[int, list[Point]]) -> str:
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
-def text(found: dict[int, list[Point]]) -> str:
+def text(found: dict[int, Curve]) -> str:
     """Return what is measured, in Markdown."""
-    points = [p for curve in found.values() for p in curve[:-1] if p.ranks >= 256]
+    points = [p for curve in found.values() for p in curve.points if p.ranks >= 256]
     row, file = fit(points)
     errors = [
         abs(row * p.rows / p.aggregators + file * p.aggregators - p.seconds) / p.seconds for p in points
     ]
-    nekbone = measure(1024, 1, 102)
+    nekbone, summary = (measure(1024, detail, 102) for detail in ("1", SUMMARY))
+    sliced = measure(1024, "1", 102, 16)  # 8,240 entries, about as many as a thread keeps
     million = 100_000 * 463
     best = math.sqrt(million * row / file)
 
@@ -204,7 +234,7 @@ def text(found: dict[int, list[Point]]) -> str:
         [
             *table(found),
             "",
-            "Milliseconds from the call of MPI_Finalize to the last rank's return from collecting; the best is bold.",
+            "Milliseconds from the call of MPI_Finalize to the last rank's return from collecting; the best of full detail is bold.",
             "",
             *volumes(found),
             "",
@@ -216,7 +246,9 @@ def text(found: dict[int, list[Point]]) -> str:
             "",
             f"**The pattern of the paper's Nekbone run**, 1,024 ranks, 102 duplicates of MPI_COMM_WORLD beside it, 5 procedures "
             f"in each: {nekbone.rows:,} rows, {nekbone.profile_bytes / 1e6:.2f} MB, "
-            f"{nekbone.profile_bytes / nekbone.rows:.1f} bytes a row, {nekbone.seconds:.2f} s with one aggregator.",
+            f"{nekbone.profile_bytes / nekbone.rows:.1f} bytes a row, {nekbone.seconds:.2f} s with one aggregator; "
+            f"with slices of time {sliced.profile_bytes / 1e6:.2f} MB; "
+            f"in summary detail {summary.profile_bytes / 1e3:,.0f} kB, {summary.seconds:.2f} s.",
             "",
         ]
     )

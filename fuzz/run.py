@@ -15,6 +15,7 @@ import argparse
 import functools
 import hashlib
 import json
+import re
 import shutil
 import signal
 import sys
@@ -205,6 +206,16 @@ def work(names: Sequence[str], seeds: range, jobs: int) -> Iterator[tuple[str, O
 # -- what is said -----------------------------------------------------------------------------------------------------
 
 
+def way(end: str) -> str:
+    """Return how a program ends, without what is another one's each time.
+
+    >>> way("exit code 3: stuck: rank 1, lines 5 8 0"), way("exit code 139: [vm:18:0:7] Signal: Segmentation fault (11)")
+    ('exit code 3: stuck', 'exit code 139: Signal: Segmentation fault (11)')
+    """
+    end = re.sub(r"(stuck): rank .*", r"\1", end)
+    return re.sub(r"0x[0-9a-f]+", "0x#", re.sub(r"\[[\w. -]+:\d[^]]*\] *", "", end))
+
+
 def table(names: Sequence[str], seeds: range) -> str:
     """Return the summary of all outcomes, in Markdown."""
     found = {name: [o for seed, o in sorted(load(state(name)).items()) if seed in seeds] for name in names}
@@ -227,21 +238,15 @@ def table(names: Sequence[str], seeds: range) -> str:
         "library": "What fails in the MPI library, without commlens",
         "once": "What failed once",
     }.items():
-        reasons = Counter(
-            (name, outcome.detail[-1]) for name in names for outcome in found[name] if outcome.kind == kind
-        )
-        first = {
-            (name, outcome.detail[-1]): outcome.seed
-            for name in names
-            for outcome in reversed(found[name])
-            if outcome.kind == kind
-        }
+        ends = [(name, outcome) for name in names for outcome in found[name] if outcome.kind == kind]
+        reasons = Counter((name, way(outcome.detail[-1])) for name, outcome in ends)
+        first = {(name, way(outcome.detail[-1])): outcome.seed for name, outcome in reversed(ends)}
         if reasons:
             lines += [
                 "",
                 title + ":",
                 "",
-                "| MPI | programs | how the first of them ends | its seed |",
+                "| MPI | programs | how they end | the first seed |",
                 "|---|---:|---|---:|",
             ]
             for (name, reason), n in reasons.most_common(25):

@@ -32,6 +32,10 @@ that are members, whether they made the call or not: a broadcast storm on one ra
 maximum. With `--rank`, only members among the ranks asked for count. Calls without a communicator (`-`) have all ranks
 as members, a set has the members of its communicators, an intercommunicator those of both groups.
 
+**Regions.** Their averages are over the ranks that were there. With `--by region` a call counts in the innermost region it
+was in, and so once; what `commlens regions` says of communicators, and of MPI, is of all calls in a region and in those
+within it. [efficiency.md](efficiency.md) has the formulas of PE, LB and CE.
+
 **Message sizes.** Profiles keep sizes by powers of two, so bounds of `--size` and `--buckets` are 0 or powers of two;
 others are refused, because they could not be answered exactly. A lower bound belongs to its range, the upper does not:
 `--size 0:1024` and the bucket `128,1024` end with 1023 bytes. In tables `8-15 B` means both ends, `1-2 KiB` means less
@@ -44,6 +48,17 @@ Options of one kind add to each other, options of different kinds must all hold.
 keeps rows in which at least one rank is in the range, and only the lines of such ranks.
 `share` is always the share of all time in MPI of all ranks, or of those that `--rank` selects.
 
+**Matrices.** `commlens matrix` counts a two-sided message where it was sent; what the other end says is compared, pair by
+pair on each communicator, unless a region or slice is chosen: there the two ends need not agree. A pattern is told when
+all pairs it has do talk, and at least 95 % of what is drawn goes between them, in the order of the ranks of the
+communicator, or of the world where several are drawn together; a grid of ranks in another order is told where a Cartesian
+topology has it. `symmetry` is the part of what goes between different ranks that comes back: 100 % if each pair sends as
+much as it receives. `partners` are other ranks, however much goes to them. Peers that were counted in blocks
+(`COMMLENS_MATRIX_PAIRS`) are drawn, and written to files, as if all of a block had the same; messages without a known
+other end are in totals, and in CSV in a last row without ends. A `.npz` file has the arrays `row`, `col`, `messages`,
+`bytes` and `labels`, and is what `scipy.sparse.load_npz` reads, with what `--what` says as `data`. In `.mtx` files
+rows and columns begin with 1.
+
 **SQL.** `commlens report PROFILE ... --sql` prints the statements that give the rows of the same command without `--sql`:
 `communicators`, `operations` and, with `--all-ranks`, `ranks`; any SQLite from 3.25 on runs them. Without options the
 rows are also in the views `family_total` and `family_operation`, with `--unfold` in `comm_total` and `comm_operation`
@@ -53,7 +68,8 @@ rows are also in the views `family_total` and `family_operation`, with `--unfold
 machine where the profile is read, with the same build id, and `addr2line` (binutils) is installed; else as
 `module+0xoffset`.
 
-**Exit codes.** 0: done, also when nothing matches. 1, of `doctor` only: a run would not be profiled. 2: the command line makes no sense, the file is missing, no profile,
+**Exit codes.** 0: done, also when nothing matches. 1, of `doctor`: a run would not be profiled; of `matrix --check`: what
+was sent and what was received differ. 2: the command line makes no sense, the file is missing, no profile,
 truncated, damaged or of another schema version, or a name is not in the profile; one line on standard error says which.
 
 **Output.** On a terminal tables fit its width and use colours (not with `NO_COLOR`). Through a pipe there are no colours

@@ -49,6 +49,11 @@ def read_spec() -> dict[str, Any]:
     for name, table in tables.items():
         key = [c["name"] for c in table["columns"] if c.get("key")]
         primary = table.get("primary_key", [])
+        # Rows that nothing refers to, and that are written in the order in which they are looked for, need no key: they
+        # take less room without.
+        if table.get("keyless"):
+            require(not key and not primary, f"{name}: keyless, but has a key")
+            continue
         require(bool(key) != bool(primary), f"{name}: needs either one key column or primary_key")
         require(len(key) <= 1, f"{name}: more than one key column")
         require(
@@ -109,6 +114,11 @@ def view_statements(spec: dict[str, Any]) -> list[str]:
     return [create_view(name, view) for name, view in spec.get("view", {}).items()]
 
 
+def bare(statement: str) -> str:
+    """Return a statement of table_statements() without comments."""
+    return "".join(line.partition("--")[0].strip() for line in statement.splitlines())
+
+
 def cpp_literal(statements: list[str]) -> str:
     """Return the statements as one string, a literal for each: they concatenate, and none comes near a limit."""
     chunks = []
@@ -133,6 +143,10 @@ inline constexpr int application_id = {spec["application_id"]};
 // Turns an empty database into an empty profile: identification and tables,
 inline constexpr char tables_sql[] =
 {cpp_literal(table_statements(spec))};
+
+// the same without a word on what they mean, for one file of many,
+inline constexpr char bare_tables_sql[] =
+{cpp_literal([bare(statement) for statement in table_statements(spec)])};
 
 // and views.
 inline constexpr char views_sql[] =

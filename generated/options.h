@@ -4,7 +4,7 @@
 
 namespace commlens {
 
-enum class OptionType { bool_, number_, text_ };
+enum class OptionType { bool_, number_, text_, choice_ };
 
 struct OptionFacts {
   const char* name;    // environment variable
@@ -12,6 +12,7 @@ struct OptionFacts {
   const char* initial; // default value
   OptionType type;
   bool environment_only;
+  const char* choices;  // of type choice, with blanks between
 };
 
 enum class Option {
@@ -24,23 +25,45 @@ enum class Option {
   patience,
   comms,
   arena_dir,
+  hang_signal,
   flush_every,
   aggregators,
+  detail,
+  matrix,
+  matrix_by,
+  matrix_pairs,
+  regions,
+  adopt,
+  paused,
+  executions,
+  iterations,
+  pcontrol,
 };
 
 inline constexpr OptionFacts option_facts[] = {
-    {"COMMLENS_ENABLE", "enable", "1", OptionType::bool_, false},
-    {"COMMLENS_CONFIG", "config", "/etc/commlens.conf", OptionType::text_, true},
-    {"COMMLENS_OUTPUT", "output", "commlens-%p-%j.db", OptionType::text_, false},
-    {"COMMLENS_CALLSITES", "callsites", "1", OptionType::bool_, false},
-    {"COMMLENS_QUIET", "quiet", "0", OptionType::bool_, false},
-    {"COMMLENS_MPI", "mpi", "auto", OptionType::text_, true},
-    {"COMMLENS_PATIENCE", "patience", "3600", OptionType::number_, false},
-    {"COMMLENS_COMMS", "comms", "4096", OptionType::number_, false},
-    {"COMMLENS_ARENA_DIR", "arena_dir", "", OptionType::text_, false},
-    {"COMMLENS_FLUSH_EVERY", "flush_every", "0", OptionType::number_, false},
-    {"COMMLENS_AGGREGATORS", "aggregators", "0", OptionType::number_, false},
+    {"COMMLENS_ENABLE", "enable", "1", OptionType::bool_, false, ""},
+    {"COMMLENS_CONFIG", "config", "/etc/commlens.conf", OptionType::text_, true, ""},
+    {"COMMLENS_OUTPUT", "output", "commlens-%p-%j.db", OptionType::text_, false, ""},
+    {"COMMLENS_CALLSITES", "callsites", "1", OptionType::bool_, false, ""},
+    {"COMMLENS_QUIET", "quiet", "0", OptionType::bool_, false, ""},
+    {"COMMLENS_MPI", "mpi", "auto", OptionType::text_, true, ""},
+    {"COMMLENS_PATIENCE", "patience", "3600", OptionType::number_, false, ""},
+    {"COMMLENS_COMMS", "comms", "4096", OptionType::number_, false, ""},
+    {"COMMLENS_ARENA_DIR", "arena_dir", "", OptionType::text_, false, ""},
+    {"COMMLENS_HANG_SIGNAL", "hang_signal", "", OptionType::text_, false, ""},
+    {"COMMLENS_FLUSH_EVERY", "flush_every", "0", OptionType::number_, false, ""},
+    {"COMMLENS_AGGREGATORS", "aggregators", "0", OptionType::number_, false, ""},
+    {"COMMLENS_DETAIL", "detail", "full", OptionType::choice_, false, "full summary"},
+    {"COMMLENS_MATRIX", "matrix", "p2p", OptionType::choice_, false, "off p2p all"},
+    {"COMMLENS_MATRIX_BY", "matrix_by", "none", OptionType::choice_, false, "none region slice both"},
+    {"COMMLENS_MATRIX_PAIRS", "matrix_pairs", "65536", OptionType::number_, false, ""},
+    {"COMMLENS_REGIONS", "regions", "", OptionType::text_, false, ""},
+    {"COMMLENS_ADOPT", "adopt", "", OptionType::text_, true, ""},
+    {"COMMLENS_PAUSED", "paused", "0", OptionType::bool_, false, ""},
+    {"COMMLENS_EXECUTIONS", "executions", "16", OptionType::number_, false, ""},
+    {"COMMLENS_ITERATIONS", "iterations", "1024", OptionType::number_, false, ""},
+    {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 11;
+inline constexpr int option_count = 22;
 
 }  // namespace commlens

@@ -12,12 +12,14 @@ int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   Call call(op::MPI_Allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -27,12 +29,14 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   Call call(op::MPI_Allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -42,6 +46,7 @@ int wrap_MPI_Allgather_init(const void* sendbuf, int sendcount, MPI_Datatype sen
   Call call(op::MPI_Allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -57,6 +62,7 @@ int wrap_MPI_Allgather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Data
   Call call(op::MPI_Allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -78,6 +84,7 @@ int wrap_MPI_Allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -93,6 +100,7 @@ int wrap_MPI_Allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -132,12 +140,14 @@ int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   Call call(op::MPI_Allreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -147,12 +157,14 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   Call call(op::MPI_Allreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -162,6 +174,7 @@ int wrap_MPI_Allreduce_init(const void* sendbuf, void* recvbuf, int count, MPI_D
   Call call(op::MPI_Allreduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -177,6 +190,7 @@ int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   Call call(op::MPI_Allreduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -192,12 +206,14 @@ int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   Call call(op::MPI_Alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -207,12 +223,14 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   Call call(op::MPI_Alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -222,6 +240,7 @@ int wrap_MPI_Alltoall_init(const void* sendbuf, int sendcount, MPI_Datatype send
   Call call(op::MPI_Alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -237,6 +256,7 @@ int wrap_MPI_Alltoall_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datat
   Call call(op::MPI_Alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -258,6 +278,7 @@ int wrap_MPI_Alltoallv(const void* sendbuf, const int sendcounts[], const int sd
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -273,6 +294,7 @@ int wrap_MPI_Alltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -318,6 +340,7 @@ int wrap_MPI_Alltoallw(const void* sendbuf, const int sendcounts[], const int sd
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -333,6 +356,7 @@ int wrap_MPI_Alltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -372,10 +396,14 @@ int wrap_MPI_Barrier(MPI_Comm comm) {
   Call call(op::MPI_Barrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
-  call.record(comm_view, Volume{});
+  Volume volume(call.freed());
+  if (rc == MPI_SUCCESS) volume.barrier(comm_view);
+  call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -385,10 +413,13 @@ int wrap_MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   Call call(op::MPI_Barrier_init, COMMLENS_CALLER);
   if (call.nested()) return next(comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
-  call.record_request(comm_view, Volume{}, rc, request, RequestFlag::persistent);
+  Volume volume(call.freed());
+  if (rc == MPI_SUCCESS) volume.barrier(comm_view);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 
@@ -398,12 +429,14 @@ int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI
   Call call(op::MPI_Bcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -413,12 +446,14 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   Call call(op::MPI_Bcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -428,6 +463,7 @@ int wrap_MPI_Bcast_init(void* buffer, int count, MPI_Datatype datatype, int root
   Call call(op::MPI_Bcast_init, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -443,6 +479,7 @@ int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, 
   Call call(op::MPI_Bcast_init, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -458,12 +495,14 @@ int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   Call call(op::MPI_Exscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -473,12 +512,14 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   Call call(op::MPI_Exscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -488,6 +529,7 @@ int wrap_MPI_Exscan_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
   Call call(op::MPI_Exscan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -503,6 +545,7 @@ int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   Call call(op::MPI_Exscan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -518,12 +561,14 @@ int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
   Call call(op::MPI_Gather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -533,12 +578,14 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   Call call(op::MPI_Gather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -548,6 +595,7 @@ int wrap_MPI_Gather_init(const void* sendbuf, int sendcount, MPI_Datatype sendty
   Call call(op::MPI_Gather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -563,6 +611,7 @@ int wrap_MPI_Gather_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   Call call(op::MPI_Gather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -584,6 +633,7 @@ int wrap_MPI_Gatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -599,6 +649,7 @@ int wrap_MPI_Gatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -638,12 +689,14 @@ int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   Call call(op::MPI_Iallgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -653,12 +706,14 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   Call call(op::MPI_Iallgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -674,6 +729,7 @@ int wrap_MPI_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendty
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -689,6 +745,7 @@ int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -698,12 +755,14 @@ int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datat
   Call call(op::MPI_Iallreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -713,12 +772,14 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   Call call(op::MPI_Iallreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -728,12 +789,14 @@ int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   Call call(op::MPI_Ialltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -743,12 +806,14 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   Call call(op::MPI_Ialltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -764,6 +829,7 @@ int wrap_MPI_Ialltoallv(const void* sendbuf, const int sendcounts[], const int s
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -779,6 +845,7 @@ int wrap_MPI_Ialltoallv_c(const void* sendbuf, const MPI_Count sendcounts[], con
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallv(comm_view, sendbuf, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -794,6 +861,7 @@ int wrap_MPI_Ialltoallw(const void* sendbuf, const int sendcounts[], const int s
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -809,6 +877,7 @@ int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], con
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoallw(comm_view, sendbuf, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -818,10 +887,14 @@ int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   Call call(op::MPI_Ibarrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
-  call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
+  Volume volume(call.freed());
+  if (rc == MPI_SUCCESS) volume.barrier(comm_view);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -831,12 +904,14 @@ int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MP
   Call call(op::MPI_Ibcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -846,12 +921,14 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   Call call(op::MPI_Ibcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -861,12 +938,14 @@ int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   Call call(op::MPI_Iexscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -876,12 +955,14 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   Call call(op::MPI_Iexscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -891,12 +972,14 @@ int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   Call call(op::MPI_Igather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -906,12 +989,14 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   Call call(op::MPI_Igather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -927,6 +1012,7 @@ int wrap_MPI_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -942,6 +1028,7 @@ int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gatherv(comm_view, sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -951,12 +1038,14 @@ int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   Call call(op::MPI_Ireduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -966,12 +1055,14 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   Call call(op::MPI_Ireduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -987,6 +1078,7 @@ int wrap_MPI_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int recvc
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -1002,6 +1094,7 @@ int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Cou
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -1011,12 +1104,14 @@ int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvc
   Call call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -1026,12 +1121,14 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   Call call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -1041,12 +1138,14 @@ int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   Call call(op::MPI_Iscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
-  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -1056,12 +1155,14 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   Call call(op::MPI_Iscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
-  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -1071,12 +1172,14 @@ int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   Call call(op::MPI_Iscatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -1086,12 +1189,14 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   Call call(op::MPI_Iscatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -1107,6 +1212,7 @@ int wrap_MPI_Iscatterv(const void* sendbuf, const int sendcounts[], const int di
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -1122,45 +1228,51 @@ int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 382);
+  const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 383);
   Call call(op::MPI_Reduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Reduce_c<entry>, entry, 383);
+  const auto next = next_of(&wrap_MPI_Reduce_c<entry>, entry, 384);
   Call call(op::MPI_Reduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Reduce_init<entry>, entry, 384);
+  const auto next = next_of(&wrap_MPI_Reduce_init<entry>, entry, 385);
   Call call(op::MPI_Reduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1172,10 +1284,11 @@ int wrap_MPI_Reduce_init(const void* sendbuf, void* recvbuf, int count, MPI_Data
 
 template <Entry entry>
 int wrap_MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Reduce_init_c<entry>, entry, 385);
+  const auto next = next_of(&wrap_MPI_Reduce_init_c<entry>, entry, 386);
   Call call(op::MPI_Reduce_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1187,7 +1300,7 @@ int wrap_MPI_Reduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
 
 template <Entry entry>
 int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Reduce_scatter<entry>, entry, 388);
+  const auto next = next_of(&wrap_MPI_Reduce_scatter<entry>, entry, 389);
   Call call(op::MPI_Reduce_scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   call.start_in(comm);
@@ -1197,12 +1310,13 @@ int wrap_MPI_Reduce_scatter(const void* sendbuf, void* recvbuf, const int recvco
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Reduce_scatter_c<entry>, entry, 389);
+  const auto next = next_of(&wrap_MPI_Reduce_scatter_c<entry>, entry, 390);
   Call call(op::MPI_Reduce_scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   call.start_in(comm);
@@ -1212,45 +1326,51 @@ int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Coun
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter(comm_view, recvcounts, datatype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 390);
+  const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 391);
   Call call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Reduce_scatter_block_c<entry>, entry, 391);
+  const auto next = next_of(&wrap_MPI_Reduce_scatter_block_c<entry>, entry, 392);
   Call call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Reduce_scatter_block_init<entry>, entry, 392);
+  const auto next = next_of(&wrap_MPI_Reduce_scatter_block_init<entry>, entry, 393);
   Call call(op::MPI_Reduce_scatter_block_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1262,10 +1382,11 @@ int wrap_MPI_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, int r
 
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Reduce_scatter_block_init_c<entry>, entry, 393);
+  const auto next = next_of(&wrap_MPI_Reduce_scatter_block_init_c<entry>, entry, 394);
   Call call(op::MPI_Reduce_scatter_block_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1277,7 +1398,7 @@ int wrap_MPI_Reduce_scatter_block_init_c(const void* sendbuf, void* recvbuf, MPI
 
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Reduce_scatter_init<entry>, entry, 394);
+  const auto next = next_of(&wrap_MPI_Reduce_scatter_init<entry>, entry, 395);
   Call call(op::MPI_Reduce_scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   call.start_in(comm);
@@ -1292,7 +1413,7 @@ int wrap_MPI_Reduce_scatter_init(const void* sendbuf, void* recvbuf, const int r
 
 template <Entry entry>
 int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Reduce_scatter_init_c<entry>, entry, 395);
+  const auto next = next_of(&wrap_MPI_Reduce_scatter_init_c<entry>, entry, 396);
   Call call(op::MPI_Reduce_scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   call.start_in(comm);
@@ -1307,100 +1428,111 @@ int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI
 
 template <Entry entry>
 int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 416);
+  const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 417);
   Call call(op::MPI_Scan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
-  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Scan_c<entry>, entry, 417);
+  const auto next = next_of(&wrap_MPI_Scan_c<entry>, entry, 418);
   Call call(op::MPI_Scan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
-  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Scan_init(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Scan_init<entry>, entry, 418);
+  const auto next = next_of(&wrap_MPI_Scan_init<entry>, entry, 419);
   Call call(op::MPI_Scan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
-  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Scan_init_c<entry>, entry, 419);
+  const auto next = next_of(&wrap_MPI_Scan_init_c<entry>, entry, 420);
   Call call(op::MPI_Scan_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
-  if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
+  if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::persistent);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 420);
+  const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 421);
   Call call(op::MPI_Scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Scatter_c<entry>, entry, 421);
+  const auto next = next_of(&wrap_MPI_Scatter_c<entry>, entry, 422);
   Call call(op::MPI_Scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Scatter_init<entry>, entry, 422);
+  const auto next = next_of(&wrap_MPI_Scatter_init<entry>, entry, 423);
   Call call(op::MPI_Scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1412,10 +1544,11 @@ int wrap_MPI_Scatter_init(const void* sendbuf, int sendcount, MPI_Datatype sendt
 
 template <Entry entry>
 int wrap_MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Scatter_init_c<entry>, entry, 423);
+  const auto next = next_of(&wrap_MPI_Scatter_init_c<entry>, entry, 424);
   Call call(op::MPI_Scatter_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1427,7 +1560,7 @@ int wrap_MPI_Scatter_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
 
 template <Entry entry>
 int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Scatterv<entry>, entry, 424);
+  const auto next = next_of(&wrap_MPI_Scatterv<entry>, entry, 425);
   Call call(op::MPI_Scatterv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
@@ -1437,12 +1570,13 @@ int wrap_MPI_Scatterv(const void* sendbuf, const int sendcounts[], const int dis
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Scatterv_c<entry>, entry, 425);
+  const auto next = next_of(&wrap_MPI_Scatterv_c<entry>, entry, 426);
   Call call(op::MPI_Scatterv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
@@ -1452,12 +1586,13 @@ int wrap_MPI_Scatterv_c(const void* sendbuf, const MPI_Count sendcounts[], const
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatterv(comm_view, sendcounts, sendtype, recvbuf, recvcount, recvtype, root);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Scatterv_init<entry>, entry, 426);
+  const auto next = next_of(&wrap_MPI_Scatterv_init<entry>, entry, 427);
   Call call(op::MPI_Scatterv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.start_in(comm);
@@ -1472,7 +1607,7 @@ int wrap_MPI_Scatterv_init(const void* sendbuf, const int sendcounts[], const in
 
 template <Entry entry>
 int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Scatterv_init_c<entry>, entry, 427);
+  const auto next = next_of(&wrap_MPI_Scatterv_init_c<entry>, entry, 428);
   Call call(op::MPI_Scatterv_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   call.start_in(comm);
@@ -1563,30 +1698,30 @@ void wrap_collective(void* wrappers[]) noexcept {
   wrap(wrappers, 315, &wrap_MPI_Iscatter_c<Entry::mpi>, &wrap_MPI_Iscatter_c<Entry::pmpi>);
   wrap(wrappers, 316, &wrap_MPI_Iscatterv<Entry::mpi>, &wrap_MPI_Iscatterv<Entry::pmpi>);
   wrap(wrappers, 317, &wrap_MPI_Iscatterv_c<Entry::mpi>, &wrap_MPI_Iscatterv_c<Entry::pmpi>);
-  wrap(wrappers, 382, &wrap_MPI_Reduce<Entry::mpi>, &wrap_MPI_Reduce<Entry::pmpi>);
-  wrap(wrappers, 383, &wrap_MPI_Reduce_c<Entry::mpi>, &wrap_MPI_Reduce_c<Entry::pmpi>);
-  wrap(wrappers, 384, &wrap_MPI_Reduce_init<Entry::mpi>, &wrap_MPI_Reduce_init<Entry::pmpi>);
-  wrap(wrappers, 385, &wrap_MPI_Reduce_init_c<Entry::mpi>, &wrap_MPI_Reduce_init_c<Entry::pmpi>);
-  wrap(wrappers, 388, &wrap_MPI_Reduce_scatter<Entry::mpi>, &wrap_MPI_Reduce_scatter<Entry::pmpi>);
-  wrap(wrappers, 389, &wrap_MPI_Reduce_scatter_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_c<Entry::pmpi>);
-  wrap(wrappers, 390, &wrap_MPI_Reduce_scatter_block<Entry::mpi>, &wrap_MPI_Reduce_scatter_block<Entry::pmpi>);
-  wrap(wrappers, 391, &wrap_MPI_Reduce_scatter_block_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_c<Entry::pmpi>);
-  wrap(wrappers, 392, &wrap_MPI_Reduce_scatter_block_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init<Entry::pmpi>);
-  wrap(wrappers, 393, &wrap_MPI_Reduce_scatter_block_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init_c<Entry::pmpi>);
-  wrap(wrappers, 394, &wrap_MPI_Reduce_scatter_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_init<Entry::pmpi>);
-  wrap(wrappers, 395, &wrap_MPI_Reduce_scatter_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_init_c<Entry::pmpi>);
-  wrap(wrappers, 416, &wrap_MPI_Scan<Entry::mpi>, &wrap_MPI_Scan<Entry::pmpi>);
-  wrap(wrappers, 417, &wrap_MPI_Scan_c<Entry::mpi>, &wrap_MPI_Scan_c<Entry::pmpi>);
-  wrap(wrappers, 418, &wrap_MPI_Scan_init<Entry::mpi>, &wrap_MPI_Scan_init<Entry::pmpi>);
-  wrap(wrappers, 419, &wrap_MPI_Scan_init_c<Entry::mpi>, &wrap_MPI_Scan_init_c<Entry::pmpi>);
-  wrap(wrappers, 420, &wrap_MPI_Scatter<Entry::mpi>, &wrap_MPI_Scatter<Entry::pmpi>);
-  wrap(wrappers, 421, &wrap_MPI_Scatter_c<Entry::mpi>, &wrap_MPI_Scatter_c<Entry::pmpi>);
-  wrap(wrappers, 422, &wrap_MPI_Scatter_init<Entry::mpi>, &wrap_MPI_Scatter_init<Entry::pmpi>);
-  wrap(wrappers, 423, &wrap_MPI_Scatter_init_c<Entry::mpi>, &wrap_MPI_Scatter_init_c<Entry::pmpi>);
-  wrap(wrappers, 424, &wrap_MPI_Scatterv<Entry::mpi>, &wrap_MPI_Scatterv<Entry::pmpi>);
-  wrap(wrappers, 425, &wrap_MPI_Scatterv_c<Entry::mpi>, &wrap_MPI_Scatterv_c<Entry::pmpi>);
-  wrap(wrappers, 426, &wrap_MPI_Scatterv_init<Entry::mpi>, &wrap_MPI_Scatterv_init<Entry::pmpi>);
-  wrap(wrappers, 427, &wrap_MPI_Scatterv_init_c<Entry::mpi>, &wrap_MPI_Scatterv_init_c<Entry::pmpi>);
+  wrap(wrappers, 383, &wrap_MPI_Reduce<Entry::mpi>, &wrap_MPI_Reduce<Entry::pmpi>);
+  wrap(wrappers, 384, &wrap_MPI_Reduce_c<Entry::mpi>, &wrap_MPI_Reduce_c<Entry::pmpi>);
+  wrap(wrappers, 385, &wrap_MPI_Reduce_init<Entry::mpi>, &wrap_MPI_Reduce_init<Entry::pmpi>);
+  wrap(wrappers, 386, &wrap_MPI_Reduce_init_c<Entry::mpi>, &wrap_MPI_Reduce_init_c<Entry::pmpi>);
+  wrap(wrappers, 389, &wrap_MPI_Reduce_scatter<Entry::mpi>, &wrap_MPI_Reduce_scatter<Entry::pmpi>);
+  wrap(wrappers, 390, &wrap_MPI_Reduce_scatter_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_c<Entry::pmpi>);
+  wrap(wrappers, 391, &wrap_MPI_Reduce_scatter_block<Entry::mpi>, &wrap_MPI_Reduce_scatter_block<Entry::pmpi>);
+  wrap(wrappers, 392, &wrap_MPI_Reduce_scatter_block_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_c<Entry::pmpi>);
+  wrap(wrappers, 393, &wrap_MPI_Reduce_scatter_block_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init<Entry::pmpi>);
+  wrap(wrappers, 394, &wrap_MPI_Reduce_scatter_block_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init_c<Entry::pmpi>);
+  wrap(wrappers, 395, &wrap_MPI_Reduce_scatter_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_init<Entry::pmpi>);
+  wrap(wrappers, 396, &wrap_MPI_Reduce_scatter_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_init_c<Entry::pmpi>);
+  wrap(wrappers, 417, &wrap_MPI_Scan<Entry::mpi>, &wrap_MPI_Scan<Entry::pmpi>);
+  wrap(wrappers, 418, &wrap_MPI_Scan_c<Entry::mpi>, &wrap_MPI_Scan_c<Entry::pmpi>);
+  wrap(wrappers, 419, &wrap_MPI_Scan_init<Entry::mpi>, &wrap_MPI_Scan_init<Entry::pmpi>);
+  wrap(wrappers, 420, &wrap_MPI_Scan_init_c<Entry::mpi>, &wrap_MPI_Scan_init_c<Entry::pmpi>);
+  wrap(wrappers, 421, &wrap_MPI_Scatter<Entry::mpi>, &wrap_MPI_Scatter<Entry::pmpi>);
+  wrap(wrappers, 422, &wrap_MPI_Scatter_c<Entry::mpi>, &wrap_MPI_Scatter_c<Entry::pmpi>);
+  wrap(wrappers, 423, &wrap_MPI_Scatter_init<Entry::mpi>, &wrap_MPI_Scatter_init<Entry::pmpi>);
+  wrap(wrappers, 424, &wrap_MPI_Scatter_init_c<Entry::mpi>, &wrap_MPI_Scatter_init_c<Entry::pmpi>);
+  wrap(wrappers, 425, &wrap_MPI_Scatterv<Entry::mpi>, &wrap_MPI_Scatterv<Entry::pmpi>);
+  wrap(wrappers, 426, &wrap_MPI_Scatterv_c<Entry::mpi>, &wrap_MPI_Scatterv_c<Entry::pmpi>);
+  wrap(wrappers, 427, &wrap_MPI_Scatterv_init<Entry::mpi>, &wrap_MPI_Scatterv_init<Entry::pmpi>);
+  wrap(wrappers, 428, &wrap_MPI_Scatterv_init_c<Entry::mpi>, &wrap_MPI_Scatterv_init_c<Entry::pmpi>);
 }
 
 }  // namespace commlens

@@ -455,7 +455,7 @@ int wrap_MPI_Open_port(MPI_Info info, char* port_name) {
 
 template <Entry entry>
 int wrap_MPI_Publish_name(const char* service_name, MPI_Info info, const char* port_name) {
-  const auto next = next_of(&wrap_MPI_Publish_name<entry>, entry, 372);
+  const auto next = next_of(&wrap_MPI_Publish_name<entry>, entry, 373);
   Call call(op::MPI_Publish_name, COMMLENS_CALLER);
   if (call.nested()) return next(service_name, info, port_name);
   const CommView& comm_view = no_comm();
@@ -468,7 +468,7 @@ int wrap_MPI_Publish_name(const char* service_name, MPI_Info info, const char* p
 
 template <Entry entry>
 int wrap_MPI_Unpublish_name(const char* service_name, MPI_Info info, const char* port_name) {
-  const auto next = next_of(&wrap_MPI_Unpublish_name<entry>, entry, 528);
+  const auto next = next_of(&wrap_MPI_Unpublish_name<entry>, entry, 552);
   Call call(op::MPI_Unpublish_name, COMMLENS_CALLER);
   if (call.nested()) return next(service_name, info, port_name);
   const CommView& comm_view = no_comm();
@@ -511,8 +511,8 @@ void wrap_comm(void* wrappers[]) noexcept {
   wrap(wrappers, 299, &wrap_MPI_Intercomm_merge<Entry::mpi>, &wrap_MPI_Intercomm_merge<Entry::pmpi>);
   wrap(wrappers, 328, &wrap_MPI_Lookup_name<Entry::mpi>, &wrap_MPI_Lookup_name<Entry::pmpi>);
   wrap(wrappers, 356, &wrap_MPI_Open_port<Entry::mpi>, &wrap_MPI_Open_port<Entry::pmpi>);
-  wrap(wrappers, 372, &wrap_MPI_Publish_name<Entry::mpi>, &wrap_MPI_Publish_name<Entry::pmpi>);
-  wrap(wrappers, 528, &wrap_MPI_Unpublish_name<Entry::mpi>, &wrap_MPI_Unpublish_name<Entry::pmpi>);
+  wrap(wrappers, 373, &wrap_MPI_Publish_name<Entry::mpi>, &wrap_MPI_Publish_name<Entry::pmpi>);
+  wrap(wrappers, 552, &wrap_MPI_Unpublish_name<Entry::mpi>, &wrap_MPI_Unpublish_name<Entry::pmpi>);
 }
 
 }  // namespace commlens

@@ -8,98 +8,98 @@ namespace {
 
 template <Entry entry>
 int wrap_MPI_Request_free(MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Request_free<entry>, entry, 401);
+  const auto next = next_of(&wrap_MPI_Request_free<entry>, entry, 402);
   return hand::request_free(next, op::MPI_Request_free, COMMLENS_CALLER, request);
 }
 
 template <Entry entry>
 int wrap_MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Request_get_status<entry>, entry, 402);
+  const auto next = next_of(&wrap_MPI_Request_get_status<entry>, entry, 403);
   return hand::get_status(next, op::MPI_Request_get_status, COMMLENS_CALLER, request, flag, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Request_get_status_all(int count, const MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
-  const auto next = next_of(&wrap_MPI_Request_get_status_all<entry>, entry, 403);
+  const auto next = next_of(&wrap_MPI_Request_get_status_all<entry>, entry, 404);
   return hand::of_requests(next, op::MPI_Request_get_status_all, COMMLENS_CALLER, count, array_of_requests, flag, array_of_statuses);
 }
 
 template <Entry entry>
 int wrap_MPI_Request_get_status_any(int count, const MPI_Request array_of_requests[], int* index, int* flag, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Request_get_status_any<entry>, entry, 404);
+  const auto next = next_of(&wrap_MPI_Request_get_status_any<entry>, entry, 405);
   return hand::of_requests(next, op::MPI_Request_get_status_any, COMMLENS_CALLER, count, array_of_requests, index, flag, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Request_get_status_some(int incount, const MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
-  const auto next = next_of(&wrap_MPI_Request_get_status_some<entry>, entry, 405);
+  const auto next = next_of(&wrap_MPI_Request_get_status_some<entry>, entry, 406);
   return hand::of_requests(next, op::MPI_Request_get_status_some, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 template <Entry entry>
 int wrap_MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Test<entry>, entry, 468);
+  const auto next = next_of(&wrap_MPI_Test<entry>, entry, 492);
   return hand::test(next, op::MPI_Test, COMMLENS_CALLER, request, flag, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Testall(int count, MPI_Request array_of_requests[], int* flag, MPI_Status array_of_statuses[]) {
-  const auto next = next_of(&wrap_MPI_Testall<entry>, entry, 470);
+  const auto next = next_of(&wrap_MPI_Testall<entry>, entry, 494);
   return hand::testall(next, op::MPI_Testall, COMMLENS_CALLER, count, array_of_requests, flag, array_of_statuses);
 }
 
 template <Entry entry>
 int wrap_MPI_Testany(int count, MPI_Request array_of_requests[], int* index, int* flag, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Testany<entry>, entry, 471);
+  const auto next = next_of(&wrap_MPI_Testany<entry>, entry, 495);
   return hand::testany(next, op::MPI_Testany, COMMLENS_CALLER, count, array_of_requests, index, flag, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Testsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
-  const auto next = next_of(&wrap_MPI_Testsome<entry>, entry, 472);
+  const auto next = next_of(&wrap_MPI_Testsome<entry>, entry, 496);
   return hand::testsome(next, op::MPI_Testsome, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 template <Entry entry>
 int wrap_MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Wait<entry>, entry, 529);
+  const auto next = next_of(&wrap_MPI_Wait<entry>, entry, 553);
   return hand::wait(next, op::MPI_Wait, COMMLENS_CALLER, request, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
-  const auto next = next_of(&wrap_MPI_Waitall<entry>, entry, 530);
+  const auto next = next_of(&wrap_MPI_Waitall<entry>, entry, 554);
   return hand::waitall(next, op::MPI_Waitall, COMMLENS_CALLER, count, array_of_requests, array_of_statuses);
 }
 
 template <Entry entry>
 int wrap_MPI_Waitany(int count, MPI_Request array_of_requests[], int* index, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Waitany<entry>, entry, 531);
+  const auto next = next_of(&wrap_MPI_Waitany<entry>, entry, 555);
   return hand::waitany(next, op::MPI_Waitany, COMMLENS_CALLER, count, array_of_requests, index, status);
 }
 
 template <Entry entry>
 int wrap_MPI_Waitsome(int incount, MPI_Request array_of_requests[], int* outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
-  const auto next = next_of(&wrap_MPI_Waitsome<entry>, entry, 532);
+  const auto next = next_of(&wrap_MPI_Waitsome<entry>, entry, 556);
   return hand::waitsome(next, op::MPI_Waitsome, COMMLENS_CALLER, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
 }  // namespace
 
 void wrap_completion(void* wrappers[]) noexcept {
-  wrap(wrappers, 401, &wrap_MPI_Request_free<Entry::mpi>, &wrap_MPI_Request_free<Entry::pmpi>);
-  wrap(wrappers, 402, &wrap_MPI_Request_get_status<Entry::mpi>, &wrap_MPI_Request_get_status<Entry::pmpi>);
-  wrap(wrappers, 403, &wrap_MPI_Request_get_status_all<Entry::mpi>, &wrap_MPI_Request_get_status_all<Entry::pmpi>);
-  wrap(wrappers, 404, &wrap_MPI_Request_get_status_any<Entry::mpi>, &wrap_MPI_Request_get_status_any<Entry::pmpi>);
-  wrap(wrappers, 405, &wrap_MPI_Request_get_status_some<Entry::mpi>, &wrap_MPI_Request_get_status_some<Entry::pmpi>);
-  wrap(wrappers, 468, &wrap_MPI_Test<Entry::mpi>, &wrap_MPI_Test<Entry::pmpi>);
-  wrap(wrappers, 470, &wrap_MPI_Testall<Entry::mpi>, &wrap_MPI_Testall<Entry::pmpi>);
-  wrap(wrappers, 471, &wrap_MPI_Testany<Entry::mpi>, &wrap_MPI_Testany<Entry::pmpi>);
-  wrap(wrappers, 472, &wrap_MPI_Testsome<Entry::mpi>, &wrap_MPI_Testsome<Entry::pmpi>);
-  wrap(wrappers, 529, &wrap_MPI_Wait<Entry::mpi>, &wrap_MPI_Wait<Entry::pmpi>);
-  wrap(wrappers, 530, &wrap_MPI_Waitall<Entry::mpi>, &wrap_MPI_Waitall<Entry::pmpi>);
-  wrap(wrappers, 531, &wrap_MPI_Waitany<Entry::mpi>, &wrap_MPI_Waitany<Entry::pmpi>);
-  wrap(wrappers, 532, &wrap_MPI_Waitsome<Entry::mpi>, &wrap_MPI_Waitsome<Entry::pmpi>);
+  wrap(wrappers, 402, &wrap_MPI_Request_free<Entry::mpi>, &wrap_MPI_Request_free<Entry::pmpi>);
+  wrap(wrappers, 403, &wrap_MPI_Request_get_status<Entry::mpi>, &wrap_MPI_Request_get_status<Entry::pmpi>);
+  wrap(wrappers, 404, &wrap_MPI_Request_get_status_all<Entry::mpi>, &wrap_MPI_Request_get_status_all<Entry::pmpi>);
+  wrap(wrappers, 405, &wrap_MPI_Request_get_status_any<Entry::mpi>, &wrap_MPI_Request_get_status_any<Entry::pmpi>);
+  wrap(wrappers, 406, &wrap_MPI_Request_get_status_some<Entry::mpi>, &wrap_MPI_Request_get_status_some<Entry::pmpi>);
+  wrap(wrappers, 492, &wrap_MPI_Test<Entry::mpi>, &wrap_MPI_Test<Entry::pmpi>);
+  wrap(wrappers, 494, &wrap_MPI_Testall<Entry::mpi>, &wrap_MPI_Testall<Entry::pmpi>);
+  wrap(wrappers, 495, &wrap_MPI_Testany<Entry::mpi>, &wrap_MPI_Testany<Entry::pmpi>);
+  wrap(wrappers, 496, &wrap_MPI_Testsome<Entry::mpi>, &wrap_MPI_Testsome<Entry::pmpi>);
+  wrap(wrappers, 553, &wrap_MPI_Wait<Entry::mpi>, &wrap_MPI_Wait<Entry::pmpi>);
+  wrap(wrappers, 554, &wrap_MPI_Waitall<Entry::mpi>, &wrap_MPI_Waitall<Entry::pmpi>);
+  wrap(wrappers, 555, &wrap_MPI_Waitany<Entry::mpi>, &wrap_MPI_Waitany<Entry::pmpi>);
+  wrap(wrappers, 556, &wrap_MPI_Waitsome<Entry::mpi>, &wrap_MPI_Waitsome<Entry::pmpi>);
 }
 
 }  // namespace commlens

@@ -12,12 +12,14 @@ int wrap_MPI_Ineighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatyp
   Call call(op::MPI_Ineighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -27,12 +29,14 @@ int wrap_MPI_Ineighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI
   Call call(op::MPI_Ineighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -48,6 +52,7 @@ int wrap_MPI_Ineighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Dataty
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -63,6 +68,7 @@ int wrap_MPI_Ineighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MP
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -72,12 +78,14 @@ int wrap_MPI_Ineighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype
   Call call(op::MPI_Ineighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -87,12 +95,14 @@ int wrap_MPI_Ineighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_
   Call call(op::MPI_Ineighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -108,6 +118,7 @@ int wrap_MPI_Ineighbor_alltoallv(const void* sendbuf, const int sendcounts[], co
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -123,6 +134,7 @@ int wrap_MPI_Ineighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcoun
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -138,6 +150,7 @@ int wrap_MPI_Ineighbor_alltoallw(const void* sendbuf, const int sendcounts[], co
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -153,6 +166,7 @@ int wrap_MPI_Ineighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcoun
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -162,12 +176,14 @@ int wrap_MPI_Neighbor_allgather(const void* sendbuf, int sendcount, MPI_Datatype
   Call call(op::MPI_Neighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -177,12 +193,14 @@ int wrap_MPI_Neighbor_allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_
   Call call(op::MPI_Neighbor_allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgather(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -192,6 +210,7 @@ int wrap_MPI_Neighbor_allgather_init(const void* sendbuf, int sendcount, MPI_Dat
   Call call(op::MPI_Neighbor_allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -207,6 +226,7 @@ int wrap_MPI_Neighbor_allgather_init_c(const void* sendbuf, MPI_Count sendcount,
   Call call(op::MPI_Neighbor_allgather_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_allgather(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -228,6 +248,7 @@ int wrap_MPI_Neighbor_allgatherv(const void* sendbuf, int sendcount, MPI_Datatyp
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -243,6 +264,7 @@ int wrap_MPI_Neighbor_allgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_allgatherv(comm_view, sendcount, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -282,12 +304,14 @@ int wrap_MPI_Neighbor_alltoall(const void* sendbuf, int sendcount, MPI_Datatype 
   Call call(op::MPI_Neighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -297,12 +321,14 @@ int wrap_MPI_Neighbor_alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_D
   Call call(op::MPI_Neighbor_alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoall(comm_view, sendcount, sendtype, recvcount, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -312,6 +338,7 @@ int wrap_MPI_Neighbor_alltoall_init(const void* sendbuf, int sendcount, MPI_Data
   Call call(op::MPI_Neighbor_alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -327,6 +354,7 @@ int wrap_MPI_Neighbor_alltoall_init_c(const void* sendbuf, MPI_Count sendcount, 
   Call call(op::MPI_Neighbor_alltoall_init, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.start_in(comm);
+  call.foresee(comm, [&](Volume& v, const CommView& c) { v.neighbor_alltoall(c, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -348,6 +376,7 @@ int wrap_MPI_Neighbor_alltoallv(const void* sendbuf, const int sendcounts[], con
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -363,6 +392,7 @@ int wrap_MPI_Neighbor_alltoallv_c(const void* sendbuf, const MPI_Count sendcount
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallv(comm_view, sendcounts, sendtype, recvcounts, recvtype);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -408,6 +438,7 @@ int wrap_MPI_Neighbor_alltoallw(const void* sendbuf, const int sendcounts[], con
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 
@@ -423,6 +454,7 @@ int wrap_MPI_Neighbor_alltoallw_c(const void* sendbuf, const MPI_Count sendcount
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.neighbor_alltoallw(comm_view, sendcounts, sendtypes, recvcounts, recvtypes);
   call.record(comm_view, volume);
+  call.collective(comm_view, volume);
   return rc;
 }
 

@@ -1396,8 +1396,14 @@ int wrap_MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm
 }
 
 template <Entry entry>
+int wrap_MPI_Pcontrol(const int level, const void* varargs) {
+  const auto next = next_of(&wrap_MPI_Pcontrol<entry>, entry, 366);
+  return hand::pcontrol(next, op::unknown, COMMLENS_CALLER, level, varargs);
+}
+
+template <Entry entry>
 int wrap_MPI_Query_thread(int* provided) {
-  const auto next = next_of(&wrap_MPI_Query_thread<entry>, entry, 375);
+  const auto next = next_of(&wrap_MPI_Query_thread<entry>, entry, 376);
   Call call(op::MPI_Query_thread, COMMLENS_CALLER);
   if (call.nested()) return next(provided);
   const CommView& comm_view = no_comm();
@@ -1410,7 +1416,7 @@ int wrap_MPI_Query_thread(int* provided) {
 
 template <Entry entry>
 int wrap_MPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Datatype datatype, MPI_Op op) {
-  const auto next = next_of(&wrap_MPI_Reduce_local<entry>, entry, 386);
+  const auto next = next_of(&wrap_MPI_Reduce_local<entry>, entry, 387);
   Call call(op::MPI_Reduce_local, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, inoutbuf, count, datatype, op);
   const CommView& comm_view = no_comm();
@@ -1423,7 +1429,7 @@ int wrap_MPI_Reduce_local(const void* inbuf, void* inoutbuf, int count, MPI_Data
 
 template <Entry entry>
 int wrap_MPI_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op) {
-  const auto next = next_of(&wrap_MPI_Reduce_local_c<entry>, entry, 387);
+  const auto next = next_of(&wrap_MPI_Reduce_local_c<entry>, entry, 388);
   Call call(op::MPI_Reduce_local, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, inoutbuf, count, datatype, op);
   const CommView& comm_view = no_comm();
@@ -1436,7 +1442,7 @@ int wrap_MPI_Reduce_local_c(const void* inbuf, void* inoutbuf, MPI_Count count, 
 
 template <Entry entry>
 int wrap_MPI_Register_datarep(const char* datarep, MPI_Datarep_conversion_function* read_conversion_fn, MPI_Datarep_conversion_function* write_conversion_fn, MPI_Datarep_extent_function* dtype_file_extent_fn, void* extra_state) {
-  const auto next = next_of(&wrap_MPI_Register_datarep<entry>, entry, 396);
+  const auto next = next_of(&wrap_MPI_Register_datarep<entry>, entry, 397);
   Call call(op::MPI_Register_datarep, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
   const CommView& comm_view = no_comm();
@@ -1449,7 +1455,7 @@ int wrap_MPI_Register_datarep(const char* datarep, MPI_Datarep_conversion_functi
 
 template <Entry entry>
 int wrap_MPI_Register_datarep_c(const char* datarep, MPI_Datarep_conversion_function_c* read_conversion_fn, MPI_Datarep_conversion_function_c* write_conversion_fn, MPI_Datarep_extent_function* dtype_file_extent_fn, void* extra_state) {
-  const auto next = next_of(&wrap_MPI_Register_datarep_c<entry>, entry, 397);
+  const auto next = next_of(&wrap_MPI_Register_datarep_c<entry>, entry, 398);
   Call call(op::MPI_Register_datarep, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, read_conversion_fn, write_conversion_fn, dtype_file_extent_fn, extra_state);
   const CommView& comm_view = no_comm();
@@ -1462,7 +1468,7 @@ int wrap_MPI_Register_datarep_c(const char* datarep, MPI_Datarep_conversion_func
 
 template <Entry entry>
 int wrap_MPI_Remove_error_class(int errorclass) {
-  const auto next = next_of(&wrap_MPI_Remove_error_class<entry>, entry, 398);
+  const auto next = next_of(&wrap_MPI_Remove_error_class<entry>, entry, 399);
   Call call(op::MPI_Remove_error_class, COMMLENS_CALLER);
   if (call.nested()) return next(errorclass);
   const CommView& comm_view = no_comm();
@@ -1475,7 +1481,7 @@ int wrap_MPI_Remove_error_class(int errorclass) {
 
 template <Entry entry>
 int wrap_MPI_Remove_error_code(int errorcode) {
-  const auto next = next_of(&wrap_MPI_Remove_error_code<entry>, entry, 399);
+  const auto next = next_of(&wrap_MPI_Remove_error_code<entry>, entry, 400);
   Call call(op::MPI_Remove_error_code, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode);
   const CommView& comm_view = no_comm();
@@ -1488,7 +1494,7 @@ int wrap_MPI_Remove_error_code(int errorcode) {
 
 template <Entry entry>
 int wrap_MPI_Remove_error_string(int errorcode) {
-  const auto next = next_of(&wrap_MPI_Remove_error_string<entry>, entry, 400);
+  const auto next = next_of(&wrap_MPI_Remove_error_string<entry>, entry, 401);
   Call call(op::MPI_Remove_error_string, COMMLENS_CALLER);
   if (call.nested()) return next(errorcode);
   const CommView& comm_view = no_comm();
@@ -1501,7 +1507,7 @@ int wrap_MPI_Remove_error_string(int errorcode) {
 
 template <Entry entry>
 int wrap_MPI_Session_attach_buffer(MPI_Session session, void* buffer, int size) {
-  const auto next = next_of(&wrap_MPI_Session_attach_buffer<entry>, entry, 436);
+  const auto next = next_of(&wrap_MPI_Session_attach_buffer<entry>, entry, 437);
   Call call(op::MPI_Session_attach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer, size);
   const CommView& comm_view = no_comm();
@@ -1514,7 +1520,7 @@ int wrap_MPI_Session_attach_buffer(MPI_Session session, void* buffer, int size) 
 
 template <Entry entry>
 int wrap_MPI_Session_attach_buffer_c(MPI_Session session, void* buffer, MPI_Count size) {
-  const auto next = next_of(&wrap_MPI_Session_attach_buffer_c<entry>, entry, 437);
+  const auto next = next_of(&wrap_MPI_Session_attach_buffer_c<entry>, entry, 438);
   Call call(op::MPI_Session_attach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer, size);
   const CommView& comm_view = no_comm();
@@ -1527,7 +1533,7 @@ int wrap_MPI_Session_attach_buffer_c(MPI_Session session, void* buffer, MPI_Coun
 
 template <Entry entry>
 int wrap_MPI_Session_call_errhandler(MPI_Session session, int errorcode) {
-  const auto next = next_of(&wrap_MPI_Session_call_errhandler<entry>, entry, 438);
+  const auto next = next_of(&wrap_MPI_Session_call_errhandler<entry>, entry, 439);
   Call call(op::MPI_Session_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session, errorcode);
   const CommView& comm_view = no_comm();
@@ -1540,7 +1546,7 @@ int wrap_MPI_Session_call_errhandler(MPI_Session session, int errorcode) {
 
 template <Entry entry>
 int wrap_MPI_Session_create_errhandler(MPI_Session_errhandler_function* session_errhandler_fn, MPI_Errhandler* errhandler) {
-  const auto next = next_of(&wrap_MPI_Session_create_errhandler<entry>, entry, 439);
+  const auto next = next_of(&wrap_MPI_Session_create_errhandler<entry>, entry, 440);
   Call call(op::MPI_Session_create_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session_errhandler_fn, errhandler);
   const CommView& comm_view = no_comm();
@@ -1553,7 +1559,7 @@ int wrap_MPI_Session_create_errhandler(MPI_Session_errhandler_function* session_
 
 template <Entry entry>
 int wrap_MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* size) {
-  const auto next = next_of(&wrap_MPI_Session_detach_buffer<entry>, entry, 440);
+  const auto next = next_of(&wrap_MPI_Session_detach_buffer<entry>, entry, 441);
   Call call(op::MPI_Session_detach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer_addr, size);
   const CommView& comm_view = no_comm();
@@ -1566,7 +1572,7 @@ int wrap_MPI_Session_detach_buffer(MPI_Session session, void* buffer_addr, int* 
 
 template <Entry entry>
 int wrap_MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI_Count* size) {
-  const auto next = next_of(&wrap_MPI_Session_detach_buffer_c<entry>, entry, 441);
+  const auto next = next_of(&wrap_MPI_Session_detach_buffer_c<entry>, entry, 442);
   Call call(op::MPI_Session_detach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, buffer_addr, size);
   const CommView& comm_view = no_comm();
@@ -1579,13 +1585,13 @@ int wrap_MPI_Session_detach_buffer_c(MPI_Session session, void* buffer_addr, MPI
 
 template <Entry entry>
 int wrap_MPI_Session_finalize(MPI_Session* session) {
-  const auto next = next_of(&wrap_MPI_Session_finalize<entry>, entry, 442);
+  const auto next = next_of(&wrap_MPI_Session_finalize<entry>, entry, 443);
   return hand::session_finalize(next, op::unknown, COMMLENS_CALLER, session);
 }
 
 template <Entry entry>
 int wrap_MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhandler) {
-  const auto next = next_of(&wrap_MPI_Session_get_errhandler<entry>, entry, 444);
+  const auto next = next_of(&wrap_MPI_Session_get_errhandler<entry>, entry, 445);
   Call call(op::MPI_Session_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session, errhandler);
   const CommView& comm_view = no_comm();
@@ -1598,7 +1604,7 @@ int wrap_MPI_Session_get_errhandler(MPI_Session session, MPI_Errhandler* errhand
 
 template <Entry entry>
 int wrap_MPI_Session_get_info(MPI_Session session, MPI_Info* info_used) {
-  const auto next = next_of(&wrap_MPI_Session_get_info<entry>, entry, 445);
+  const auto next = next_of(&wrap_MPI_Session_get_info<entry>, entry, 446);
   Call call(op::MPI_Session_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(session, info_used);
   const CommView& comm_view = no_comm();
@@ -1611,7 +1617,7 @@ int wrap_MPI_Session_get_info(MPI_Session session, MPI_Info* info_used) {
 
 template <Entry entry>
 int wrap_MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int* pset_len, char* pset_name) {
-  const auto next = next_of(&wrap_MPI_Session_get_nth_pset<entry>, entry, 446);
+  const auto next = next_of(&wrap_MPI_Session_get_nth_pset<entry>, entry, 447);
   Call call(op::MPI_Session_get_nth_pset, COMMLENS_CALLER);
   if (call.nested()) return next(session, info, n, pset_len, pset_name);
   const CommView& comm_view = no_comm();
@@ -1624,7 +1630,7 @@ int wrap_MPI_Session_get_nth_pset(MPI_Session session, MPI_Info info, int n, int
 
 template <Entry entry>
 int wrap_MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int* npset_names) {
-  const auto next = next_of(&wrap_MPI_Session_get_num_psets<entry>, entry, 447);
+  const auto next = next_of(&wrap_MPI_Session_get_num_psets<entry>, entry, 448);
   Call call(op::MPI_Session_get_num_psets, COMMLENS_CALLER);
   if (call.nested()) return next(session, info, npset_names);
   const CommView& comm_view = no_comm();
@@ -1637,7 +1643,7 @@ int wrap_MPI_Session_get_num_psets(MPI_Session session, MPI_Info info, int* npse
 
 template <Entry entry>
 int wrap_MPI_Session_get_pset_info(MPI_Session session, const char* pset_name, MPI_Info* info) {
-  const auto next = next_of(&wrap_MPI_Session_get_pset_info<entry>, entry, 448);
+  const auto next = next_of(&wrap_MPI_Session_get_pset_info<entry>, entry, 449);
   Call call(op::MPI_Session_get_pset_info, COMMLENS_CALLER);
   if (call.nested()) return next(session, pset_name, info);
   const CommView& comm_view = no_comm();
@@ -1650,13 +1656,13 @@ int wrap_MPI_Session_get_pset_info(MPI_Session session, const char* pset_name, M
 
 template <Entry entry>
 int wrap_MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-  const auto next = next_of(&wrap_MPI_Session_init<entry>, entry, 450);
+  const auto next = next_of(&wrap_MPI_Session_init<entry>, entry, 451);
   return hand::session_init(next, op::unknown, COMMLENS_CALLER, info, errhandler, session);
 }
 
 template <Entry entry>
 int wrap_MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandler) {
-  const auto next = next_of(&wrap_MPI_Session_set_errhandler<entry>, entry, 451);
+  const auto next = next_of(&wrap_MPI_Session_set_errhandler<entry>, entry, 452);
   Call call(op::MPI_Session_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(session, errhandler);
   const CommView& comm_view = no_comm();
@@ -1669,7 +1675,7 @@ int wrap_MPI_Session_set_errhandler(MPI_Session session, MPI_Errhandler errhandl
 
 template <Entry entry>
 int wrap_MPI_Status_get_error(const MPI_Status* status, int* err) {
-  const auto next = next_of(&wrap_MPI_Status_get_error<entry>, entry, 458);
+  const auto next = next_of(&wrap_MPI_Status_get_error<entry>, entry, 459);
   Call call(op::MPI_Status_get_error, COMMLENS_CALLER);
   if (call.nested()) return next(status, err);
   const CommView& comm_view = no_comm();
@@ -1682,7 +1688,7 @@ int wrap_MPI_Status_get_error(const MPI_Status* status, int* err) {
 
 template <Entry entry>
 int wrap_MPI_Status_get_source(const MPI_Status* status, int* source) {
-  const auto next = next_of(&wrap_MPI_Status_get_source<entry>, entry, 459);
+  const auto next = next_of(&wrap_MPI_Status_get_source<entry>, entry, 460);
   Call call(op::MPI_Status_get_source, COMMLENS_CALLER);
   if (call.nested()) return next(status, source);
   const CommView& comm_view = no_comm();
@@ -1695,7 +1701,7 @@ int wrap_MPI_Status_get_source(const MPI_Status* status, int* source) {
 
 template <Entry entry>
 int wrap_MPI_Status_get_tag(const MPI_Status* status, int* tag) {
-  const auto next = next_of(&wrap_MPI_Status_get_tag<entry>, entry, 460);
+  const auto next = next_of(&wrap_MPI_Status_get_tag<entry>, entry, 461);
   Call call(op::MPI_Status_get_tag, COMMLENS_CALLER);
   if (call.nested()) return next(status, tag);
   const CommView& comm_view = no_comm();
@@ -1708,7 +1714,7 @@ int wrap_MPI_Status_get_tag(const MPI_Status* status, int* tag) {
 
 template <Entry entry>
 int wrap_MPI_Status_set_cancelled(MPI_Status* status, int flag) {
-  const auto next = next_of(&wrap_MPI_Status_set_cancelled<entry>, entry, 461);
+  const auto next = next_of(&wrap_MPI_Status_set_cancelled<entry>, entry, 462);
   Call call(op::MPI_Status_set_cancelled, COMMLENS_CALLER);
   if (call.nested()) return next(status, flag);
   const CommView& comm_view = no_comm();
@@ -1721,7 +1727,7 @@ int wrap_MPI_Status_set_cancelled(MPI_Status* status, int flag) {
 
 template <Entry entry>
 int wrap_MPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int count) {
-  const auto next = next_of(&wrap_MPI_Status_set_elements<entry>, entry, 462);
+  const auto next = next_of(&wrap_MPI_Status_set_elements<entry>, entry, 463);
   Call call(op::MPI_Status_set_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
   const CommView& comm_view = no_comm();
@@ -1734,7 +1740,7 @@ int wrap_MPI_Status_set_elements(MPI_Status* status, MPI_Datatype datatype, int 
 
 template <Entry entry>
 int wrap_MPI_Status_set_elements_c(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
-  const auto next = next_of(&wrap_MPI_Status_set_elements_c<entry>, entry, 463);
+  const auto next = next_of(&wrap_MPI_Status_set_elements_c<entry>, entry, 464);
   Call call(op::MPI_Status_set_elements, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
   const CommView& comm_view = no_comm();
@@ -1747,7 +1753,7 @@ int wrap_MPI_Status_set_elements_c(MPI_Status* status, MPI_Datatype datatype, MP
 
 template <Entry entry>
 int wrap_MPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MPI_Count count) {
-  const auto next = next_of(&wrap_MPI_Status_set_elements_x<entry>, entry, 464);
+  const auto next = next_of(&wrap_MPI_Status_set_elements_x<entry>, entry, 465);
   Call call(op::MPI_Status_set_elements_x, COMMLENS_CALLER);
   if (call.nested()) return next(status, datatype, count);
   const CommView& comm_view = no_comm();
@@ -1760,7 +1766,7 @@ int wrap_MPI_Status_set_elements_x(MPI_Status* status, MPI_Datatype datatype, MP
 
 template <Entry entry>
 int wrap_MPI_Status_set_error(MPI_Status* status, int err) {
-  const auto next = next_of(&wrap_MPI_Status_set_error<entry>, entry, 465);
+  const auto next = next_of(&wrap_MPI_Status_set_error<entry>, entry, 466);
   Call call(op::MPI_Status_set_error, COMMLENS_CALLER);
   if (call.nested()) return next(status, err);
   const CommView& comm_view = no_comm();
@@ -1773,7 +1779,7 @@ int wrap_MPI_Status_set_error(MPI_Status* status, int err) {
 
 template <Entry entry>
 int wrap_MPI_Status_set_source(MPI_Status* status, int source) {
-  const auto next = next_of(&wrap_MPI_Status_set_source<entry>, entry, 466);
+  const auto next = next_of(&wrap_MPI_Status_set_source<entry>, entry, 467);
   Call call(op::MPI_Status_set_source, COMMLENS_CALLER);
   if (call.nested()) return next(status, source);
   const CommView& comm_view = no_comm();
@@ -1786,7 +1792,7 @@ int wrap_MPI_Status_set_source(MPI_Status* status, int source) {
 
 template <Entry entry>
 int wrap_MPI_Status_set_tag(MPI_Status* status, int tag) {
-  const auto next = next_of(&wrap_MPI_Status_set_tag<entry>, entry, 467);
+  const auto next = next_of(&wrap_MPI_Status_set_tag<entry>, entry, 468);
   Call call(op::MPI_Status_set_tag, COMMLENS_CALLER);
   if (call.nested()) return next(status, tag);
   const CommView& comm_view = no_comm();
@@ -1799,7 +1805,7 @@ int wrap_MPI_Status_set_tag(MPI_Status* status, int tag) {
 
 template <Entry entry>
 int wrap_MPI_Test_cancelled(const MPI_Status* status, int* flag) {
-  const auto next = next_of(&wrap_MPI_Test_cancelled<entry>, entry, 469);
+  const auto next = next_of(&wrap_MPI_Test_cancelled<entry>, entry, 493);
   Call call(op::MPI_Test_cancelled, COMMLENS_CALLER);
   if (call.nested()) return next(status, flag);
   const CommView& comm_view = no_comm();
@@ -1812,7 +1818,7 @@ int wrap_MPI_Test_cancelled(const MPI_Status* status, int* flag) {
 
 template <Entry entry>
 int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
-  const auto next = next_of(&wrap_MPI_Topo_test<entry>, entry, 473);
+  const auto next = next_of(&wrap_MPI_Topo_test<entry>, entry, 497);
   Call call(op::MPI_Topo_test, COMMLENS_CALLER);
   if (call.nested()) return next(comm, status);
   call.start_in(comm);
@@ -1825,7 +1831,7 @@ int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
 
 template <Entry entry>
 int wrap_MPI_Type_commit(MPI_Datatype* datatype) {
-  const auto next = next_of(&wrap_MPI_Type_commit<entry>, entry, 474);
+  const auto next = next_of(&wrap_MPI_Type_commit<entry>, entry, 498);
   Call call(op::MPI_Type_commit, COMMLENS_CALLER);
   if (call.nested()) return next(datatype);
   const CommView& comm_view = no_comm();
@@ -1839,7 +1845,7 @@ int wrap_MPI_Type_commit(MPI_Datatype* datatype) {
 
 template <Entry entry>
 int wrap_MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_contiguous<entry>, entry, 475);
+  const auto next = next_of(&wrap_MPI_Type_contiguous<entry>, entry, 499);
   Call call(op::MPI_Type_contiguous, COMMLENS_CALLER);
   if (call.nested()) return next(count, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -1852,7 +1858,7 @@ int wrap_MPI_Type_contiguous(int count, MPI_Datatype oldtype, MPI_Datatype* newt
 
 template <Entry entry>
 int wrap_MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_contiguous_c<entry>, entry, 476);
+  const auto next = next_of(&wrap_MPI_Type_contiguous_c<entry>, entry, 500);
   Call call(op::MPI_Type_contiguous, COMMLENS_CALLER);
   if (call.nested()) return next(count, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -1865,7 +1871,7 @@ int wrap_MPI_Type_contiguous_c(MPI_Count count, MPI_Datatype oldtype, MPI_Dataty
 
 template <Entry entry>
 int wrap_MPI_Type_create_darray(int size, int rank, int ndims, const int array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_darray<entry>, entry, 477);
+  const auto next = next_of(&wrap_MPI_Type_create_darray<entry>, entry, 501);
   Call call(op::MPI_Type_create_darray, COMMLENS_CALLER);
   if (call.nested()) return next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -1878,7 +1884,7 @@ int wrap_MPI_Type_create_darray(int size, int rank, int ndims, const int array_o
 
 template <Entry entry>
 int wrap_MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count array_of_gsizes[], const int array_of_distribs[], const int array_of_dargs[], const int array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_darray_c<entry>, entry, 478);
+  const auto next = next_of(&wrap_MPI_Type_create_darray_c<entry>, entry, 502);
   Call call(op::MPI_Type_create_darray, COMMLENS_CALLER);
   if (call.nested()) return next(size, rank, ndims, array_of_gsizes, array_of_distribs, array_of_dargs, array_of_psizes, order, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -1891,7 +1897,7 @@ int wrap_MPI_Type_create_darray_c(int size, int rank, int ndims, const MPI_Count
 
 template <Entry entry>
 int wrap_MPI_Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_f90_complex<entry>, entry, 479);
+  const auto next = next_of(&wrap_MPI_Type_create_f90_complex<entry>, entry, 503);
   Call call(op::MPI_Type_create_f90_complex, COMMLENS_CALLER);
   if (call.nested()) return next(p, r, newtype);
   const CommView& comm_view = no_comm();
@@ -1905,7 +1911,7 @@ int wrap_MPI_Type_create_f90_complex(int p, int r, MPI_Datatype* newtype) {
 
 template <Entry entry>
 int wrap_MPI_Type_create_f90_integer(int r, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_f90_integer<entry>, entry, 480);
+  const auto next = next_of(&wrap_MPI_Type_create_f90_integer<entry>, entry, 504);
   Call call(op::MPI_Type_create_f90_integer, COMMLENS_CALLER);
   if (call.nested()) return next(r, newtype);
   const CommView& comm_view = no_comm();
@@ -1919,7 +1925,7 @@ int wrap_MPI_Type_create_f90_integer(int r, MPI_Datatype* newtype) {
 
 template <Entry entry>
 int wrap_MPI_Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_f90_real<entry>, entry, 481);
+  const auto next = next_of(&wrap_MPI_Type_create_f90_real<entry>, entry, 505);
   Call call(op::MPI_Type_create_f90_real, COMMLENS_CALLER);
   if (call.nested()) return next(p, r, newtype);
   const CommView& comm_view = no_comm();
@@ -1933,7 +1939,7 @@ int wrap_MPI_Type_create_f90_real(int p, int r, MPI_Datatype* newtype) {
 
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hindexed<entry>, entry, 482);
+  const auto next = next_of(&wrap_MPI_Type_create_hindexed<entry>, entry, 506);
   Call call(op::MPI_Type_create_hindexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -1946,7 +1952,7 @@ int wrap_MPI_Type_create_hindexed(int count, const int array_of_blocklengths[], 
 
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hindexed_c<entry>, entry, 483);
+  const auto next = next_of(&wrap_MPI_Type_create_hindexed_c<entry>, entry, 507);
   Call call(op::MPI_Type_create_hindexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -1959,7 +1965,7 @@ int wrap_MPI_Type_create_hindexed_c(MPI_Count count, const MPI_Count array_of_bl
 
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hindexed_block<entry>, entry, 484);
+  const auto next = next_of(&wrap_MPI_Type_create_hindexed_block<entry>, entry, 508);
   Call call(op::MPI_Type_create_hindexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -1972,7 +1978,7 @@ int wrap_MPI_Type_create_hindexed_block(int count, int blocklength, const MPI_Ai
 
 template <Entry entry>
 int wrap_MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hindexed_block_c<entry>, entry, 485);
+  const auto next = next_of(&wrap_MPI_Type_create_hindexed_block_c<entry>, entry, 509);
   Call call(op::MPI_Type_create_hindexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -1985,7 +1991,7 @@ int wrap_MPI_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength
 
 template <Entry entry>
 int wrap_MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hvector<entry>, entry, 486);
+  const auto next = next_of(&wrap_MPI_Type_create_hvector<entry>, entry, 510);
   Call call(op::MPI_Type_create_hvector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -1998,7 +2004,7 @@ int wrap_MPI_Type_create_hvector(int count, int blocklength, MPI_Aint stride, MP
 
 template <Entry entry>
 int wrap_MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_hvector_c<entry>, entry, 487);
+  const auto next = next_of(&wrap_MPI_Type_create_hvector_c<entry>, entry, 511);
   Call call(op::MPI_Type_create_hvector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -2011,7 +2017,7 @@ int wrap_MPI_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_C
 
 template <Entry entry>
 int wrap_MPI_Type_create_indexed_block(int count, int blocklength, const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_indexed_block<entry>, entry, 488);
+  const auto next = next_of(&wrap_MPI_Type_create_indexed_block<entry>, entry, 512);
   Call call(op::MPI_Type_create_indexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -2024,7 +2030,7 @@ int wrap_MPI_Type_create_indexed_block(int count, int blocklength, const int arr
 
 template <Entry entry>
 int wrap_MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength, const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_indexed_block_c<entry>, entry, 489);
+  const auto next = next_of(&wrap_MPI_Type_create_indexed_block_c<entry>, entry, 513);
   Call call(op::MPI_Type_create_indexed_block, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, array_of_displacements, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -2037,7 +2043,7 @@ int wrap_MPI_Type_create_indexed_block_c(MPI_Count count, MPI_Count blocklength,
 
 template <Entry entry>
 int wrap_MPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn, MPI_Type_delete_attr_function* type_delete_attr_fn, int* type_keyval, void* extra_state) {
-  const auto next = next_of(&wrap_MPI_Type_create_keyval<entry>, entry, 490);
+  const auto next = next_of(&wrap_MPI_Type_create_keyval<entry>, entry, 514);
   Call call(op::MPI_Type_create_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state);
   const CommView& comm_view = no_comm();
@@ -2050,7 +2056,7 @@ int wrap_MPI_Type_create_keyval(MPI_Type_copy_attr_function* type_copy_attr_fn, 
 
 template <Entry entry>
 int wrap_MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_resized<entry>, entry, 491);
+  const auto next = next_of(&wrap_MPI_Type_create_resized<entry>, entry, 515);
   Call call(op::MPI_Type_create_resized, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, lb, extent, newtype);
   const CommView& comm_view = no_comm();
@@ -2063,7 +2069,7 @@ int wrap_MPI_Type_create_resized(MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint ext
 
 template <Entry entry>
 int wrap_MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_resized_c<entry>, entry, 492);
+  const auto next = next_of(&wrap_MPI_Type_create_resized_c<entry>, entry, 516);
   Call call(op::MPI_Type_create_resized, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, lb, extent, newtype);
   const CommView& comm_view = no_comm();
@@ -2076,7 +2082,7 @@ int wrap_MPI_Type_create_resized_c(MPI_Datatype oldtype, MPI_Count lb, MPI_Count
 
 template <Entry entry>
 int wrap_MPI_Type_create_struct(int count, const int array_of_blocklengths[], const MPI_Aint array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_struct<entry>, entry, 493);
+  const auto next = next_of(&wrap_MPI_Type_create_struct<entry>, entry, 517);
   Call call(op::MPI_Type_create_struct, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
   const CommView& comm_view = no_comm();
@@ -2089,7 +2095,7 @@ int wrap_MPI_Type_create_struct(int count, const int array_of_blocklengths[], co
 
 template <Entry entry>
 int wrap_MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], const MPI_Datatype array_of_types[], MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_struct_c<entry>, entry, 494);
+  const auto next = next_of(&wrap_MPI_Type_create_struct_c<entry>, entry, 518);
   Call call(op::MPI_Type_create_struct, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, array_of_types, newtype);
   const CommView& comm_view = no_comm();
@@ -2102,7 +2108,7 @@ int wrap_MPI_Type_create_struct_c(MPI_Count count, const MPI_Count array_of_bloc
 
 template <Entry entry>
 int wrap_MPI_Type_create_subarray(int ndims, const int array_of_sizes[], const int array_of_subsizes[], const int array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_subarray<entry>, entry, 495);
+  const auto next = next_of(&wrap_MPI_Type_create_subarray<entry>, entry, 519);
   Call call(op::MPI_Type_create_subarray, COMMLENS_CALLER);
   if (call.nested()) return next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -2115,7 +2121,7 @@ int wrap_MPI_Type_create_subarray(int ndims, const int array_of_sizes[], const i
 
 template <Entry entry>
 int wrap_MPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[], const MPI_Count array_of_subsizes[], const MPI_Count array_of_starts[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_create_subarray_c<entry>, entry, 496);
+  const auto next = next_of(&wrap_MPI_Type_create_subarray_c<entry>, entry, 520);
   Call call(op::MPI_Type_create_subarray, COMMLENS_CALLER);
   if (call.nested()) return next(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -2128,7 +2134,7 @@ int wrap_MPI_Type_create_subarray_c(int ndims, const MPI_Count array_of_sizes[],
 
 template <Entry entry>
 int wrap_MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
-  const auto next = next_of(&wrap_MPI_Type_delete_attr<entry>, entry, 497);
+  const auto next = next_of(&wrap_MPI_Type_delete_attr<entry>, entry, 521);
   Call call(op::MPI_Type_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval);
   const CommView& comm_view = no_comm();
@@ -2141,7 +2147,7 @@ int wrap_MPI_Type_delete_attr(MPI_Datatype datatype, int type_keyval) {
 
 template <Entry entry>
 int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_dup<entry>, entry, 498);
+  const auto next = next_of(&wrap_MPI_Type_dup<entry>, entry, 522);
   Call call(op::MPI_Type_dup, COMMLENS_CALLER);
   if (call.nested()) return next(oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -2155,13 +2161,13 @@ int wrap_MPI_Type_dup(MPI_Datatype oldtype, MPI_Datatype* newtype) {
 
 template <Entry entry>
 int wrap_MPI_Type_free(MPI_Datatype* datatype) {
-  const auto next = next_of(&wrap_MPI_Type_free<entry>, entry, 499);
+  const auto next = next_of(&wrap_MPI_Type_free<entry>, entry, 523);
   return hand::type_free(next, op::MPI_Type_free, COMMLENS_CALLER, datatype);
 }
 
 template <Entry entry>
 int wrap_MPI_Type_free_keyval(int* type_keyval) {
-  const auto next = next_of(&wrap_MPI_Type_free_keyval<entry>, entry, 500);
+  const auto next = next_of(&wrap_MPI_Type_free_keyval<entry>, entry, 524);
   Call call(op::MPI_Type_free_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(type_keyval);
   const CommView& comm_view = no_comm();
@@ -2174,7 +2180,7 @@ int wrap_MPI_Type_free_keyval(int* type_keyval) {
 
 template <Entry entry>
 int wrap_MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val, int* flag) {
-  const auto next = next_of(&wrap_MPI_Type_get_attr<entry>, entry, 501);
+  const auto next = next_of(&wrap_MPI_Type_get_attr<entry>, entry, 525);
   Call call(op::MPI_Type_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval, attribute_val, flag);
   const CommView& comm_view = no_comm();
@@ -2187,7 +2193,7 @@ int wrap_MPI_Type_get_attr(MPI_Datatype datatype, int type_keyval, void* attribu
 
 template <Entry entry>
 int wrap_MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Datatype array_of_datatypes[]) {
-  const auto next = next_of(&wrap_MPI_Type_get_contents<entry>, entry, 502);
+  const auto next = next_of(&wrap_MPI_Type_get_contents<entry>, entry, 526);
   Call call(op::MPI_Type_get_contents, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, max_integers, max_addresses, max_datatypes, array_of_integers, array_of_addresses, array_of_datatypes);
   const CommView& comm_view = no_comm();
@@ -2200,7 +2206,7 @@ int wrap_MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_
 
 template <Entry entry>
 int wrap_MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts, MPI_Count max_datatypes, int array_of_integers[], MPI_Aint array_of_addresses[], MPI_Count array_of_large_counts[], MPI_Datatype array_of_datatypes[]) {
-  const auto next = next_of(&wrap_MPI_Type_get_contents_c<entry>, entry, 503);
+  const auto next = next_of(&wrap_MPI_Type_get_contents_c<entry>, entry, 527);
   Call call(op::MPI_Type_get_contents, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, array_of_integers, array_of_addresses, array_of_large_counts, array_of_datatypes);
   const CommView& comm_view = no_comm();
@@ -2213,7 +2219,7 @@ int wrap_MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, 
 
 template <Entry entry>
 int wrap_MPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* num_addresses, int* num_datatypes, int* combiner) {
-  const auto next = next_of(&wrap_MPI_Type_get_envelope<entry>, entry, 504);
+  const auto next = next_of(&wrap_MPI_Type_get_envelope<entry>, entry, 528);
   Call call(op::MPI_Type_get_envelope, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, num_integers, num_addresses, num_datatypes, combiner);
   const CommView& comm_view = no_comm();
@@ -2226,7 +2232,7 @@ int wrap_MPI_Type_get_envelope(MPI_Datatype datatype, int* num_integers, int* nu
 
 template <Entry entry>
 int wrap_MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers, MPI_Count* num_addresses, MPI_Count* num_large_counts, MPI_Count* num_datatypes, int* combiner) {
-  const auto next = next_of(&wrap_MPI_Type_get_envelope_c<entry>, entry, 505);
+  const auto next = next_of(&wrap_MPI_Type_get_envelope_c<entry>, entry, 529);
   Call call(op::MPI_Type_get_envelope, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, num_integers, num_addresses, num_large_counts, num_datatypes, combiner);
   const CommView& comm_view = no_comm();
@@ -2239,7 +2245,7 @@ int wrap_MPI_Type_get_envelope_c(MPI_Datatype datatype, MPI_Count* num_integers,
 
 template <Entry entry>
 int wrap_MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_extent<entry>, entry, 506);
+  const auto next = next_of(&wrap_MPI_Type_get_extent<entry>, entry, 530);
   Call call(op::MPI_Type_get_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
   const CommView& comm_view = no_comm();
@@ -2252,7 +2258,7 @@ int wrap_MPI_Type_get_extent(MPI_Datatype datatype, MPI_Aint* lb, MPI_Aint* exte
 
 template <Entry entry>
 int wrap_MPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_extent_c<entry>, entry, 507);
+  const auto next = next_of(&wrap_MPI_Type_get_extent_c<entry>, entry, 531);
   Call call(op::MPI_Type_get_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
   const CommView& comm_view = no_comm();
@@ -2265,7 +2271,7 @@ int wrap_MPI_Type_get_extent_c(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* 
 
 template <Entry entry>
 int wrap_MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_extent_x<entry>, entry, 508);
+  const auto next = next_of(&wrap_MPI_Type_get_extent_x<entry>, entry, 532);
   Call call(op::MPI_Type_get_extent_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, lb, extent);
   const CommView& comm_view = no_comm();
@@ -2278,7 +2284,7 @@ int wrap_MPI_Type_get_extent_x(MPI_Datatype datatype, MPI_Count* lb, MPI_Count* 
 
 template <Entry entry>
 int wrap_MPI_Type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen) {
-  const auto next = next_of(&wrap_MPI_Type_get_name<entry>, entry, 509);
+  const auto next = next_of(&wrap_MPI_Type_get_name<entry>, entry, 533);
   Call call(op::MPI_Type_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_name, resultlen);
   const CommView& comm_view = no_comm();
@@ -2291,7 +2297,7 @@ int wrap_MPI_Type_get_name(MPI_Datatype datatype, char* type_name, int* resultle
 
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* true_lb, MPI_Aint* true_extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_true_extent<entry>, entry, 510);
+  const auto next = next_of(&wrap_MPI_Type_get_true_extent<entry>, entry, 534);
   Call call(op::MPI_Type_get_true_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
   const CommView& comm_view = no_comm();
@@ -2304,7 +2310,7 @@ int wrap_MPI_Type_get_true_extent(MPI_Datatype datatype, MPI_Aint* true_lb, MPI_
 
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_true_extent_c<entry>, entry, 511);
+  const auto next = next_of(&wrap_MPI_Type_get_true_extent_c<entry>, entry, 535);
   Call call(op::MPI_Type_get_true_extent, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
   const CommView& comm_view = no_comm();
@@ -2317,7 +2323,7 @@ int wrap_MPI_Type_get_true_extent_c(MPI_Datatype datatype, MPI_Count* true_lb, M
 
 template <Entry entry>
 int wrap_MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, MPI_Count* true_extent) {
-  const auto next = next_of(&wrap_MPI_Type_get_true_extent_x<entry>, entry, 512);
+  const auto next = next_of(&wrap_MPI_Type_get_true_extent_x<entry>, entry, 536);
   Call call(op::MPI_Type_get_true_extent_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, true_lb, true_extent);
   const CommView& comm_view = no_comm();
@@ -2330,7 +2336,7 @@ int wrap_MPI_Type_get_true_extent_x(MPI_Datatype datatype, MPI_Count* true_lb, M
 
 template <Entry entry>
 int wrap_MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_type, MPI_Datatype* pair_type) {
-  const auto next = next_of(&wrap_MPI_Type_get_value_index<entry>, entry, 513);
+  const auto next = next_of(&wrap_MPI_Type_get_value_index<entry>, entry, 537);
   Call call(op::MPI_Type_get_value_index, COMMLENS_CALLER);
   if (call.nested()) return next(value_type, index_type, pair_type);
   const CommView& comm_view = no_comm();
@@ -2343,7 +2349,7 @@ int wrap_MPI_Type_get_value_index(MPI_Datatype value_type, MPI_Datatype index_ty
 
 template <Entry entry>
 int wrap_MPI_Type_indexed(int count, const int array_of_blocklengths[], const int array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_indexed<entry>, entry, 514);
+  const auto next = next_of(&wrap_MPI_Type_indexed<entry>, entry, 538);
   Call call(op::MPI_Type_indexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -2356,7 +2362,7 @@ int wrap_MPI_Type_indexed(int count, const int array_of_blocklengths[], const in
 
 template <Entry entry>
 int wrap_MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengths[], const MPI_Count array_of_displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_indexed_c<entry>, entry, 515);
+  const auto next = next_of(&wrap_MPI_Type_indexed_c<entry>, entry, 539);
   Call call(op::MPI_Type_indexed, COMMLENS_CALLER);
   if (call.nested()) return next(count, array_of_blocklengths, array_of_displacements, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -2369,7 +2375,7 @@ int wrap_MPI_Type_indexed_c(MPI_Count count, const MPI_Count array_of_blocklengt
 
 template <Entry entry>
 int wrap_MPI_Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
-  const auto next = next_of(&wrap_MPI_Type_match_size<entry>, entry, 516);
+  const auto next = next_of(&wrap_MPI_Type_match_size<entry>, entry, 540);
   Call call(op::MPI_Type_match_size, COMMLENS_CALLER);
   if (call.nested()) return next(typeclass, size, datatype);
   const CommView& comm_view = no_comm();
@@ -2382,7 +2388,7 @@ int wrap_MPI_Type_match_size(int typeclass, int size, MPI_Datatype* datatype) {
 
 template <Entry entry>
 int wrap_MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val) {
-  const auto next = next_of(&wrap_MPI_Type_set_attr<entry>, entry, 517);
+  const auto next = next_of(&wrap_MPI_Type_set_attr<entry>, entry, 541);
   Call call(op::MPI_Type_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_keyval, attribute_val);
   const CommView& comm_view = no_comm();
@@ -2395,7 +2401,7 @@ int wrap_MPI_Type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribu
 
 template <Entry entry>
 int wrap_MPI_Type_set_name(MPI_Datatype datatype, const char* type_name) {
-  const auto next = next_of(&wrap_MPI_Type_set_name<entry>, entry, 518);
+  const auto next = next_of(&wrap_MPI_Type_set_name<entry>, entry, 542);
   Call call(op::MPI_Type_set_name, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, type_name);
   const CommView& comm_view = no_comm();
@@ -2408,7 +2414,7 @@ int wrap_MPI_Type_set_name(MPI_Datatype datatype, const char* type_name) {
 
 template <Entry entry>
 int wrap_MPI_Type_size(MPI_Datatype datatype, int* size) {
-  const auto next = next_of(&wrap_MPI_Type_size<entry>, entry, 519);
+  const auto next = next_of(&wrap_MPI_Type_size<entry>, entry, 543);
   Call call(op::MPI_Type_size, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
   const CommView& comm_view = no_comm();
@@ -2421,7 +2427,7 @@ int wrap_MPI_Type_size(MPI_Datatype datatype, int* size) {
 
 template <Entry entry>
 int wrap_MPI_Type_size_c(MPI_Datatype datatype, MPI_Count* size) {
-  const auto next = next_of(&wrap_MPI_Type_size_c<entry>, entry, 520);
+  const auto next = next_of(&wrap_MPI_Type_size_c<entry>, entry, 544);
   Call call(op::MPI_Type_size, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
   const CommView& comm_view = no_comm();
@@ -2434,7 +2440,7 @@ int wrap_MPI_Type_size_c(MPI_Datatype datatype, MPI_Count* size) {
 
 template <Entry entry>
 int wrap_MPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size) {
-  const auto next = next_of(&wrap_MPI_Type_size_x<entry>, entry, 521);
+  const auto next = next_of(&wrap_MPI_Type_size_x<entry>, entry, 545);
   Call call(op::MPI_Type_size_x, COMMLENS_CALLER);
   if (call.nested()) return next(datatype, size);
   const CommView& comm_view = no_comm();
@@ -2447,7 +2453,7 @@ int wrap_MPI_Type_size_x(MPI_Datatype datatype, MPI_Count* size) {
 
 template <Entry entry>
 int wrap_MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_vector<entry>, entry, 522);
+  const auto next = next_of(&wrap_MPI_Type_vector<entry>, entry, 546);
   Call call(op::MPI_Type_vector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -2460,7 +2466,7 @@ int wrap_MPI_Type_vector(int count, int blocklength, int stride, MPI_Datatype ol
 
 template <Entry entry>
 int wrap_MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
-  const auto next = next_of(&wrap_MPI_Type_vector_c<entry>, entry, 523);
+  const auto next = next_of(&wrap_MPI_Type_vector_c<entry>, entry, 547);
   Call call(op::MPI_Type_vector, COMMLENS_CALLER);
   if (call.nested()) return next(count, blocklength, stride, oldtype, newtype);
   const CommView& comm_view = no_comm();
@@ -2473,7 +2479,7 @@ int wrap_MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count str
 
 template <Entry entry>
 int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Unpack<entry>, entry, 524);
+  const auto next = next_of(&wrap_MPI_Unpack<entry>, entry, 548);
   Call call(op::MPI_Unpack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.start_in(comm);
@@ -2486,7 +2492,7 @@ int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, 
 
 template <Entry entry>
 int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Unpack_c<entry>, entry, 525);
+  const auto next = next_of(&wrap_MPI_Unpack_c<entry>, entry, 549);
   Call call(op::MPI_Unpack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.start_in(comm);
@@ -2499,7 +2505,7 @@ int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, 
 
 template <Entry entry>
 int wrap_MPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint insize, MPI_Aint* position, void* outbuf, int outcount, MPI_Datatype datatype) {
-  const auto next = next_of(&wrap_MPI_Unpack_external<entry>, entry, 526);
+  const auto next = next_of(&wrap_MPI_Unpack_external<entry>, entry, 550);
   Call call(op::MPI_Unpack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
   const CommView& comm_view = no_comm();
@@ -2512,7 +2518,7 @@ int wrap_MPI_Unpack_external(const char datarep[], const void* inbuf, MPI_Aint i
 
 template <Entry entry>
 int wrap_MPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Count insize, MPI_Count* position, void* outbuf, MPI_Count outcount, MPI_Datatype datatype) {
-  const auto next = next_of(&wrap_MPI_Unpack_external_c<entry>, entry, 527);
+  const auto next = next_of(&wrap_MPI_Unpack_external_c<entry>, entry, 551);
   Call call(op::MPI_Unpack_external, COMMLENS_CALLER);
   if (call.nested()) return next(datarep, inbuf, insize, position, outbuf, outcount, datatype);
   const CommView& comm_view = no_comm();
@@ -2525,7 +2531,7 @@ int wrap_MPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Coun
 
 template <Entry entry>
 int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
-  const auto next = next_of(&wrap_MPI_Win_call_errhandler<entry>, entry, 538);
+  const auto next = next_of(&wrap_MPI_Win_call_errhandler<entry>, entry, 562);
   Call call(op::MPI_Win_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errorcode);
   const CommView& comm_view = comm_of_win(win);
@@ -2538,7 +2544,7 @@ int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
 
 template <Entry entry>
 int wrap_MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_fn, MPI_Errhandler* errhandler) {
-  const auto next = next_of(&wrap_MPI_Win_create_errhandler<entry>, entry, 543);
+  const auto next = next_of(&wrap_MPI_Win_create_errhandler<entry>, entry, 567);
   Call call(op::MPI_Win_create_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win_errhandler_fn, errhandler);
   const CommView& comm_view = no_comm();
@@ -2551,7 +2557,7 @@ int wrap_MPI_Win_create_errhandler(MPI_Win_errhandler_function* win_errhandler_f
 
 template <Entry entry>
 int wrap_MPI_Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI_Win_delete_attr_function* win_delete_attr_fn, int* win_keyval, void* extra_state) {
-  const auto next = next_of(&wrap_MPI_Win_create_keyval<entry>, entry, 544);
+  const auto next = next_of(&wrap_MPI_Win_create_keyval<entry>, entry, 568);
   Call call(op::MPI_Win_create_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state);
   const CommView& comm_view = no_comm();
@@ -2564,7 +2570,7 @@ int wrap_MPI_Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI
 
 template <Entry entry>
 int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
-  const auto next = next_of(&wrap_MPI_Win_delete_attr<entry>, entry, 545);
+  const auto next = next_of(&wrap_MPI_Win_delete_attr<entry>, entry, 569);
   Call call(op::MPI_Win_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval);
   const CommView& comm_view = comm_of_win(win);
@@ -2577,7 +2583,7 @@ int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
 
 template <Entry entry>
 int wrap_MPI_Win_free_keyval(int* win_keyval) {
-  const auto next = next_of(&wrap_MPI_Win_free_keyval<entry>, entry, 553);
+  const auto next = next_of(&wrap_MPI_Win_free_keyval<entry>, entry, 577);
   Call call(op::MPI_Win_free_keyval, COMMLENS_CALLER);
   if (call.nested()) return next(win_keyval);
   const CommView& comm_view = no_comm();
@@ -2590,7 +2596,7 @@ int wrap_MPI_Win_free_keyval(int* win_keyval) {
 
 template <Entry entry>
 int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int* flag) {
-  const auto next = next_of(&wrap_MPI_Win_get_attr<entry>, entry, 554);
+  const auto next = next_of(&wrap_MPI_Win_get_attr<entry>, entry, 578);
   Call call(op::MPI_Win_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval, attribute_val, flag);
   const CommView& comm_view = comm_of_win(win);
@@ -2603,7 +2609,7 @@ int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int*
 
 template <Entry entry>
 int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
-  const auto next = next_of(&wrap_MPI_Win_get_errhandler<entry>, entry, 555);
+  const auto next = next_of(&wrap_MPI_Win_get_errhandler<entry>, entry, 579);
   Call call(op::MPI_Win_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errhandler);
   const CommView& comm_view = comm_of_win(win);
@@ -2616,7 +2622,7 @@ int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
 
 template <Entry entry>
 int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
-  const auto next = next_of(&wrap_MPI_Win_get_group<entry>, entry, 556);
+  const auto next = next_of(&wrap_MPI_Win_get_group<entry>, entry, 580);
   Call call(op::MPI_Win_get_group, COMMLENS_CALLER);
   if (call.nested()) return next(win, group);
   const CommView& comm_view = comm_of_win(win);
@@ -2629,7 +2635,7 @@ int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
 
 template <Entry entry>
 int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
-  const auto next = next_of(&wrap_MPI_Win_get_info<entry>, entry, 557);
+  const auto next = next_of(&wrap_MPI_Win_get_info<entry>, entry, 581);
   Call call(op::MPI_Win_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(win, info_used);
   const CommView& comm_view = comm_of_win(win);
@@ -2642,7 +2648,7 @@ int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
 
 template <Entry entry>
 int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
-  const auto next = next_of(&wrap_MPI_Win_get_name<entry>, entry, 558);
+  const auto next = next_of(&wrap_MPI_Win_get_name<entry>, entry, 582);
   Call call(op::MPI_Win_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_name, resultlen);
   const CommView& comm_view = comm_of_win(win);
@@ -2655,7 +2661,7 @@ int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
 
 template <Entry entry>
 int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
-  const auto next = next_of(&wrap_MPI_Win_set_attr<entry>, entry, 562);
+  const auto next = next_of(&wrap_MPI_Win_set_attr<entry>, entry, 586);
   Call call(op::MPI_Win_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval, attribute_val);
   const CommView& comm_view = comm_of_win(win);
@@ -2668,7 +2674,7 @@ int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
 
 template <Entry entry>
 int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
-  const auto next = next_of(&wrap_MPI_Win_set_errhandler<entry>, entry, 563);
+  const auto next = next_of(&wrap_MPI_Win_set_errhandler<entry>, entry, 587);
   Call call(op::MPI_Win_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errhandler);
   const CommView& comm_view = comm_of_win(win);
@@ -2681,7 +2687,7 @@ int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
 
 template <Entry entry>
 int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
-  const auto next = next_of(&wrap_MPI_Win_set_info<entry>, entry, 564);
+  const auto next = next_of(&wrap_MPI_Win_set_info<entry>, entry, 588);
   Call call(op::MPI_Win_set_info, COMMLENS_CALLER);
   if (call.nested()) return next(win, info);
   const CommView& comm_view = comm_of_win(win);
@@ -2694,7 +2700,7 @@ int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
 
 template <Entry entry>
 int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
-  const auto next = next_of(&wrap_MPI_Win_set_name<entry>, entry, 565);
+  const auto next = next_of(&wrap_MPI_Win_set_name<entry>, entry, 589);
   Call call(op::MPI_Win_set_name, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_name);
   const CommView& comm_view = comm_of_win(win);
@@ -2707,7 +2713,7 @@ int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
 
 template <Entry entry>
 int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
-  const auto next = next_of(&wrap_MPI_Win_shared_query<entry>, entry, 566);
+  const auto next = next_of(&wrap_MPI_Win_shared_query<entry>, entry, 590);
   Call call(op::MPI_Win_shared_query, COMMLENS_CALLER);
   if (call.nested()) return next(win, rank, size, disp_unit, baseptr);
   const CommView& comm_view = comm_of_win(win);
@@ -2720,7 +2726,7 @@ int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_u
 
 template <Entry entry>
 int wrap_MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint* disp_unit, void* baseptr) {
-  const auto next = next_of(&wrap_MPI_Win_shared_query_c<entry>, entry, 567);
+  const auto next = next_of(&wrap_MPI_Win_shared_query_c<entry>, entry, 591);
   Call call(op::MPI_Win_shared_query, COMMLENS_CALLER);
   if (call.nested()) return next(win, rank, size, disp_unit, baseptr);
   const CommView& comm_view = comm_of_win(win);
@@ -2843,110 +2849,111 @@ void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 362, &wrap_MPI_Pack_external_size_c<Entry::mpi>, &wrap_MPI_Pack_external_size_c<Entry::pmpi>);
   wrap(wrappers, 363, &wrap_MPI_Pack_size<Entry::mpi>, &wrap_MPI_Pack_size<Entry::pmpi>);
   wrap(wrappers, 364, &wrap_MPI_Pack_size_c<Entry::mpi>, &wrap_MPI_Pack_size_c<Entry::pmpi>);
-  wrap(wrappers, 375, &wrap_MPI_Query_thread<Entry::mpi>, &wrap_MPI_Query_thread<Entry::pmpi>);
-  wrap(wrappers, 386, &wrap_MPI_Reduce_local<Entry::mpi>, &wrap_MPI_Reduce_local<Entry::pmpi>);
-  wrap(wrappers, 387, &wrap_MPI_Reduce_local_c<Entry::mpi>, &wrap_MPI_Reduce_local_c<Entry::pmpi>);
-  wrap(wrappers, 396, &wrap_MPI_Register_datarep<Entry::mpi>, &wrap_MPI_Register_datarep<Entry::pmpi>);
-  wrap(wrappers, 397, &wrap_MPI_Register_datarep_c<Entry::mpi>, &wrap_MPI_Register_datarep_c<Entry::pmpi>);
-  wrap(wrappers, 398, &wrap_MPI_Remove_error_class<Entry::mpi>, &wrap_MPI_Remove_error_class<Entry::pmpi>);
-  wrap(wrappers, 399, &wrap_MPI_Remove_error_code<Entry::mpi>, &wrap_MPI_Remove_error_code<Entry::pmpi>);
-  wrap(wrappers, 400, &wrap_MPI_Remove_error_string<Entry::mpi>, &wrap_MPI_Remove_error_string<Entry::pmpi>);
-  wrap(wrappers, 436, &wrap_MPI_Session_attach_buffer<Entry::mpi>, &wrap_MPI_Session_attach_buffer<Entry::pmpi>);
-  wrap(wrappers, 437, &wrap_MPI_Session_attach_buffer_c<Entry::mpi>, &wrap_MPI_Session_attach_buffer_c<Entry::pmpi>);
-  wrap(wrappers, 438, &wrap_MPI_Session_call_errhandler<Entry::mpi>, &wrap_MPI_Session_call_errhandler<Entry::pmpi>);
-  wrap(wrappers, 439, &wrap_MPI_Session_create_errhandler<Entry::mpi>, &wrap_MPI_Session_create_errhandler<Entry::pmpi>);
-  wrap(wrappers, 440, &wrap_MPI_Session_detach_buffer<Entry::mpi>, &wrap_MPI_Session_detach_buffer<Entry::pmpi>);
-  wrap(wrappers, 441, &wrap_MPI_Session_detach_buffer_c<Entry::mpi>, &wrap_MPI_Session_detach_buffer_c<Entry::pmpi>);
-  wrap(wrappers, 442, &wrap_MPI_Session_finalize<Entry::mpi>, &wrap_MPI_Session_finalize<Entry::pmpi>);
-  wrap(wrappers, 444, &wrap_MPI_Session_get_errhandler<Entry::mpi>, &wrap_MPI_Session_get_errhandler<Entry::pmpi>);
-  wrap(wrappers, 445, &wrap_MPI_Session_get_info<Entry::mpi>, &wrap_MPI_Session_get_info<Entry::pmpi>);
-  wrap(wrappers, 446, &wrap_MPI_Session_get_nth_pset<Entry::mpi>, &wrap_MPI_Session_get_nth_pset<Entry::pmpi>);
-  wrap(wrappers, 447, &wrap_MPI_Session_get_num_psets<Entry::mpi>, &wrap_MPI_Session_get_num_psets<Entry::pmpi>);
-  wrap(wrappers, 448, &wrap_MPI_Session_get_pset_info<Entry::mpi>, &wrap_MPI_Session_get_pset_info<Entry::pmpi>);
-  wrap(wrappers, 450, &wrap_MPI_Session_init<Entry::mpi>, &wrap_MPI_Session_init<Entry::pmpi>);
-  wrap(wrappers, 451, &wrap_MPI_Session_set_errhandler<Entry::mpi>, &wrap_MPI_Session_set_errhandler<Entry::pmpi>);
-  wrap(wrappers, 458, &wrap_MPI_Status_get_error<Entry::mpi>, &wrap_MPI_Status_get_error<Entry::pmpi>);
-  wrap(wrappers, 459, &wrap_MPI_Status_get_source<Entry::mpi>, &wrap_MPI_Status_get_source<Entry::pmpi>);
-  wrap(wrappers, 460, &wrap_MPI_Status_get_tag<Entry::mpi>, &wrap_MPI_Status_get_tag<Entry::pmpi>);
-  wrap(wrappers, 461, &wrap_MPI_Status_set_cancelled<Entry::mpi>, &wrap_MPI_Status_set_cancelled<Entry::pmpi>);
-  wrap(wrappers, 462, &wrap_MPI_Status_set_elements<Entry::mpi>, &wrap_MPI_Status_set_elements<Entry::pmpi>);
-  wrap(wrappers, 463, &wrap_MPI_Status_set_elements_c<Entry::mpi>, &wrap_MPI_Status_set_elements_c<Entry::pmpi>);
-  wrap(wrappers, 464, &wrap_MPI_Status_set_elements_x<Entry::mpi>, &wrap_MPI_Status_set_elements_x<Entry::pmpi>);
-  wrap(wrappers, 465, &wrap_MPI_Status_set_error<Entry::mpi>, &wrap_MPI_Status_set_error<Entry::pmpi>);
-  wrap(wrappers, 466, &wrap_MPI_Status_set_source<Entry::mpi>, &wrap_MPI_Status_set_source<Entry::pmpi>);
-  wrap(wrappers, 467, &wrap_MPI_Status_set_tag<Entry::mpi>, &wrap_MPI_Status_set_tag<Entry::pmpi>);
-  wrap(wrappers, 469, &wrap_MPI_Test_cancelled<Entry::mpi>, &wrap_MPI_Test_cancelled<Entry::pmpi>);
-  wrap(wrappers, 473, &wrap_MPI_Topo_test<Entry::mpi>, &wrap_MPI_Topo_test<Entry::pmpi>);
-  wrap(wrappers, 474, &wrap_MPI_Type_commit<Entry::mpi>, &wrap_MPI_Type_commit<Entry::pmpi>);
-  wrap(wrappers, 475, &wrap_MPI_Type_contiguous<Entry::mpi>, &wrap_MPI_Type_contiguous<Entry::pmpi>);
-  wrap(wrappers, 476, &wrap_MPI_Type_contiguous_c<Entry::mpi>, &wrap_MPI_Type_contiguous_c<Entry::pmpi>);
-  wrap(wrappers, 477, &wrap_MPI_Type_create_darray<Entry::mpi>, &wrap_MPI_Type_create_darray<Entry::pmpi>);
-  wrap(wrappers, 478, &wrap_MPI_Type_create_darray_c<Entry::mpi>, &wrap_MPI_Type_create_darray_c<Entry::pmpi>);
-  wrap(wrappers, 479, &wrap_MPI_Type_create_f90_complex<Entry::mpi>, &wrap_MPI_Type_create_f90_complex<Entry::pmpi>);
-  wrap(wrappers, 480, &wrap_MPI_Type_create_f90_integer<Entry::mpi>, &wrap_MPI_Type_create_f90_integer<Entry::pmpi>);
-  wrap(wrappers, 481, &wrap_MPI_Type_create_f90_real<Entry::mpi>, &wrap_MPI_Type_create_f90_real<Entry::pmpi>);
-  wrap(wrappers, 482, &wrap_MPI_Type_create_hindexed<Entry::mpi>, &wrap_MPI_Type_create_hindexed<Entry::pmpi>);
-  wrap(wrappers, 483, &wrap_MPI_Type_create_hindexed_c<Entry::mpi>, &wrap_MPI_Type_create_hindexed_c<Entry::pmpi>);
-  wrap(wrappers, 484, &wrap_MPI_Type_create_hindexed_block<Entry::mpi>, &wrap_MPI_Type_create_hindexed_block<Entry::pmpi>);
-  wrap(wrappers, 485, &wrap_MPI_Type_create_hindexed_block_c<Entry::mpi>, &wrap_MPI_Type_create_hindexed_block_c<Entry::pmpi>);
-  wrap(wrappers, 486, &wrap_MPI_Type_create_hvector<Entry::mpi>, &wrap_MPI_Type_create_hvector<Entry::pmpi>);
-  wrap(wrappers, 487, &wrap_MPI_Type_create_hvector_c<Entry::mpi>, &wrap_MPI_Type_create_hvector_c<Entry::pmpi>);
-  wrap(wrappers, 488, &wrap_MPI_Type_create_indexed_block<Entry::mpi>, &wrap_MPI_Type_create_indexed_block<Entry::pmpi>);
-  wrap(wrappers, 489, &wrap_MPI_Type_create_indexed_block_c<Entry::mpi>, &wrap_MPI_Type_create_indexed_block_c<Entry::pmpi>);
-  wrap(wrappers, 490, &wrap_MPI_Type_create_keyval<Entry::mpi>, &wrap_MPI_Type_create_keyval<Entry::pmpi>);
-  wrap(wrappers, 491, &wrap_MPI_Type_create_resized<Entry::mpi>, &wrap_MPI_Type_create_resized<Entry::pmpi>);
-  wrap(wrappers, 492, &wrap_MPI_Type_create_resized_c<Entry::mpi>, &wrap_MPI_Type_create_resized_c<Entry::pmpi>);
-  wrap(wrappers, 493, &wrap_MPI_Type_create_struct<Entry::mpi>, &wrap_MPI_Type_create_struct<Entry::pmpi>);
-  wrap(wrappers, 494, &wrap_MPI_Type_create_struct_c<Entry::mpi>, &wrap_MPI_Type_create_struct_c<Entry::pmpi>);
-  wrap(wrappers, 495, &wrap_MPI_Type_create_subarray<Entry::mpi>, &wrap_MPI_Type_create_subarray<Entry::pmpi>);
-  wrap(wrappers, 496, &wrap_MPI_Type_create_subarray_c<Entry::mpi>, &wrap_MPI_Type_create_subarray_c<Entry::pmpi>);
-  wrap(wrappers, 497, &wrap_MPI_Type_delete_attr<Entry::mpi>, &wrap_MPI_Type_delete_attr<Entry::pmpi>);
-  wrap(wrappers, 498, &wrap_MPI_Type_dup<Entry::mpi>, &wrap_MPI_Type_dup<Entry::pmpi>);
-  wrap(wrappers, 499, &wrap_MPI_Type_free<Entry::mpi>, &wrap_MPI_Type_free<Entry::pmpi>);
-  wrap(wrappers, 500, &wrap_MPI_Type_free_keyval<Entry::mpi>, &wrap_MPI_Type_free_keyval<Entry::pmpi>);
-  wrap(wrappers, 501, &wrap_MPI_Type_get_attr<Entry::mpi>, &wrap_MPI_Type_get_attr<Entry::pmpi>);
-  wrap(wrappers, 502, &wrap_MPI_Type_get_contents<Entry::mpi>, &wrap_MPI_Type_get_contents<Entry::pmpi>);
-  wrap(wrappers, 503, &wrap_MPI_Type_get_contents_c<Entry::mpi>, &wrap_MPI_Type_get_contents_c<Entry::pmpi>);
-  wrap(wrappers, 504, &wrap_MPI_Type_get_envelope<Entry::mpi>, &wrap_MPI_Type_get_envelope<Entry::pmpi>);
-  wrap(wrappers, 505, &wrap_MPI_Type_get_envelope_c<Entry::mpi>, &wrap_MPI_Type_get_envelope_c<Entry::pmpi>);
-  wrap(wrappers, 506, &wrap_MPI_Type_get_extent<Entry::mpi>, &wrap_MPI_Type_get_extent<Entry::pmpi>);
-  wrap(wrappers, 507, &wrap_MPI_Type_get_extent_c<Entry::mpi>, &wrap_MPI_Type_get_extent_c<Entry::pmpi>);
-  wrap(wrappers, 508, &wrap_MPI_Type_get_extent_x<Entry::mpi>, &wrap_MPI_Type_get_extent_x<Entry::pmpi>);
-  wrap(wrappers, 509, &wrap_MPI_Type_get_name<Entry::mpi>, &wrap_MPI_Type_get_name<Entry::pmpi>);
-  wrap(wrappers, 510, &wrap_MPI_Type_get_true_extent<Entry::mpi>, &wrap_MPI_Type_get_true_extent<Entry::pmpi>);
-  wrap(wrappers, 511, &wrap_MPI_Type_get_true_extent_c<Entry::mpi>, &wrap_MPI_Type_get_true_extent_c<Entry::pmpi>);
-  wrap(wrappers, 512, &wrap_MPI_Type_get_true_extent_x<Entry::mpi>, &wrap_MPI_Type_get_true_extent_x<Entry::pmpi>);
-  wrap(wrappers, 513, &wrap_MPI_Type_get_value_index<Entry::mpi>, &wrap_MPI_Type_get_value_index<Entry::pmpi>);
-  wrap(wrappers, 514, &wrap_MPI_Type_indexed<Entry::mpi>, &wrap_MPI_Type_indexed<Entry::pmpi>);
-  wrap(wrappers, 515, &wrap_MPI_Type_indexed_c<Entry::mpi>, &wrap_MPI_Type_indexed_c<Entry::pmpi>);
-  wrap(wrappers, 516, &wrap_MPI_Type_match_size<Entry::mpi>, &wrap_MPI_Type_match_size<Entry::pmpi>);
-  wrap(wrappers, 517, &wrap_MPI_Type_set_attr<Entry::mpi>, &wrap_MPI_Type_set_attr<Entry::pmpi>);
-  wrap(wrappers, 518, &wrap_MPI_Type_set_name<Entry::mpi>, &wrap_MPI_Type_set_name<Entry::pmpi>);
-  wrap(wrappers, 519, &wrap_MPI_Type_size<Entry::mpi>, &wrap_MPI_Type_size<Entry::pmpi>);
-  wrap(wrappers, 520, &wrap_MPI_Type_size_c<Entry::mpi>, &wrap_MPI_Type_size_c<Entry::pmpi>);
-  wrap(wrappers, 521, &wrap_MPI_Type_size_x<Entry::mpi>, &wrap_MPI_Type_size_x<Entry::pmpi>);
-  wrap(wrappers, 522, &wrap_MPI_Type_vector<Entry::mpi>, &wrap_MPI_Type_vector<Entry::pmpi>);
-  wrap(wrappers, 523, &wrap_MPI_Type_vector_c<Entry::mpi>, &wrap_MPI_Type_vector_c<Entry::pmpi>);
-  wrap(wrappers, 524, &wrap_MPI_Unpack<Entry::mpi>, &wrap_MPI_Unpack<Entry::pmpi>);
-  wrap(wrappers, 525, &wrap_MPI_Unpack_c<Entry::mpi>, &wrap_MPI_Unpack_c<Entry::pmpi>);
-  wrap(wrappers, 526, &wrap_MPI_Unpack_external<Entry::mpi>, &wrap_MPI_Unpack_external<Entry::pmpi>);
-  wrap(wrappers, 527, &wrap_MPI_Unpack_external_c<Entry::mpi>, &wrap_MPI_Unpack_external_c<Entry::pmpi>);
-  wrap(wrappers, 538, &wrap_MPI_Win_call_errhandler<Entry::mpi>, &wrap_MPI_Win_call_errhandler<Entry::pmpi>);
-  wrap(wrappers, 543, &wrap_MPI_Win_create_errhandler<Entry::mpi>, &wrap_MPI_Win_create_errhandler<Entry::pmpi>);
-  wrap(wrappers, 544, &wrap_MPI_Win_create_keyval<Entry::mpi>, &wrap_MPI_Win_create_keyval<Entry::pmpi>);
-  wrap(wrappers, 545, &wrap_MPI_Win_delete_attr<Entry::mpi>, &wrap_MPI_Win_delete_attr<Entry::pmpi>);
-  wrap(wrappers, 553, &wrap_MPI_Win_free_keyval<Entry::mpi>, &wrap_MPI_Win_free_keyval<Entry::pmpi>);
-  wrap(wrappers, 554, &wrap_MPI_Win_get_attr<Entry::mpi>, &wrap_MPI_Win_get_attr<Entry::pmpi>);
-  wrap(wrappers, 555, &wrap_MPI_Win_get_errhandler<Entry::mpi>, &wrap_MPI_Win_get_errhandler<Entry::pmpi>);
-  wrap(wrappers, 556, &wrap_MPI_Win_get_group<Entry::mpi>, &wrap_MPI_Win_get_group<Entry::pmpi>);
-  wrap(wrappers, 557, &wrap_MPI_Win_get_info<Entry::mpi>, &wrap_MPI_Win_get_info<Entry::pmpi>);
-  wrap(wrappers, 558, &wrap_MPI_Win_get_name<Entry::mpi>, &wrap_MPI_Win_get_name<Entry::pmpi>);
-  wrap(wrappers, 562, &wrap_MPI_Win_set_attr<Entry::mpi>, &wrap_MPI_Win_set_attr<Entry::pmpi>);
-  wrap(wrappers, 563, &wrap_MPI_Win_set_errhandler<Entry::mpi>, &wrap_MPI_Win_set_errhandler<Entry::pmpi>);
-  wrap(wrappers, 564, &wrap_MPI_Win_set_info<Entry::mpi>, &wrap_MPI_Win_set_info<Entry::pmpi>);
-  wrap(wrappers, 565, &wrap_MPI_Win_set_name<Entry::mpi>, &wrap_MPI_Win_set_name<Entry::pmpi>);
-  wrap(wrappers, 566, &wrap_MPI_Win_shared_query<Entry::mpi>, &wrap_MPI_Win_shared_query<Entry::pmpi>);
-  wrap(wrappers, 567, &wrap_MPI_Win_shared_query_c<Entry::mpi>, &wrap_MPI_Win_shared_query_c<Entry::pmpi>);
+  wrap(wrappers, 366, &wrap_MPI_Pcontrol<Entry::mpi>, &wrap_MPI_Pcontrol<Entry::pmpi>);
+  wrap(wrappers, 376, &wrap_MPI_Query_thread<Entry::mpi>, &wrap_MPI_Query_thread<Entry::pmpi>);
+  wrap(wrappers, 387, &wrap_MPI_Reduce_local<Entry::mpi>, &wrap_MPI_Reduce_local<Entry::pmpi>);
+  wrap(wrappers, 388, &wrap_MPI_Reduce_local_c<Entry::mpi>, &wrap_MPI_Reduce_local_c<Entry::pmpi>);
+  wrap(wrappers, 397, &wrap_MPI_Register_datarep<Entry::mpi>, &wrap_MPI_Register_datarep<Entry::pmpi>);
+  wrap(wrappers, 398, &wrap_MPI_Register_datarep_c<Entry::mpi>, &wrap_MPI_Register_datarep_c<Entry::pmpi>);
+  wrap(wrappers, 399, &wrap_MPI_Remove_error_class<Entry::mpi>, &wrap_MPI_Remove_error_class<Entry::pmpi>);
+  wrap(wrappers, 400, &wrap_MPI_Remove_error_code<Entry::mpi>, &wrap_MPI_Remove_error_code<Entry::pmpi>);
+  wrap(wrappers, 401, &wrap_MPI_Remove_error_string<Entry::mpi>, &wrap_MPI_Remove_error_string<Entry::pmpi>);
+  wrap(wrappers, 437, &wrap_MPI_Session_attach_buffer<Entry::mpi>, &wrap_MPI_Session_attach_buffer<Entry::pmpi>);
+  wrap(wrappers, 438, &wrap_MPI_Session_attach_buffer_c<Entry::mpi>, &wrap_MPI_Session_attach_buffer_c<Entry::pmpi>);
+  wrap(wrappers, 439, &wrap_MPI_Session_call_errhandler<Entry::mpi>, &wrap_MPI_Session_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 440, &wrap_MPI_Session_create_errhandler<Entry::mpi>, &wrap_MPI_Session_create_errhandler<Entry::pmpi>);
+  wrap(wrappers, 441, &wrap_MPI_Session_detach_buffer<Entry::mpi>, &wrap_MPI_Session_detach_buffer<Entry::pmpi>);
+  wrap(wrappers, 442, &wrap_MPI_Session_detach_buffer_c<Entry::mpi>, &wrap_MPI_Session_detach_buffer_c<Entry::pmpi>);
+  wrap(wrappers, 443, &wrap_MPI_Session_finalize<Entry::mpi>, &wrap_MPI_Session_finalize<Entry::pmpi>);
+  wrap(wrappers, 445, &wrap_MPI_Session_get_errhandler<Entry::mpi>, &wrap_MPI_Session_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 446, &wrap_MPI_Session_get_info<Entry::mpi>, &wrap_MPI_Session_get_info<Entry::pmpi>);
+  wrap(wrappers, 447, &wrap_MPI_Session_get_nth_pset<Entry::mpi>, &wrap_MPI_Session_get_nth_pset<Entry::pmpi>);
+  wrap(wrappers, 448, &wrap_MPI_Session_get_num_psets<Entry::mpi>, &wrap_MPI_Session_get_num_psets<Entry::pmpi>);
+  wrap(wrappers, 449, &wrap_MPI_Session_get_pset_info<Entry::mpi>, &wrap_MPI_Session_get_pset_info<Entry::pmpi>);
+  wrap(wrappers, 451, &wrap_MPI_Session_init<Entry::mpi>, &wrap_MPI_Session_init<Entry::pmpi>);
+  wrap(wrappers, 452, &wrap_MPI_Session_set_errhandler<Entry::mpi>, &wrap_MPI_Session_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 459, &wrap_MPI_Status_get_error<Entry::mpi>, &wrap_MPI_Status_get_error<Entry::pmpi>);
+  wrap(wrappers, 460, &wrap_MPI_Status_get_source<Entry::mpi>, &wrap_MPI_Status_get_source<Entry::pmpi>);
+  wrap(wrappers, 461, &wrap_MPI_Status_get_tag<Entry::mpi>, &wrap_MPI_Status_get_tag<Entry::pmpi>);
+  wrap(wrappers, 462, &wrap_MPI_Status_set_cancelled<Entry::mpi>, &wrap_MPI_Status_set_cancelled<Entry::pmpi>);
+  wrap(wrappers, 463, &wrap_MPI_Status_set_elements<Entry::mpi>, &wrap_MPI_Status_set_elements<Entry::pmpi>);
+  wrap(wrappers, 464, &wrap_MPI_Status_set_elements_c<Entry::mpi>, &wrap_MPI_Status_set_elements_c<Entry::pmpi>);
+  wrap(wrappers, 465, &wrap_MPI_Status_set_elements_x<Entry::mpi>, &wrap_MPI_Status_set_elements_x<Entry::pmpi>);
+  wrap(wrappers, 466, &wrap_MPI_Status_set_error<Entry::mpi>, &wrap_MPI_Status_set_error<Entry::pmpi>);
+  wrap(wrappers, 467, &wrap_MPI_Status_set_source<Entry::mpi>, &wrap_MPI_Status_set_source<Entry::pmpi>);
+  wrap(wrappers, 468, &wrap_MPI_Status_set_tag<Entry::mpi>, &wrap_MPI_Status_set_tag<Entry::pmpi>);
+  wrap(wrappers, 493, &wrap_MPI_Test_cancelled<Entry::mpi>, &wrap_MPI_Test_cancelled<Entry::pmpi>);
+  wrap(wrappers, 497, &wrap_MPI_Topo_test<Entry::mpi>, &wrap_MPI_Topo_test<Entry::pmpi>);
+  wrap(wrappers, 498, &wrap_MPI_Type_commit<Entry::mpi>, &wrap_MPI_Type_commit<Entry::pmpi>);
+  wrap(wrappers, 499, &wrap_MPI_Type_contiguous<Entry::mpi>, &wrap_MPI_Type_contiguous<Entry::pmpi>);
+  wrap(wrappers, 500, &wrap_MPI_Type_contiguous_c<Entry::mpi>, &wrap_MPI_Type_contiguous_c<Entry::pmpi>);
+  wrap(wrappers, 501, &wrap_MPI_Type_create_darray<Entry::mpi>, &wrap_MPI_Type_create_darray<Entry::pmpi>);
+  wrap(wrappers, 502, &wrap_MPI_Type_create_darray_c<Entry::mpi>, &wrap_MPI_Type_create_darray_c<Entry::pmpi>);
+  wrap(wrappers, 503, &wrap_MPI_Type_create_f90_complex<Entry::mpi>, &wrap_MPI_Type_create_f90_complex<Entry::pmpi>);
+  wrap(wrappers, 504, &wrap_MPI_Type_create_f90_integer<Entry::mpi>, &wrap_MPI_Type_create_f90_integer<Entry::pmpi>);
+  wrap(wrappers, 505, &wrap_MPI_Type_create_f90_real<Entry::mpi>, &wrap_MPI_Type_create_f90_real<Entry::pmpi>);
+  wrap(wrappers, 506, &wrap_MPI_Type_create_hindexed<Entry::mpi>, &wrap_MPI_Type_create_hindexed<Entry::pmpi>);
+  wrap(wrappers, 507, &wrap_MPI_Type_create_hindexed_c<Entry::mpi>, &wrap_MPI_Type_create_hindexed_c<Entry::pmpi>);
+  wrap(wrappers, 508, &wrap_MPI_Type_create_hindexed_block<Entry::mpi>, &wrap_MPI_Type_create_hindexed_block<Entry::pmpi>);
+  wrap(wrappers, 509, &wrap_MPI_Type_create_hindexed_block_c<Entry::mpi>, &wrap_MPI_Type_create_hindexed_block_c<Entry::pmpi>);
+  wrap(wrappers, 510, &wrap_MPI_Type_create_hvector<Entry::mpi>, &wrap_MPI_Type_create_hvector<Entry::pmpi>);
+  wrap(wrappers, 511, &wrap_MPI_Type_create_hvector_c<Entry::mpi>, &wrap_MPI_Type_create_hvector_c<Entry::pmpi>);
+  wrap(wrappers, 512, &wrap_MPI_Type_create_indexed_block<Entry::mpi>, &wrap_MPI_Type_create_indexed_block<Entry::pmpi>);
+  wrap(wrappers, 513, &wrap_MPI_Type_create_indexed_block_c<Entry::mpi>, &wrap_MPI_Type_create_indexed_block_c<Entry::pmpi>);
+  wrap(wrappers, 514, &wrap_MPI_Type_create_keyval<Entry::mpi>, &wrap_MPI_Type_create_keyval<Entry::pmpi>);
+  wrap(wrappers, 515, &wrap_MPI_Type_create_resized<Entry::mpi>, &wrap_MPI_Type_create_resized<Entry::pmpi>);
+  wrap(wrappers, 516, &wrap_MPI_Type_create_resized_c<Entry::mpi>, &wrap_MPI_Type_create_resized_c<Entry::pmpi>);
+  wrap(wrappers, 517, &wrap_MPI_Type_create_struct<Entry::mpi>, &wrap_MPI_Type_create_struct<Entry::pmpi>);
+  wrap(wrappers, 518, &wrap_MPI_Type_create_struct_c<Entry::mpi>, &wrap_MPI_Type_create_struct_c<Entry::pmpi>);
+  wrap(wrappers, 519, &wrap_MPI_Type_create_subarray<Entry::mpi>, &wrap_MPI_Type_create_subarray<Entry::pmpi>);
+  wrap(wrappers, 520, &wrap_MPI_Type_create_subarray_c<Entry::mpi>, &wrap_MPI_Type_create_subarray_c<Entry::pmpi>);
+  wrap(wrappers, 521, &wrap_MPI_Type_delete_attr<Entry::mpi>, &wrap_MPI_Type_delete_attr<Entry::pmpi>);
+  wrap(wrappers, 522, &wrap_MPI_Type_dup<Entry::mpi>, &wrap_MPI_Type_dup<Entry::pmpi>);
+  wrap(wrappers, 523, &wrap_MPI_Type_free<Entry::mpi>, &wrap_MPI_Type_free<Entry::pmpi>);
+  wrap(wrappers, 524, &wrap_MPI_Type_free_keyval<Entry::mpi>, &wrap_MPI_Type_free_keyval<Entry::pmpi>);
+  wrap(wrappers, 525, &wrap_MPI_Type_get_attr<Entry::mpi>, &wrap_MPI_Type_get_attr<Entry::pmpi>);
+  wrap(wrappers, 526, &wrap_MPI_Type_get_contents<Entry::mpi>, &wrap_MPI_Type_get_contents<Entry::pmpi>);
+  wrap(wrappers, 527, &wrap_MPI_Type_get_contents_c<Entry::mpi>, &wrap_MPI_Type_get_contents_c<Entry::pmpi>);
+  wrap(wrappers, 528, &wrap_MPI_Type_get_envelope<Entry::mpi>, &wrap_MPI_Type_get_envelope<Entry::pmpi>);
+  wrap(wrappers, 529, &wrap_MPI_Type_get_envelope_c<Entry::mpi>, &wrap_MPI_Type_get_envelope_c<Entry::pmpi>);
+  wrap(wrappers, 530, &wrap_MPI_Type_get_extent<Entry::mpi>, &wrap_MPI_Type_get_extent<Entry::pmpi>);
+  wrap(wrappers, 531, &wrap_MPI_Type_get_extent_c<Entry::mpi>, &wrap_MPI_Type_get_extent_c<Entry::pmpi>);
+  wrap(wrappers, 532, &wrap_MPI_Type_get_extent_x<Entry::mpi>, &wrap_MPI_Type_get_extent_x<Entry::pmpi>);
+  wrap(wrappers, 533, &wrap_MPI_Type_get_name<Entry::mpi>, &wrap_MPI_Type_get_name<Entry::pmpi>);
+  wrap(wrappers, 534, &wrap_MPI_Type_get_true_extent<Entry::mpi>, &wrap_MPI_Type_get_true_extent<Entry::pmpi>);
+  wrap(wrappers, 535, &wrap_MPI_Type_get_true_extent_c<Entry::mpi>, &wrap_MPI_Type_get_true_extent_c<Entry::pmpi>);
+  wrap(wrappers, 536, &wrap_MPI_Type_get_true_extent_x<Entry::mpi>, &wrap_MPI_Type_get_true_extent_x<Entry::pmpi>);
+  wrap(wrappers, 537, &wrap_MPI_Type_get_value_index<Entry::mpi>, &wrap_MPI_Type_get_value_index<Entry::pmpi>);
+  wrap(wrappers, 538, &wrap_MPI_Type_indexed<Entry::mpi>, &wrap_MPI_Type_indexed<Entry::pmpi>);
+  wrap(wrappers, 539, &wrap_MPI_Type_indexed_c<Entry::mpi>, &wrap_MPI_Type_indexed_c<Entry::pmpi>);
+  wrap(wrappers, 540, &wrap_MPI_Type_match_size<Entry::mpi>, &wrap_MPI_Type_match_size<Entry::pmpi>);
+  wrap(wrappers, 541, &wrap_MPI_Type_set_attr<Entry::mpi>, &wrap_MPI_Type_set_attr<Entry::pmpi>);
+  wrap(wrappers, 542, &wrap_MPI_Type_set_name<Entry::mpi>, &wrap_MPI_Type_set_name<Entry::pmpi>);
+  wrap(wrappers, 543, &wrap_MPI_Type_size<Entry::mpi>, &wrap_MPI_Type_size<Entry::pmpi>);
+  wrap(wrappers, 544, &wrap_MPI_Type_size_c<Entry::mpi>, &wrap_MPI_Type_size_c<Entry::pmpi>);
+  wrap(wrappers, 545, &wrap_MPI_Type_size_x<Entry::mpi>, &wrap_MPI_Type_size_x<Entry::pmpi>);
+  wrap(wrappers, 546, &wrap_MPI_Type_vector<Entry::mpi>, &wrap_MPI_Type_vector<Entry::pmpi>);
+  wrap(wrappers, 547, &wrap_MPI_Type_vector_c<Entry::mpi>, &wrap_MPI_Type_vector_c<Entry::pmpi>);
+  wrap(wrappers, 548, &wrap_MPI_Unpack<Entry::mpi>, &wrap_MPI_Unpack<Entry::pmpi>);
+  wrap(wrappers, 549, &wrap_MPI_Unpack_c<Entry::mpi>, &wrap_MPI_Unpack_c<Entry::pmpi>);
+  wrap(wrappers, 550, &wrap_MPI_Unpack_external<Entry::mpi>, &wrap_MPI_Unpack_external<Entry::pmpi>);
+  wrap(wrappers, 551, &wrap_MPI_Unpack_external_c<Entry::mpi>, &wrap_MPI_Unpack_external_c<Entry::pmpi>);
+  wrap(wrappers, 562, &wrap_MPI_Win_call_errhandler<Entry::mpi>, &wrap_MPI_Win_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 567, &wrap_MPI_Win_create_errhandler<Entry::mpi>, &wrap_MPI_Win_create_errhandler<Entry::pmpi>);
+  wrap(wrappers, 568, &wrap_MPI_Win_create_keyval<Entry::mpi>, &wrap_MPI_Win_create_keyval<Entry::pmpi>);
+  wrap(wrappers, 569, &wrap_MPI_Win_delete_attr<Entry::mpi>, &wrap_MPI_Win_delete_attr<Entry::pmpi>);
+  wrap(wrappers, 577, &wrap_MPI_Win_free_keyval<Entry::mpi>, &wrap_MPI_Win_free_keyval<Entry::pmpi>);
+  wrap(wrappers, 578, &wrap_MPI_Win_get_attr<Entry::mpi>, &wrap_MPI_Win_get_attr<Entry::pmpi>);
+  wrap(wrappers, 579, &wrap_MPI_Win_get_errhandler<Entry::mpi>, &wrap_MPI_Win_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 580, &wrap_MPI_Win_get_group<Entry::mpi>, &wrap_MPI_Win_get_group<Entry::pmpi>);
+  wrap(wrappers, 581, &wrap_MPI_Win_get_info<Entry::mpi>, &wrap_MPI_Win_get_info<Entry::pmpi>);
+  wrap(wrappers, 582, &wrap_MPI_Win_get_name<Entry::mpi>, &wrap_MPI_Win_get_name<Entry::pmpi>);
+  wrap(wrappers, 586, &wrap_MPI_Win_set_attr<Entry::mpi>, &wrap_MPI_Win_set_attr<Entry::pmpi>);
+  wrap(wrappers, 587, &wrap_MPI_Win_set_errhandler<Entry::mpi>, &wrap_MPI_Win_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 588, &wrap_MPI_Win_set_info<Entry::mpi>, &wrap_MPI_Win_set_info<Entry::pmpi>);
+  wrap(wrappers, 589, &wrap_MPI_Win_set_name<Entry::mpi>, &wrap_MPI_Win_set_name<Entry::pmpi>);
+  wrap(wrappers, 590, &wrap_MPI_Win_shared_query<Entry::mpi>, &wrap_MPI_Win_shared_query<Entry::pmpi>);
+  wrap(wrappers, 591, &wrap_MPI_Win_shared_query_c<Entry::mpi>, &wrap_MPI_Win_shared_query_c<Entry::pmpi>);
 }
 
 }  // namespace commlens

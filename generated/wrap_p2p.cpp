@@ -18,6 +18,7 @@ int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -33,6 +34,7 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -136,6 +138,7 @@ int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -151,6 +154,7 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -182,7 +186,8 @@ int wrap_MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* me
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -200,7 +205,8 @@ int wrap_MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mes
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -228,7 +234,8 @@ int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -243,7 +250,8 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -259,6 +267,7 @@ int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -274,6 +283,7 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -289,6 +299,7 @@ int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -304,6 +315,7 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -319,6 +331,7 @@ int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -334,6 +347,7 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -349,6 +363,7 @@ int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -364,6 +379,7 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -379,6 +395,7 @@ int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest,
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -394,6 +411,7 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -426,8 +444,9 @@ int wrap_MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* mes
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  if (rc == MPI_SUCCESS) volume.received = status_for.received();
+  if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -446,8 +465,9 @@ int wrap_MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mess
   if (rc != MPI_SUCCESS && *message == matched) made_message(matched, comm_view);
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  if (rc == MPI_SUCCESS) volume.received = status_for.received();
+  if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
@@ -459,25 +479,25 @@ int wrap_MPI_Parrived(MPI_Request request, int partition, int* flag) {
 
 template <Entry entry>
 int wrap_MPI_Pready(int partition, MPI_Request request) {
-  const auto next = next_of(&wrap_MPI_Pready<entry>, entry, 366);
+  const auto next = next_of(&wrap_MPI_Pready<entry>, entry, 367);
   return hand::of_request(next, op::MPI_Pready, COMMLENS_CALLER, request, partition, request);
 }
 
 template <Entry entry>
 int wrap_MPI_Pready_list(int length, const int array_of_partitions[], MPI_Request request) {
-  const auto next = next_of(&wrap_MPI_Pready_list<entry>, entry, 367);
+  const auto next = next_of(&wrap_MPI_Pready_list<entry>, entry, 368);
   return hand::of_request(next, op::MPI_Pready_list, COMMLENS_CALLER, request, length, array_of_partitions, request);
 }
 
 template <Entry entry>
 int wrap_MPI_Pready_range(int partition_low, int partition_high, MPI_Request request) {
-  const auto next = next_of(&wrap_MPI_Pready_range<entry>, entry, 368);
+  const auto next = next_of(&wrap_MPI_Pready_range<entry>, entry, 369);
   return hand::of_request(next, op::MPI_Pready_range, COMMLENS_CALLER, request, partition_low, partition_high, request);
 }
 
 template <Entry entry>
 int wrap_MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Precv_init<entry>, entry, 369);
+  const auto next = next_of(&wrap_MPI_Precv_init<entry>, entry, 370);
   Call call(op::MPI_Precv_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, partitions, count, datatype, source, tag, comm, info, request);
   call.start_in(comm);
@@ -485,14 +505,14 @@ int wrap_MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype
   call.stop();
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
-  if (rc == MPI_SUCCESS) volume.partitioned_receive(comm_view, partitions, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
+  if (rc == MPI_SUCCESS) volume.partitioned_receive(comm_view, partitions, count, datatype, source);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives | RequestFlag::message);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Probe<entry>, entry, 370);
+  const auto next = next_of(&wrap_MPI_Probe<entry>, entry, 371);
   Call call(op::MPI_Probe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, status);
   call.start_in(comm);
@@ -505,7 +525,7 @@ int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
 
 template <Entry entry>
 int wrap_MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Psend_init<entry>, entry, 371);
+  const auto next = next_of(&wrap_MPI_Psend_init<entry>, entry, 372);
   Call call(op::MPI_Psend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, partitions, count, datatype, dest, tag, comm, info, request);
   call.start_in(comm);
@@ -520,7 +540,7 @@ int wrap_MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Da
 
 template <Entry entry>
 int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Recv<entry>, entry, 378);
+  const auto next = next_of(&wrap_MPI_Recv<entry>, entry, 379);
   Call call(op::MPI_Recv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, status);
   StatusFor status_for(status);
@@ -530,14 +550,15 @@ int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int t
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  if (rc == MPI_SUCCESS) volume.received = status_for.received();
+  if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Recv_c<entry>, entry, 379);
+  const auto next = next_of(&wrap_MPI_Recv_c<entry>, entry, 380);
   Call call(op::MPI_Recv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, status);
   StatusFor status_for(status);
@@ -547,14 +568,15 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  if (rc == MPI_SUCCESS) volume.received = status_for.received();
+  if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Recv_init<entry>, entry, 380);
+  const auto next = next_of(&wrap_MPI_Recv_init<entry>, entry, 381);
   Call call(op::MPI_Recv_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, request);
   call.start_in(comm);
@@ -563,13 +585,13 @@ int wrap_MPI_Recv_init(void* buf, int count, MPI_Datatype datatype, int source, 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives | RequestFlag::message);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Recv_init_c<entry>, entry, 381);
+  const auto next = next_of(&wrap_MPI_Recv_init_c<entry>, entry, 382);
   Call call(op::MPI_Recv_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, request);
   call.start_in(comm);
@@ -578,13 +600,13 @@ int wrap_MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int 
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives);
+  call.record_request(comm_view, volume, rc, request, RequestFlag::persistent | RequestFlag::receives | RequestFlag::message);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 412);
+  const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 413);
   Call call(op::MPI_Rsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start_in(comm);
@@ -594,12 +616,13 @@ int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Rsend_c<entry>, entry, 413);
+  const auto next = next_of(&wrap_MPI_Rsend_c<entry>, entry, 414);
   Call call(op::MPI_Rsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start_in(comm);
@@ -609,12 +632,13 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Rsend_init<entry>, entry, 414);
+  const auto next = next_of(&wrap_MPI_Rsend_init<entry>, entry, 415);
   Call call(op::MPI_Rsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start_in(comm);
@@ -629,7 +653,7 @@ int wrap_MPI_Rsend_init(const void* buf, int count, MPI_Datatype datatype, int d
 
 template <Entry entry>
 int wrap_MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Rsend_init_c<entry>, entry, 415);
+  const auto next = next_of(&wrap_MPI_Rsend_init_c<entry>, entry, 416);
   Call call(op::MPI_Rsend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start_in(comm);
@@ -644,7 +668,7 @@ int wrap_MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
 
 template <Entry entry>
 int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Send<entry>, entry, 428);
+  const auto next = next_of(&wrap_MPI_Send<entry>, entry, 429);
   Call call(op::MPI_Send, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start_in(comm);
@@ -654,12 +678,13 @@ int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, i
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Send_c<entry>, entry, 429);
+  const auto next = next_of(&wrap_MPI_Send_c<entry>, entry, 430);
   Call call(op::MPI_Send, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start_in(comm);
@@ -669,12 +694,13 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Send_init<entry>, entry, 430);
+  const auto next = next_of(&wrap_MPI_Send_init<entry>, entry, 431);
   Call call(op::MPI_Send_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start_in(comm);
@@ -689,7 +715,7 @@ int wrap_MPI_Send_init(const void* buf, int count, MPI_Datatype datatype, int de
 
 template <Entry entry>
 int wrap_MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Send_init_c<entry>, entry, 431);
+  const auto next = next_of(&wrap_MPI_Send_init_c<entry>, entry, 432);
   Call call(op::MPI_Send_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start_in(comm);
@@ -704,7 +730,7 @@ int wrap_MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype
 
 template <Entry entry>
 int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Sendrecv<entry>, entry, 432);
+  const auto next = next_of(&wrap_MPI_Sendrecv<entry>, entry, 433);
   Call call(op::MPI_Sendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   StatusFor status_for(status);
@@ -714,14 +740,15 @@ int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
-  if (rc == MPI_SUCCESS) volume.received = status_for.received();
+  if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Sendrecv_c<entry>, entry, 433);
+  const auto next = next_of(&wrap_MPI_Sendrecv_c<entry>, entry, 434);
   Call call(op::MPI_Sendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   StatusFor status_for(status);
@@ -731,14 +758,15 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
-  if (rc == MPI_SUCCESS) volume.received = status_for.received();
+  if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Sendrecv_replace<entry>, entry, 434);
+  const auto next = next_of(&wrap_MPI_Sendrecv_replace<entry>, entry, 435);
   Call call(op::MPI_Sendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   StatusFor status_for(status);
@@ -748,14 +776,15 @@ int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int d
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  if (rc == MPI_SUCCESS) volume.received = status_for.received();
+  if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  const auto next = next_of(&wrap_MPI_Sendrecv_replace_c<entry>, entry, 435);
+  const auto next = next_of(&wrap_MPI_Sendrecv_replace_c<entry>, entry, 436);
   Call call(op::MPI_Sendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   StatusFor status_for(status);
@@ -765,14 +794,15 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  if (rc == MPI_SUCCESS) volume.received = status_for.received();
+  if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Session_flush_buffer(MPI_Session session) {
-  const auto next = next_of(&wrap_MPI_Session_flush_buffer<entry>, entry, 443);
+  const auto next = next_of(&wrap_MPI_Session_flush_buffer<entry>, entry, 444);
   Call call(op::MPI_Session_flush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session);
   const CommView& comm_view = no_comm();
@@ -785,7 +815,7 @@ int wrap_MPI_Session_flush_buffer(MPI_Session session) {
 
 template <Entry entry>
 int wrap_MPI_Session_iflush_buffer(MPI_Session session, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Session_iflush_buffer<entry>, entry, 449);
+  const auto next = next_of(&wrap_MPI_Session_iflush_buffer<entry>, entry, 450);
   Call call(op::MPI_Session_iflush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(session, request);
   const CommView& comm_view = no_comm();
@@ -798,7 +828,7 @@ int wrap_MPI_Session_iflush_buffer(MPI_Session session, MPI_Request* request) {
 
 template <Entry entry>
 int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 452);
+  const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 453);
   Call call(op::MPI_Ssend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start_in(comm);
@@ -808,12 +838,13 @@ int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  const auto next = next_of(&wrap_MPI_Ssend_c<entry>, entry, 453);
+  const auto next = next_of(&wrap_MPI_Ssend_c<entry>, entry, 454);
   Call call(op::MPI_Ssend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start_in(comm);
@@ -823,12 +854,13 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   call.record(comm_view, volume);
+  call.two_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Ssend_init<entry>, entry, 454);
+  const auto next = next_of(&wrap_MPI_Ssend_init<entry>, entry, 455);
   Call call(op::MPI_Ssend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start_in(comm);
@@ -843,7 +875,7 @@ int wrap_MPI_Ssend_init(const void* buf, int count, MPI_Datatype datatype, int d
 
 template <Entry entry>
 int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Ssend_init_c<entry>, entry, 455);
+  const auto next = next_of(&wrap_MPI_Ssend_init_c<entry>, entry, 456);
   Call call(op::MPI_Ssend_init, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start_in(comm);
@@ -858,13 +890,13 @@ int wrap_MPI_Ssend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
 
 template <Entry entry>
 int wrap_MPI_Start(MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Start<entry>, entry, 456);
+  const auto next = next_of(&wrap_MPI_Start<entry>, entry, 457);
   return hand::start(next, op::MPI_Start, COMMLENS_CALLER, request);
 }
 
 template <Entry entry>
 int wrap_MPI_Startall(int count, MPI_Request array_of_requests[]) {
-  const auto next = next_of(&wrap_MPI_Startall<entry>, entry, 457);
+  const auto next = next_of(&wrap_MPI_Startall<entry>, entry, 458);
   return hand::startall(next, op::MPI_Startall, COMMLENS_CALLER, count, array_of_requests);
 }
 
@@ -902,36 +934,36 @@ void wrap_p2p(void* wrappers[]) noexcept {
   wrap(wrappers, 330, &wrap_MPI_Mrecv<Entry::mpi>, &wrap_MPI_Mrecv<Entry::pmpi>);
   wrap(wrappers, 331, &wrap_MPI_Mrecv_c<Entry::mpi>, &wrap_MPI_Mrecv_c<Entry::pmpi>);
   wrap(wrappers, 365, &wrap_MPI_Parrived<Entry::mpi>, &wrap_MPI_Parrived<Entry::pmpi>);
-  wrap(wrappers, 366, &wrap_MPI_Pready<Entry::mpi>, &wrap_MPI_Pready<Entry::pmpi>);
-  wrap(wrappers, 367, &wrap_MPI_Pready_list<Entry::mpi>, &wrap_MPI_Pready_list<Entry::pmpi>);
-  wrap(wrappers, 368, &wrap_MPI_Pready_range<Entry::mpi>, &wrap_MPI_Pready_range<Entry::pmpi>);
-  wrap(wrappers, 369, &wrap_MPI_Precv_init<Entry::mpi>, &wrap_MPI_Precv_init<Entry::pmpi>);
-  wrap(wrappers, 370, &wrap_MPI_Probe<Entry::mpi>, &wrap_MPI_Probe<Entry::pmpi>);
-  wrap(wrappers, 371, &wrap_MPI_Psend_init<Entry::mpi>, &wrap_MPI_Psend_init<Entry::pmpi>);
-  wrap(wrappers, 378, &wrap_MPI_Recv<Entry::mpi>, &wrap_MPI_Recv<Entry::pmpi>);
-  wrap(wrappers, 379, &wrap_MPI_Recv_c<Entry::mpi>, &wrap_MPI_Recv_c<Entry::pmpi>);
-  wrap(wrappers, 380, &wrap_MPI_Recv_init<Entry::mpi>, &wrap_MPI_Recv_init<Entry::pmpi>);
-  wrap(wrappers, 381, &wrap_MPI_Recv_init_c<Entry::mpi>, &wrap_MPI_Recv_init_c<Entry::pmpi>);
-  wrap(wrappers, 412, &wrap_MPI_Rsend<Entry::mpi>, &wrap_MPI_Rsend<Entry::pmpi>);
-  wrap(wrappers, 413, &wrap_MPI_Rsend_c<Entry::mpi>, &wrap_MPI_Rsend_c<Entry::pmpi>);
-  wrap(wrappers, 414, &wrap_MPI_Rsend_init<Entry::mpi>, &wrap_MPI_Rsend_init<Entry::pmpi>);
-  wrap(wrappers, 415, &wrap_MPI_Rsend_init_c<Entry::mpi>, &wrap_MPI_Rsend_init_c<Entry::pmpi>);
-  wrap(wrappers, 428, &wrap_MPI_Send<Entry::mpi>, &wrap_MPI_Send<Entry::pmpi>);
-  wrap(wrappers, 429, &wrap_MPI_Send_c<Entry::mpi>, &wrap_MPI_Send_c<Entry::pmpi>);
-  wrap(wrappers, 430, &wrap_MPI_Send_init<Entry::mpi>, &wrap_MPI_Send_init<Entry::pmpi>);
-  wrap(wrappers, 431, &wrap_MPI_Send_init_c<Entry::mpi>, &wrap_MPI_Send_init_c<Entry::pmpi>);
-  wrap(wrappers, 432, &wrap_MPI_Sendrecv<Entry::mpi>, &wrap_MPI_Sendrecv<Entry::pmpi>);
-  wrap(wrappers, 433, &wrap_MPI_Sendrecv_c<Entry::mpi>, &wrap_MPI_Sendrecv_c<Entry::pmpi>);
-  wrap(wrappers, 434, &wrap_MPI_Sendrecv_replace<Entry::mpi>, &wrap_MPI_Sendrecv_replace<Entry::pmpi>);
-  wrap(wrappers, 435, &wrap_MPI_Sendrecv_replace_c<Entry::mpi>, &wrap_MPI_Sendrecv_replace_c<Entry::pmpi>);
-  wrap(wrappers, 443, &wrap_MPI_Session_flush_buffer<Entry::mpi>, &wrap_MPI_Session_flush_buffer<Entry::pmpi>);
-  wrap(wrappers, 449, &wrap_MPI_Session_iflush_buffer<Entry::mpi>, &wrap_MPI_Session_iflush_buffer<Entry::pmpi>);
-  wrap(wrappers, 452, &wrap_MPI_Ssend<Entry::mpi>, &wrap_MPI_Ssend<Entry::pmpi>);
-  wrap(wrappers, 453, &wrap_MPI_Ssend_c<Entry::mpi>, &wrap_MPI_Ssend_c<Entry::pmpi>);
-  wrap(wrappers, 454, &wrap_MPI_Ssend_init<Entry::mpi>, &wrap_MPI_Ssend_init<Entry::pmpi>);
-  wrap(wrappers, 455, &wrap_MPI_Ssend_init_c<Entry::mpi>, &wrap_MPI_Ssend_init_c<Entry::pmpi>);
-  wrap(wrappers, 456, &wrap_MPI_Start<Entry::mpi>, &wrap_MPI_Start<Entry::pmpi>);
-  wrap(wrappers, 457, &wrap_MPI_Startall<Entry::mpi>, &wrap_MPI_Startall<Entry::pmpi>);
+  wrap(wrappers, 367, &wrap_MPI_Pready<Entry::mpi>, &wrap_MPI_Pready<Entry::pmpi>);
+  wrap(wrappers, 368, &wrap_MPI_Pready_list<Entry::mpi>, &wrap_MPI_Pready_list<Entry::pmpi>);
+  wrap(wrappers, 369, &wrap_MPI_Pready_range<Entry::mpi>, &wrap_MPI_Pready_range<Entry::pmpi>);
+  wrap(wrappers, 370, &wrap_MPI_Precv_init<Entry::mpi>, &wrap_MPI_Precv_init<Entry::pmpi>);
+  wrap(wrappers, 371, &wrap_MPI_Probe<Entry::mpi>, &wrap_MPI_Probe<Entry::pmpi>);
+  wrap(wrappers, 372, &wrap_MPI_Psend_init<Entry::mpi>, &wrap_MPI_Psend_init<Entry::pmpi>);
+  wrap(wrappers, 379, &wrap_MPI_Recv<Entry::mpi>, &wrap_MPI_Recv<Entry::pmpi>);
+  wrap(wrappers, 380, &wrap_MPI_Recv_c<Entry::mpi>, &wrap_MPI_Recv_c<Entry::pmpi>);
+  wrap(wrappers, 381, &wrap_MPI_Recv_init<Entry::mpi>, &wrap_MPI_Recv_init<Entry::pmpi>);
+  wrap(wrappers, 382, &wrap_MPI_Recv_init_c<Entry::mpi>, &wrap_MPI_Recv_init_c<Entry::pmpi>);
+  wrap(wrappers, 413, &wrap_MPI_Rsend<Entry::mpi>, &wrap_MPI_Rsend<Entry::pmpi>);
+  wrap(wrappers, 414, &wrap_MPI_Rsend_c<Entry::mpi>, &wrap_MPI_Rsend_c<Entry::pmpi>);
+  wrap(wrappers, 415, &wrap_MPI_Rsend_init<Entry::mpi>, &wrap_MPI_Rsend_init<Entry::pmpi>);
+  wrap(wrappers, 416, &wrap_MPI_Rsend_init_c<Entry::mpi>, &wrap_MPI_Rsend_init_c<Entry::pmpi>);
+  wrap(wrappers, 429, &wrap_MPI_Send<Entry::mpi>, &wrap_MPI_Send<Entry::pmpi>);
+  wrap(wrappers, 430, &wrap_MPI_Send_c<Entry::mpi>, &wrap_MPI_Send_c<Entry::pmpi>);
+  wrap(wrappers, 431, &wrap_MPI_Send_init<Entry::mpi>, &wrap_MPI_Send_init<Entry::pmpi>);
+  wrap(wrappers, 432, &wrap_MPI_Send_init_c<Entry::mpi>, &wrap_MPI_Send_init_c<Entry::pmpi>);
+  wrap(wrappers, 433, &wrap_MPI_Sendrecv<Entry::mpi>, &wrap_MPI_Sendrecv<Entry::pmpi>);
+  wrap(wrappers, 434, &wrap_MPI_Sendrecv_c<Entry::mpi>, &wrap_MPI_Sendrecv_c<Entry::pmpi>);
+  wrap(wrappers, 435, &wrap_MPI_Sendrecv_replace<Entry::mpi>, &wrap_MPI_Sendrecv_replace<Entry::pmpi>);
+  wrap(wrappers, 436, &wrap_MPI_Sendrecv_replace_c<Entry::mpi>, &wrap_MPI_Sendrecv_replace_c<Entry::pmpi>);
+  wrap(wrappers, 444, &wrap_MPI_Session_flush_buffer<Entry::mpi>, &wrap_MPI_Session_flush_buffer<Entry::pmpi>);
+  wrap(wrappers, 450, &wrap_MPI_Session_iflush_buffer<Entry::mpi>, &wrap_MPI_Session_iflush_buffer<Entry::pmpi>);
+  wrap(wrappers, 453, &wrap_MPI_Ssend<Entry::mpi>, &wrap_MPI_Ssend<Entry::pmpi>);
+  wrap(wrappers, 454, &wrap_MPI_Ssend_c<Entry::mpi>, &wrap_MPI_Ssend_c<Entry::pmpi>);
+  wrap(wrappers, 455, &wrap_MPI_Ssend_init<Entry::mpi>, &wrap_MPI_Ssend_init<Entry::pmpi>);
+  wrap(wrappers, 456, &wrap_MPI_Ssend_init_c<Entry::mpi>, &wrap_MPI_Ssend_init_c<Entry::pmpi>);
+  wrap(wrappers, 457, &wrap_MPI_Start<Entry::mpi>, &wrap_MPI_Start<Entry::pmpi>);
+  wrap(wrappers, 458, &wrap_MPI_Startall<Entry::mpi>, &wrap_MPI_Startall<Entry::pmpi>);
 }
 
 }  // namespace commlens

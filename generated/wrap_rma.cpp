@@ -18,6 +18,7 @@ int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
@@ -33,6 +34,7 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
@@ -48,6 +50,7 @@ int wrap_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr,
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.compare_and_swap(comm_view, datatype, target_rank);
   call.record(comm_view, volume);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
@@ -63,6 +66,7 @@ int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Dataty
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.fetch_and_op(comm_view, datatype, target_rank, op);
   call.record(comm_view, volume);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
@@ -78,6 +82,7 @@ int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_dataty
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
@@ -93,6 +98,7 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
@@ -108,6 +114,7 @@ int wrap_MPI_Get_accumulate(const void* origin_addr, int origin_count, MPI_Datat
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record(comm_view, volume);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
@@ -123,12 +130,13 @@ int wrap_MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, M
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record(comm_view, volume);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Put<entry>, entry, 373);
+  const auto next = next_of(&wrap_MPI_Put<entry>, entry, 374);
   Call call(op::MPI_Put, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   const CommView& comm_view = comm_of_win(win);
@@ -138,12 +146,13 @@ int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Put_c<entry>, entry, 374);
+  const auto next = next_of(&wrap_MPI_Put_c<entry>, entry, 375);
   Call call(op::MPI_Put, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   const CommView& comm_view = comm_of_win(win);
@@ -153,12 +162,13 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record(comm_view, volume);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Raccumulate<entry>, entry, 376);
+  const auto next = next_of(&wrap_MPI_Raccumulate<entry>, entry, 377);
   Call call(op::MPI_Raccumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   const CommView& comm_view = comm_of_win(win);
@@ -168,12 +178,13 @@ int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Raccumulate_c<entry>, entry, 377);
+  const auto next = next_of(&wrap_MPI_Raccumulate_c<entry>, entry, 378);
   Call call(op::MPI_Raccumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   const CommView& comm_view = comm_of_win(win);
@@ -183,12 +194,13 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Rget<entry>, entry, 406);
+  const auto next = next_of(&wrap_MPI_Rget<entry>, entry, 407);
   Call call(op::MPI_Rget, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const CommView& comm_view = comm_of_win(win);
@@ -198,12 +210,13 @@ int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datat
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Rget_c<entry>, entry, 407);
+  const auto next = next_of(&wrap_MPI_Rget_c<entry>, entry, 408);
   Call call(op::MPI_Rget, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const CommView& comm_view = comm_of_win(win);
@@ -213,12 +226,13 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, void* result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Rget_accumulate<entry>, entry, 408);
+  const auto next = next_of(&wrap_MPI_Rget_accumulate<entry>, entry, 409);
   Call call(op::MPI_Rget_accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   const CommView& comm_view = comm_of_win(win);
@@ -228,12 +242,13 @@ int wrap_MPI_Rget_accumulate(const void* origin_addr, int origin_count, MPI_Data
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void* result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Rget_accumulate_c<entry>, entry, 409);
+  const auto next = next_of(&wrap_MPI_Rget_accumulate_c<entry>, entry, 410);
   Call call(op::MPI_Rget_accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   const CommView& comm_view = comm_of_win(win);
@@ -243,12 +258,13 @@ int wrap_MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get_accumulate(comm_view, origin_count, origin_datatype, result_count, result_datatype, target_rank, target_count, target_datatype, op);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Rput<entry>, entry, 410);
+  const auto next = next_of(&wrap_MPI_Rput<entry>, entry, 411);
   Call call(op::MPI_Rput, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const CommView& comm_view = comm_of_win(win);
@@ -258,12 +274,13 @@ int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  const auto next = next_of(&wrap_MPI_Rput_c<entry>, entry, 411);
+  const auto next = next_of(&wrap_MPI_Rput_c<entry>, entry, 412);
   Call call(op::MPI_Rput, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const CommView& comm_view = comm_of_win(win);
@@ -273,12 +290,13 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.one_sided(comm_view, volume);
   return rc;
 }
 
 template <Entry entry>
 int wrap_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_allocate<entry>, entry, 533);
+  const auto next = next_of(&wrap_MPI_Win_allocate<entry>, entry, 557);
   Call call(op::MPI_Win_allocate, COMMLENS_CALLER);
   if (call.nested()) {
     const int rc = next(size, disp_unit, info, comm, baseptr, win);
@@ -296,7 +314,7 @@ int wrap_MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm 
 
 template <Entry entry>
 int wrap_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_allocate_c<entry>, entry, 534);
+  const auto next = next_of(&wrap_MPI_Win_allocate_c<entry>, entry, 558);
   Call call(op::MPI_Win_allocate, COMMLENS_CALLER);
   if (call.nested()) {
     const int rc = next(size, disp_unit, info, comm, baseptr, win);
@@ -314,7 +332,7 @@ int wrap_MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MP
 
 template <Entry entry>
 int wrap_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_allocate_shared<entry>, entry, 535);
+  const auto next = next_of(&wrap_MPI_Win_allocate_shared<entry>, entry, 559);
   Call call(op::MPI_Win_allocate_shared, COMMLENS_CALLER);
   if (call.nested()) {
     const int rc = next(size, disp_unit, info, comm, baseptr, win);
@@ -332,7 +350,7 @@ int wrap_MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MP
 
 template <Entry entry>
 int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_allocate_shared_c<entry>, entry, 536);
+  const auto next = next_of(&wrap_MPI_Win_allocate_shared_c<entry>, entry, 560);
   Call call(op::MPI_Win_allocate_shared, COMMLENS_CALLER);
   if (call.nested()) {
     const int rc = next(size, disp_unit, info, comm, baseptr, win);
@@ -350,7 +368,7 @@ int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info i
 
 template <Entry entry>
 int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
-  const auto next = next_of(&wrap_MPI_Win_attach<entry>, entry, 537);
+  const auto next = next_of(&wrap_MPI_Win_attach<entry>, entry, 561);
   Call call(op::MPI_Win_attach, COMMLENS_CALLER);
   if (call.nested()) return next(win, base, size);
   const CommView& comm_view = comm_of_win(win);
@@ -363,7 +381,7 @@ int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
 
 template <Entry entry>
 int wrap_MPI_Win_complete(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_complete<entry>, entry, 539);
+  const auto next = next_of(&wrap_MPI_Win_complete<entry>, entry, 563);
   Call call(op::MPI_Win_complete, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
@@ -376,7 +394,7 @@ int wrap_MPI_Win_complete(MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_create<entry>, entry, 540);
+  const auto next = next_of(&wrap_MPI_Win_create<entry>, entry, 564);
   Call call(op::MPI_Win_create, COMMLENS_CALLER);
   if (call.nested()) {
     const int rc = next(base, size, disp_unit, info, comm, win);
@@ -394,7 +412,7 @@ int wrap_MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info,
 
 template <Entry entry>
 int wrap_MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_create_c<entry>, entry, 541);
+  const auto next = next_of(&wrap_MPI_Win_create_c<entry>, entry, 565);
   Call call(op::MPI_Win_create, COMMLENS_CALLER);
   if (call.nested()) {
     const int rc = next(base, size, disp_unit, info, comm, win);
@@ -412,7 +430,7 @@ int wrap_MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Inf
 
 template <Entry entry>
 int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_create_dynamic<entry>, entry, 542);
+  const auto next = next_of(&wrap_MPI_Win_create_dynamic<entry>, entry, 566);
   Call call(op::MPI_Win_create_dynamic, COMMLENS_CALLER);
   if (call.nested()) {
     const int rc = next(info, comm, win);
@@ -430,7 +448,7 @@ int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
 
 template <Entry entry>
 int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
-  const auto next = next_of(&wrap_MPI_Win_detach<entry>, entry, 546);
+  const auto next = next_of(&wrap_MPI_Win_detach<entry>, entry, 570);
   Call call(op::MPI_Win_detach, COMMLENS_CALLER);
   if (call.nested()) return next(win, base);
   const CommView& comm_view = comm_of_win(win);
@@ -443,7 +461,7 @@ int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
 
 template <Entry entry>
 int wrap_MPI_Win_fence(int assert, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 547);
+  const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 571);
   Call call(op::MPI_Win_fence, COMMLENS_CALLER);
   if (call.nested()) return next(assert, win);
   const CommView& comm_view = comm_of_win(win);
@@ -456,7 +474,7 @@ int wrap_MPI_Win_fence(int assert, MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_flush(int rank, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_flush<entry>, entry, 548);
+  const auto next = next_of(&wrap_MPI_Win_flush<entry>, entry, 572);
   Call call(op::MPI_Win_flush, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
   const CommView& comm_view = comm_of_win(win);
@@ -469,7 +487,7 @@ int wrap_MPI_Win_flush(int rank, MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_flush_all(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_flush_all<entry>, entry, 549);
+  const auto next = next_of(&wrap_MPI_Win_flush_all<entry>, entry, 573);
   Call call(op::MPI_Win_flush_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
@@ -482,7 +500,7 @@ int wrap_MPI_Win_flush_all(MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_flush_local<entry>, entry, 550);
+  const auto next = next_of(&wrap_MPI_Win_flush_local<entry>, entry, 574);
   Call call(op::MPI_Win_flush_local, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
   const CommView& comm_view = comm_of_win(win);
@@ -495,7 +513,7 @@ int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_flush_local_all(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_flush_local_all<entry>, entry, 551);
+  const auto next = next_of(&wrap_MPI_Win_flush_local_all<entry>, entry, 575);
   Call call(op::MPI_Win_flush_local_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
@@ -508,13 +526,13 @@ int wrap_MPI_Win_flush_local_all(MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_free(MPI_Win* win) {
-  const auto next = next_of(&wrap_MPI_Win_free<entry>, entry, 552);
+  const auto next = next_of(&wrap_MPI_Win_free<entry>, entry, 576);
   return hand::win_free(next, op::MPI_Win_free, COMMLENS_CALLER, win);
 }
 
 template <Entry entry>
 int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_lock<entry>, entry, 559);
+  const auto next = next_of(&wrap_MPI_Win_lock<entry>, entry, 583);
   Call call(op::MPI_Win_lock, COMMLENS_CALLER);
   if (call.nested()) return next(lock_type, rank, assert, win);
   const CommView& comm_view = comm_of_win(win);
@@ -527,7 +545,7 @@ int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_lock_all<entry>, entry, 560);
+  const auto next = next_of(&wrap_MPI_Win_lock_all<entry>, entry, 584);
   Call call(op::MPI_Win_lock_all, COMMLENS_CALLER);
   if (call.nested()) return next(assert, win);
   const CommView& comm_view = comm_of_win(win);
@@ -540,7 +558,7 @@ int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_post<entry>, entry, 561);
+  const auto next = next_of(&wrap_MPI_Win_post<entry>, entry, 585);
   Call call(op::MPI_Win_post, COMMLENS_CALLER);
   if (call.nested()) return next(group, assert, win);
   const CommView& comm_view = comm_of_win(win);
@@ -553,7 +571,7 @@ int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_start<entry>, entry, 568);
+  const auto next = next_of(&wrap_MPI_Win_start<entry>, entry, 592);
   Call call(op::MPI_Win_start, COMMLENS_CALLER);
   if (call.nested()) return next(group, assert, win);
   const CommView& comm_view = comm_of_win(win);
@@ -566,7 +584,7 @@ int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_sync(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_sync<entry>, entry, 569);
+  const auto next = next_of(&wrap_MPI_Win_sync<entry>, entry, 593);
   Call call(op::MPI_Win_sync, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
@@ -579,7 +597,7 @@ int wrap_MPI_Win_sync(MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_test(MPI_Win win, int* flag) {
-  const auto next = next_of(&wrap_MPI_Win_test<entry>, entry, 570);
+  const auto next = next_of(&wrap_MPI_Win_test<entry>, entry, 594);
   Call call(op::MPI_Win_test, COMMLENS_CALLER);
   if (call.nested()) return next(win, flag);
   const CommView& comm_view = comm_of_win(win);
@@ -592,7 +610,7 @@ int wrap_MPI_Win_test(MPI_Win win, int* flag) {
 
 template <Entry entry>
 int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_unlock<entry>, entry, 571);
+  const auto next = next_of(&wrap_MPI_Win_unlock<entry>, entry, 595);
   Call call(op::MPI_Win_unlock, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
   const CommView& comm_view = comm_of_win(win);
@@ -605,7 +623,7 @@ int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_unlock_all(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_unlock_all<entry>, entry, 572);
+  const auto next = next_of(&wrap_MPI_Win_unlock_all<entry>, entry, 596);
   Call call(op::MPI_Win_unlock_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
@@ -618,7 +636,7 @@ int wrap_MPI_Win_unlock_all(MPI_Win win) {
 
 template <Entry entry>
 int wrap_MPI_Win_wait(MPI_Win win) {
-  const auto next = next_of(&wrap_MPI_Win_wait<entry>, entry, 573);
+  const auto next = next_of(&wrap_MPI_Win_wait<entry>, entry, 597);
   Call call(op::MPI_Win_wait, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
@@ -640,41 +658,41 @@ void wrap_rma(void* wrappers[]) noexcept {
   wrap(wrappers, 216, &wrap_MPI_Get_c<Entry::mpi>, &wrap_MPI_Get_c<Entry::pmpi>);
   wrap(wrappers, 217, &wrap_MPI_Get_accumulate<Entry::mpi>, &wrap_MPI_Get_accumulate<Entry::pmpi>);
   wrap(wrappers, 218, &wrap_MPI_Get_accumulate_c<Entry::mpi>, &wrap_MPI_Get_accumulate_c<Entry::pmpi>);
-  wrap(wrappers, 373, &wrap_MPI_Put<Entry::mpi>, &wrap_MPI_Put<Entry::pmpi>);
-  wrap(wrappers, 374, &wrap_MPI_Put_c<Entry::mpi>, &wrap_MPI_Put_c<Entry::pmpi>);
-  wrap(wrappers, 376, &wrap_MPI_Raccumulate<Entry::mpi>, &wrap_MPI_Raccumulate<Entry::pmpi>);
-  wrap(wrappers, 377, &wrap_MPI_Raccumulate_c<Entry::mpi>, &wrap_MPI_Raccumulate_c<Entry::pmpi>);
-  wrap(wrappers, 406, &wrap_MPI_Rget<Entry::mpi>, &wrap_MPI_Rget<Entry::pmpi>);
-  wrap(wrappers, 407, &wrap_MPI_Rget_c<Entry::mpi>, &wrap_MPI_Rget_c<Entry::pmpi>);
-  wrap(wrappers, 408, &wrap_MPI_Rget_accumulate<Entry::mpi>, &wrap_MPI_Rget_accumulate<Entry::pmpi>);
-  wrap(wrappers, 409, &wrap_MPI_Rget_accumulate_c<Entry::mpi>, &wrap_MPI_Rget_accumulate_c<Entry::pmpi>);
-  wrap(wrappers, 410, &wrap_MPI_Rput<Entry::mpi>, &wrap_MPI_Rput<Entry::pmpi>);
-  wrap(wrappers, 411, &wrap_MPI_Rput_c<Entry::mpi>, &wrap_MPI_Rput_c<Entry::pmpi>);
-  wrap(wrappers, 533, &wrap_MPI_Win_allocate<Entry::mpi>, &wrap_MPI_Win_allocate<Entry::pmpi>);
-  wrap(wrappers, 534, &wrap_MPI_Win_allocate_c<Entry::mpi>, &wrap_MPI_Win_allocate_c<Entry::pmpi>);
-  wrap(wrappers, 535, &wrap_MPI_Win_allocate_shared<Entry::mpi>, &wrap_MPI_Win_allocate_shared<Entry::pmpi>);
-  wrap(wrappers, 536, &wrap_MPI_Win_allocate_shared_c<Entry::mpi>, &wrap_MPI_Win_allocate_shared_c<Entry::pmpi>);
-  wrap(wrappers, 537, &wrap_MPI_Win_attach<Entry::mpi>, &wrap_MPI_Win_attach<Entry::pmpi>);
-  wrap(wrappers, 539, &wrap_MPI_Win_complete<Entry::mpi>, &wrap_MPI_Win_complete<Entry::pmpi>);
-  wrap(wrappers, 540, &wrap_MPI_Win_create<Entry::mpi>, &wrap_MPI_Win_create<Entry::pmpi>);
-  wrap(wrappers, 541, &wrap_MPI_Win_create_c<Entry::mpi>, &wrap_MPI_Win_create_c<Entry::pmpi>);
-  wrap(wrappers, 542, &wrap_MPI_Win_create_dynamic<Entry::mpi>, &wrap_MPI_Win_create_dynamic<Entry::pmpi>);
-  wrap(wrappers, 546, &wrap_MPI_Win_detach<Entry::mpi>, &wrap_MPI_Win_detach<Entry::pmpi>);
-  wrap(wrappers, 547, &wrap_MPI_Win_fence<Entry::mpi>, &wrap_MPI_Win_fence<Entry::pmpi>);
-  wrap(wrappers, 548, &wrap_MPI_Win_flush<Entry::mpi>, &wrap_MPI_Win_flush<Entry::pmpi>);
-  wrap(wrappers, 549, &wrap_MPI_Win_flush_all<Entry::mpi>, &wrap_MPI_Win_flush_all<Entry::pmpi>);
-  wrap(wrappers, 550, &wrap_MPI_Win_flush_local<Entry::mpi>, &wrap_MPI_Win_flush_local<Entry::pmpi>);
-  wrap(wrappers, 551, &wrap_MPI_Win_flush_local_all<Entry::mpi>, &wrap_MPI_Win_flush_local_all<Entry::pmpi>);
-  wrap(wrappers, 552, &wrap_MPI_Win_free<Entry::mpi>, &wrap_MPI_Win_free<Entry::pmpi>);
-  wrap(wrappers, 559, &wrap_MPI_Win_lock<Entry::mpi>, &wrap_MPI_Win_lock<Entry::pmpi>);
-  wrap(wrappers, 560, &wrap_MPI_Win_lock_all<Entry::mpi>, &wrap_MPI_Win_lock_all<Entry::pmpi>);
-  wrap(wrappers, 561, &wrap_MPI_Win_post<Entry::mpi>, &wrap_MPI_Win_post<Entry::pmpi>);
-  wrap(wrappers, 568, &wrap_MPI_Win_start<Entry::mpi>, &wrap_MPI_Win_start<Entry::pmpi>);
-  wrap(wrappers, 569, &wrap_MPI_Win_sync<Entry::mpi>, &wrap_MPI_Win_sync<Entry::pmpi>);
-  wrap(wrappers, 570, &wrap_MPI_Win_test<Entry::mpi>, &wrap_MPI_Win_test<Entry::pmpi>);
-  wrap(wrappers, 571, &wrap_MPI_Win_unlock<Entry::mpi>, &wrap_MPI_Win_unlock<Entry::pmpi>);
-  wrap(wrappers, 572, &wrap_MPI_Win_unlock_all<Entry::mpi>, &wrap_MPI_Win_unlock_all<Entry::pmpi>);
-  wrap(wrappers, 573, &wrap_MPI_Win_wait<Entry::mpi>, &wrap_MPI_Win_wait<Entry::pmpi>);
+  wrap(wrappers, 374, &wrap_MPI_Put<Entry::mpi>, &wrap_MPI_Put<Entry::pmpi>);
+  wrap(wrappers, 375, &wrap_MPI_Put_c<Entry::mpi>, &wrap_MPI_Put_c<Entry::pmpi>);
+  wrap(wrappers, 377, &wrap_MPI_Raccumulate<Entry::mpi>, &wrap_MPI_Raccumulate<Entry::pmpi>);
+  wrap(wrappers, 378, &wrap_MPI_Raccumulate_c<Entry::mpi>, &wrap_MPI_Raccumulate_c<Entry::pmpi>);
+  wrap(wrappers, 407, &wrap_MPI_Rget<Entry::mpi>, &wrap_MPI_Rget<Entry::pmpi>);
+  wrap(wrappers, 408, &wrap_MPI_Rget_c<Entry::mpi>, &wrap_MPI_Rget_c<Entry::pmpi>);
+  wrap(wrappers, 409, &wrap_MPI_Rget_accumulate<Entry::mpi>, &wrap_MPI_Rget_accumulate<Entry::pmpi>);
+  wrap(wrappers, 410, &wrap_MPI_Rget_accumulate_c<Entry::mpi>, &wrap_MPI_Rget_accumulate_c<Entry::pmpi>);
+  wrap(wrappers, 411, &wrap_MPI_Rput<Entry::mpi>, &wrap_MPI_Rput<Entry::pmpi>);
+  wrap(wrappers, 412, &wrap_MPI_Rput_c<Entry::mpi>, &wrap_MPI_Rput_c<Entry::pmpi>);
+  wrap(wrappers, 557, &wrap_MPI_Win_allocate<Entry::mpi>, &wrap_MPI_Win_allocate<Entry::pmpi>);
+  wrap(wrappers, 558, &wrap_MPI_Win_allocate_c<Entry::mpi>, &wrap_MPI_Win_allocate_c<Entry::pmpi>);
+  wrap(wrappers, 559, &wrap_MPI_Win_allocate_shared<Entry::mpi>, &wrap_MPI_Win_allocate_shared<Entry::pmpi>);
+  wrap(wrappers, 560, &wrap_MPI_Win_allocate_shared_c<Entry::mpi>, &wrap_MPI_Win_allocate_shared_c<Entry::pmpi>);
+  wrap(wrappers, 561, &wrap_MPI_Win_attach<Entry::mpi>, &wrap_MPI_Win_attach<Entry::pmpi>);
+  wrap(wrappers, 563, &wrap_MPI_Win_complete<Entry::mpi>, &wrap_MPI_Win_complete<Entry::pmpi>);
+  wrap(wrappers, 564, &wrap_MPI_Win_create<Entry::mpi>, &wrap_MPI_Win_create<Entry::pmpi>);
+  wrap(wrappers, 565, &wrap_MPI_Win_create_c<Entry::mpi>, &wrap_MPI_Win_create_c<Entry::pmpi>);
+  wrap(wrappers, 566, &wrap_MPI_Win_create_dynamic<Entry::mpi>, &wrap_MPI_Win_create_dynamic<Entry::pmpi>);
+  wrap(wrappers, 570, &wrap_MPI_Win_detach<Entry::mpi>, &wrap_MPI_Win_detach<Entry::pmpi>);
+  wrap(wrappers, 571, &wrap_MPI_Win_fence<Entry::mpi>, &wrap_MPI_Win_fence<Entry::pmpi>);
+  wrap(wrappers, 572, &wrap_MPI_Win_flush<Entry::mpi>, &wrap_MPI_Win_flush<Entry::pmpi>);
+  wrap(wrappers, 573, &wrap_MPI_Win_flush_all<Entry::mpi>, &wrap_MPI_Win_flush_all<Entry::pmpi>);
+  wrap(wrappers, 574, &wrap_MPI_Win_flush_local<Entry::mpi>, &wrap_MPI_Win_flush_local<Entry::pmpi>);
+  wrap(wrappers, 575, &wrap_MPI_Win_flush_local_all<Entry::mpi>, &wrap_MPI_Win_flush_local_all<Entry::pmpi>);
+  wrap(wrappers, 576, &wrap_MPI_Win_free<Entry::mpi>, &wrap_MPI_Win_free<Entry::pmpi>);
+  wrap(wrappers, 583, &wrap_MPI_Win_lock<Entry::mpi>, &wrap_MPI_Win_lock<Entry::pmpi>);
+  wrap(wrappers, 584, &wrap_MPI_Win_lock_all<Entry::mpi>, &wrap_MPI_Win_lock_all<Entry::pmpi>);
+  wrap(wrappers, 585, &wrap_MPI_Win_post<Entry::mpi>, &wrap_MPI_Win_post<Entry::pmpi>);
+  wrap(wrappers, 592, &wrap_MPI_Win_start<Entry::mpi>, &wrap_MPI_Win_start<Entry::pmpi>);
+  wrap(wrappers, 593, &wrap_MPI_Win_sync<Entry::mpi>, &wrap_MPI_Win_sync<Entry::pmpi>);
+  wrap(wrappers, 594, &wrap_MPI_Win_test<Entry::mpi>, &wrap_MPI_Win_test<Entry::pmpi>);
+  wrap(wrappers, 595, &wrap_MPI_Win_unlock<Entry::mpi>, &wrap_MPI_Win_unlock<Entry::pmpi>);
+  wrap(wrappers, 596, &wrap_MPI_Win_unlock_all<Entry::mpi>, &wrap_MPI_Win_unlock_all<Entry::pmpi>);
+  wrap(wrappers, 597, &wrap_MPI_Win_wait<Entry::mpi>, &wrap_MPI_Win_wait<Entry::pmpi>);
 }
 
 }  // namespace commlens

@@ -41,7 +41,9 @@ ADDRESS: Scrub = (r"\b0x[0-9a-f]{6,}", "0x#")
 OPEN_MPI_JOB: Scrub = (r"\[\[\d+,", "[[#,")
 OPEN_MPI_PROCESS: Scrub = (r"\[[\w.-]+:\d+\]", "[host:#]")
 OPEN_MPI_STACK: Scrub = (r"^\[host:#\] \[ ?\d+\] .*\n?", "")
+FORTRAN_STACK: Scrub = (r"^#\d+ +0x[0-9a-f#]+ in .*\n?(\tat .*\n?)?", "")
 """The stack of a process that a signal ends has our frames in it, as a debugger would see them."""
+EVERYWHERE = (ADDRESS, OPEN_MPI_JOB, OPEN_MPI_PROCESS, OPEN_MPI_STACK, FORTRAN_STACK)
 
 
 @dataclass(frozen=True)
@@ -257,7 +259,7 @@ class Pairs:
 
     def clean(self, text: str) -> str:
         """Return the text without what differs from run to run."""
-        for pattern, instead in (ADDRESS, OPEN_MPI_JOB, OPEN_MPI_PROCESS, OPEN_MPI_STACK, *self.suite.scrub):
+        for pattern, instead in (*EVERYWHERE, *self.suite.scrub):
             text = re.sub(pattern, instead, text, flags=re.MULTILINE)
         lines = text.splitlines()
         return "\n".join(sorted(lines) if self.suite.sort else lines)

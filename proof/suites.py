@@ -286,6 +286,7 @@ SUITES = {
                 (r"\b\d{6,10}\b", "#"),
                 (r"^( *Found) \d+ errors", r"\1 # errors"),
                 (r"^(Expected|Wrong) results\b.*\n?", ""),
+                (r"^\d+->\d+ -- ALL-TO-ALL .*\n?", ""),
             ),
             sort=True,
         ),

@@ -13,9 +13,8 @@ code=0
 for preset in "$@"; do
   tools/build.sh "$preset"
   case $preset in
-  tsan) tests=(tests/mpi/test_storm.py tests/mpi/test_requests.py tests/mpi/test_corners.py tests/mpi/test_communicators.py
-    tests/mpi/sanitizer/planted_race.py) ;;
-  *) tests=(tests/mpi/test_{bytes,comm_random,communicators,corners,faults,requests,storm,ways_in}.py) ;;
+  tsan) tests=(tests/mpi/test_{communicators,corners,regions,requests,storm}.py tests/mpi/sanitizer/planted_race.py) ;;
+  *) tests=(tests/mpi/test_{adopt,annotated,bytes,comm_random,communicators,corners,faults,pcontrol,regions,requests,storm,ways_in}.py) ;;
   esac
   say test "$preset: ${tests[*]}"
   COMMLENS_TEST_BUILD=$PWD/build/$preset .venv/bin/python -m pytest --quiet --no-header -p no:cacheprovider \

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Brings in what the named groups need and this machine lacks; does nothing when nothing is missing.
 #
-#     tools/setup.sh build|reader|dev|demo|mpi|test|proof ...
+#     tools/setup.sh build|reader|dev|demo|mpi|test|proof|hosts|slurm ...
 #
 # A thing counts as there when it works, wherever it came from: a distribution's package, an
 # environment module, Spack.  What is missing is installed with apt-get, as root or through sudo.
@@ -13,6 +13,13 @@ cd "$(dirname "$0")/.."
 
 has() { command -v "$1"; }
 compiles() { has "$1" && "$1" -E -x c - -o /dev/null <<<'#include <mpi.h>'; }
+# llnl-hatchet is compiled for Python up to 3.12; later ones compile it themselves.
+extends_python() {
+  "$(system_python)" - <<'PROGRAM'
+import os, sys, sysconfig
+sys.exit(sys.version_info >= (3, 13) and not os.path.exists(sysconfig.get_path("include") + "/Python.h"))
+PROGRAM
+}
 packaged() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1")" = installed ]; }
 
 # Our own environment is made from the system's Python, so that a Python manager of the user's
@@ -39,6 +46,8 @@ reader  python3             has python3
 reader  python3-venv        system_python
 dev     python3             has python3
 dev     python3-venv        system_python
+dev     python3-dev         extends_python
+dev     g++                 has g++
 demo    openmpi-bin         has mpirun.openmpi
 demo    lammps              has lmp
 mpi     openmpi-bin         has mpirun.openmpi
@@ -47,6 +56,7 @@ mpi     mpich               has mpirun.mpich
 mpi     libmpich-dev        compiles mpicc.mpich
 test    gfortran            has gfortran
 test    binutils            has nm
+test    pkgconf             has pkg-config
 test    python3-mpi4py      packaged python3-mpi4py
 test    lammps              has lmp
 test    hpcc                has hpcc
@@ -54,12 +64,19 @@ test    quantum-espresso    has pw.x
 test    cp2k                has cp2k.psmp
 test    nwchem-openmpi      has nwchem.openmpi
 test    scalapack-mpi-test  packaged scalapack-mpi-test
+test    libtrilinos-kokkos-dev packaged libtrilinos-kokkos-dev
 proof   python3-h5py-mpi    packaged python3-h5py-mpi
 proof   python3-petsc4py-real packaged python3-petsc4py-real
 proof   libfftw3-mpi-dev    packaged libfftw3-mpi-dev
 proof   libfftw3-dev        packaged libfftw3-dev
 proof   libboost-mpi-dev    packaged libboost-mpi-dev
 proof   mumps-test          packaged mumps-test
+hosts   iproute2            has ip
+slurm   munge               has munged
+slurm   slurmctld           has slurmctld
+slurm   slurmd              has slurmd
+slurm   slurm-client        has srun
+slurm   slurm-wlm-basic-plugins packaged slurm-wlm-basic-plugins
 TABLE
 }
 

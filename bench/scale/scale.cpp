@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One job of virtual ranks, from MPI_Finalize to its files.  bench/scale.py runs it for many sizes.
 //
-//   commlens-scale DIRECTORY RANKS AGGREGATORS DUPLICATES OPERATIONS [LATENCY_NS NS_PER_BYTE FILE_OP_NS
-//   FILE_NS_PER_BYTE]
+//   commlens-scale DIRECTORY RANKS AGGREGATORS DUPLICATES OPERATIONS SLICES REGIONS NEIGHBOURS [LATENCY_NS
+//   NS_PER_BYTE FILE_OP_NS FILE_NS_PER_BYTE]
 //
-// prints one line: key=value ..., times in nanoseconds of the ranks' clocks.
+// AGGREGATORS may be the word summary.  It prints one line: key=value ..., times in nanoseconds of the ranks' clocks.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -40,23 +40,27 @@ std::uint64_t bytes_below(const std::filesystem::path& directory) {
 int main(int argc, char** argv) {
   using namespace commlens;
   using namespace commlens::scale;
-  if (argc < 6) {
+  if (argc < 9) {
     std::fputs(
-        "usage: commlens-scale DIRECTORY RANKS AGGREGATORS DUPLICATES OPERATIONS [LATENCY_NS NS_PER_BYTE "
-        "FILE_OP_NS FILE_NS_PER_BYTE]\n",
+        "usage: commlens-scale DIRECTORY RANKS AGGREGATORS DUPLICATES OPERATIONS SLICES REGIONS NEIGHBOURS [LATENCY_NS "
+        "NS_PER_BYTE FILE_OP_NS FILE_NS_PER_BYTE]\n",
         stderr);
     return 2;
   }
   const std::filesystem::path directory = argv[1];
   VirtualJob job;
   job.ranks = std::atoi(argv[2]);
-  const unsigned long aggregators = std::strtoul(argv[3], nullptr, 10);
+  const bool is_summary = std::string(argv[3]) == "summary";
+  const unsigned long aggregators = is_summary ? 1 : std::strtoul(argv[3], nullptr, 10);
   job.duplicates = std::atoi(argv[4]);
   job.operations = std::atoi(argv[5]);
+  job.slices = std::atoi(argv[6]);
+  job.regions = std::atoi(argv[7]);
+  job.neighbours = std::clamp(std::atoi(argv[8]), 0, 26);
   job.columns = 0;
   job.has_self = false;
   Network network;
-  if (argc > 9) network = {std::atof(argv[6]), std::atof(argv[7]), std::atof(argv[8]), std::atof(argv[9])};
+  if (argc > 12) network = {std::atof(argv[9]), std::atof(argv[10]), std::atof(argv[11]), std::atof(argv[12])};
 
   std::filesystem::create_directories(directory);
   clock_is_tsc = false;
@@ -73,6 +77,7 @@ int main(int argc, char** argv) {
     terms.meta = [] { return out::Meta{{"program", "virtual"}}; };
     terms.name = [&] { return (directory / "profile.db").string(); };
     terms.aggregators = aggregators;
+    terms.summary = is_summary;
     terms.quiet = true;
     stored += collect_together(rank, terms) == Collected::stored ? 1 : 0;
     clock_here();

@@ -7,15 +7,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 
 #include "core/cold/blocked_signal.h"
 #include "core/cold/memory.h"
+#include "core/cold/say.h"
 #include "core/cold/ticks.h"
 #include "core/hot/thread.h"
 
@@ -40,8 +43,8 @@ int chunk_count = 0;
 std::uint64_t chunk_used = 0;  // bytes of the newest one
 std::uint64_t file_bytes = 0;
 bool growing = false;  // false: all that follows is private
-bool is_full = false;
-bool fork_has_lock = false;
+std::atomic<bool> is_full{false};
+__thread bool fork_has_lock = false;  // of each thread: they may fork at once
 
 std::uint64_t rounded(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 
@@ -64,17 +67,19 @@ bool reserve(int descriptor, std::uint64_t from, std::uint64_t bytes) noexcept {
     if (n <= 0) return false;
     done += static_cast<std::uint64_t>(n);
   }
-  return true;
+  return fdatasync(descriptor) == 0;  // a file server may say only now that there is no room
 }
 
 // Maps the next `bytes` of the file; null when there is no room.  No descriptor stays open: the application's numbers
 // are its own.
 char* map_chunk(std::uint64_t bytes) noexcept {
+  errno = EFBIG;
   if (chunk_count == most_chunks) return nullptr;
   const int descriptor = ::open(file->c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) return nullptr;
   void* memory = MAP_FAILED;
   struct stat facts;
+  errno = ESTALE;  // somebody has made another file of it
   const bool is_ours = fstat(descriptor, &facts) == 0 && facts.st_uid == geteuid() && facts.st_nlink == 1 &&
                        static_cast<std::uint64_t>(facts.st_size) == file_bytes;
   if (is_ours && reserve(descriptor, file_bytes, bytes)) {
@@ -84,7 +89,8 @@ char* map_chunk(std::uint64_t bytes) noexcept {
   close(descriptor);
   errno = error;
   if (memory == MAP_FAILED) return nullptr;
-  chunks[chunk_count++] = {static_cast<char*>(memory), bytes};
+  chunks[chunk_count] = {static_cast<char*>(memory), bytes};
+  ++chunk_count;
   file_bytes += bytes;
   chunk_used = 0;
   return static_cast<char*>(memory);
@@ -135,6 +141,15 @@ bool open_in(const std::string& place, const Process& process) {
   return true;
 }
 
+// What is mapped already goes on as before.  Of a job one process says so; commlens recover says it of each.
+void end_of_room(int error) noexcept {
+  is_full = true;
+  header->is_full.store(1, std::memory_order_relaxed);
+  if (launcher_rank() > 0) return;
+  say("no more room for counters in %s: %s; the profile will have all, but if the job is killed, part is lost",
+      file->c_str(), std::strerror(error));
+}
+
 }  // namespace
 
 std::string file_prefix() { return "commlens-" + user_text() + "-"; }
@@ -169,6 +184,7 @@ std::string open(const std::vector<std::string>& places, std::string& error) {
   header->process = process;
   header->clock_is_tsc = clock_is_tsc ? 1 : 0;
   header->first = header->last = reading();
+  header->rank.store(-1, std::memory_order_relaxed);
   header->used.store(header_bytes, std::memory_order_release);
   growing = true;
   return *file;
@@ -182,8 +198,10 @@ void* allocate(Kind kind, std::size_t bytes, std::uint32_t number) noexcept {
     const std::uint64_t rest = chunks[chunk_count - 1].bytes - chunk_used;
     char* const end = chunks[chunk_count - 1].memory + chunk_used;
     const std::uint64_t chunk = std::max(std::min(file_bytes, largest_chunk), rounded(needed, 4096));
+    const int saved = errno;
     growing = map_chunk(chunk) != nullptr;
-    is_full = !growing;
+    if (!growing) end_of_room(errno);
+    errno = saved;
     if (growing && rest != 0) {
       auto* const filler = reinterpret_cast<SegmentHead*>(end);
       filler->kind = Kind::none;
@@ -202,6 +220,25 @@ void* allocate(Kind kind, std::size_t bytes, std::uint32_t number) noexcept {
 }
 
 bool overflowed() noexcept { return is_full; }
+
+const Header* own_header() noexcept { return header; }
+
+void note_forgotten(Ticks at) noexcept {
+  if (header != nullptr) header->forgotten.store(at);
+}
+
+void note_pause(const Pause& pause) noexcept {
+  if (header == nullptr) return;
+  header->held.store(pause.held.load());
+  header->paused_before.store(pause.before.load());
+  header->pause_changes.store(pause.changes.load());
+}
+
+void note_rank(int rank, std::uint64_t launch) noexcept {
+  if (header == nullptr) return;
+  header->launch.store(launch, std::memory_order_relaxed);
+  header->rank.store(rank, std::memory_order_release);
+}
 
 void read_clocks() noexcept {
   if (header != nullptr) header->last = reading();
@@ -232,13 +269,17 @@ void note_state(std::uint32_t state) noexcept {
 
 bool copy(const char* unfinished, const char* path) noexcept {
   if (header == nullptr) return false;
+  const BlockedSignal file_size_limit(SIGXFSZ);
   const int descriptor = ::open(unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0) return false;
   read_clocks();
   bool done = true;
-  for (int i = 0; i < chunk_count && done; ++i) {
-    // Not behind what is used: the rest of the newest chunk is zeros.
-    const std::uint64_t bytes = i + 1 < chunk_count ? chunks[i].bytes : chunk_used;
+  // As much as is used by now, whatever the number of chunks: this thread may be in the middle of adding one, or
+  // another.
+  std::uint64_t left = header->used.load(std::memory_order_acquire);
+  for (int i = 0; left != 0 && done; ++i) {
+    const std::uint64_t bytes = std::min(chunks[i].bytes, left);
+    left -= bytes;
     for (std::uint64_t written = 0; written < bytes && done;) {
       const ssize_t n = write(descriptor, chunks[i].memory + written, bytes - written);
       if (n < 0 && errno == EINTR) continue;
@@ -246,8 +287,14 @@ bool copy(const char* unfinished, const char* path) noexcept {
       if (done) written += static_cast<std::uint64_t>(n);
     }
   }
-  done = close(descriptor) == 0 && done && rename(unfinished, path) == 0;
+  int error = errno;
+  const bool is_closed = close(descriptor) == 0;
+  if (done && !(is_closed && rename(unfinished, path) == 0)) {
+    error = errno;
+    done = false;
+  }
   if (!done) unlink(unfinished);
+  errno = error;
   return done;
 }
 
@@ -262,7 +309,7 @@ void after_fork_in_child(bool copies) noexcept {
   chunk_count = 0;
   file = nullptr;
   header = nullptr;
-  if (fork_has_lock) mutex.unlock();
+  new (&mutex) std::mutex;  // who may have had it is not in the child
 }
 
 }  // namespace commlens::arena

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/arena/format.h"
+#include "core/hot/regions.h"
 
 namespace commlens::arena {
 
@@ -38,6 +39,23 @@ void* allocate(Kind kind, std::size_t bytes, std::uint32_t number = 0) noexcept;
 // Whether counters are in private memory by now, although there is an arena: its place is full.
 bool overflowed() noexcept;
 
+// The header of this process's own arena, or null.
+const Header* own_header() noexcept;
+
+// Says in the header which rank of which launch this is.
+void note_rank(int rank, std::uint64_t launch) noexcept;
+
+// How many communicators the process with `rank` had got when it got the one with `identity`: that is part of its name.
+// -1 when this cannot be told: that process is on another node, or does not know the communicator yet.  Reads the arena
+// of that process; for signal handlers: no lock, no allocation.  One call at a time.
+std::int64_t count_at(int rank, std::uint64_t identity) noexcept;
+
+// Says in the header how counting is paused.
+void note_pause(const Pause& pause) noexcept;
+
+// The same of when counters were last cleared, by the clock of counted time.
+void note_forgotten(Ticks at) noexcept;
+
 // Renews Header::last.
 void read_clocks() noexcept;
 
@@ -51,8 +69,8 @@ void unlink_file() noexcept;  // the same from a signal handler: without a lock
 // Notes what became of the process.  For signal handlers, like the next one: no lock, no allocation.
 void note_state(std::uint32_t state) noexcept;
 
-// Copies the arena to `unfinished`, and gives the copy its name `path`; false when it cannot.  The process may go on
-// counting: each segment is copied as it is when its turn comes.
+// Copies the arena to `unfinished`, and gives the copy its name `path`; false, with errno, when it cannot.  The process
+// may go on counting: each segment is copied as it is when its turn comes.
 bool copy(const char* unfinished, const char* path) noexcept;
 
 // Around a fork.  The child counts nothing into the arena any more: with `copies`, what it has is its own from now on;

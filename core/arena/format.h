@@ -17,7 +17,7 @@
 namespace commlens::arena {
 
 inline constexpr char magic[8] = {'C', 'L', 'A', 'R', 'E', 'N', 'A', '\n'};
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 4;
 inline constexpr std::uint64_t alignment = 64;
 inline constexpr std::uint64_t header_bytes = 4096;
 
@@ -28,6 +28,11 @@ enum class Kind : std::uint32_t {
   journal = 3,  // entries of the journal (journal.h)
   slices = 5,   // a SliceBlock and its entries (cold/slices.h), of the thread with this number
   comms = 4,    // an array of CommState, by the index of the communicator
+  stack = 6,    // the Regions of the thread with this number (hot/regions.h)
+  regions = 7,  // arrays of RegionCell, QuantityCell and LoopCell, like cells
+  quantities = 8,
+  loops = 9,
+  peers = 10,  // an array of PeerCell (hot/peer_cell.h), like cells
 };
 
 // What became of the process, as far as it could still say; a signal is its number plus `signal`.
@@ -57,6 +62,12 @@ struct Header {
   Reading first, last;  // of the clocks; `last` is renewed now and then
   // Bytes of the file that hold segments, whole ones only: a segment is there when this says so.
   std::atomic<std::uint64_t> used;
+  std::atomic<std::uint32_t> is_full;  // 1: there was no room for more segments, and what is counted there goes along
+  std::atomic<std::uint64_t> launch;   // as in the journal
+  std::atomic<std::int32_t> rank;      // the same; -1 until it is known
+  std::atomic<std::uint32_t> pause_changes;  // as in Pause (hot/regions.h)
+  std::atomic<Ticks> held, paused_before;
+  std::atomic<Ticks> forgotten;  // when counters were last cleared, by the clock of counted time
 };
 static_assert(sizeof(Header) <= header_bytes);
 static_assert(std::is_standard_layout_v<Header>);
@@ -69,12 +80,26 @@ struct alignas(alignment) SegmentHead {
 };
 static_assert(sizeof(SegmentHead) == alignment);
 
-// What changes of a communicator while the job runs; its journal entry has the rest.
+// What changes of a communicator while the job runs, and what a signal handler needs for its name: it can take no lock,
+// and read no journal.  The journal entry has the rest.
 struct alignas(alignment) CommState {
+  static constexpr std::uint32_t text_bytes = 140;  // of the longest name that an MPI library takes: 128
+  static constexpr std::uint32_t most_members = text_bytes / sizeof(std::uint32_t);
+
   std::atomic<std::uint64_t> handle;  // the last that meant it, as bits
   std::atomic<Ticks> freed;           // 0: not freed
+  std::atomic<std::uint64_t> identity;
+  CommState* previous;  // the one that came before: for this process only
+  std::uint32_t index;
+  std::int32_t leader;  // world rank; -1: of another world
+  std::uint32_t count;  // CommRecord::count; of a set: how many members it has
   std::atomic<std::uint32_t> communicators;
-  char user_name[172];  // cut off there; ends with a zero
+  char letter;
+  bool is_set;
+  union {
+    char user_name[text_bytes];           // cut off there; ends with a zero
+    std::uint32_t members[most_members];  // of a set: the first ones, indices
+  };
 };
 static_assert(sizeof(CommState) == 3 * alignment);
 

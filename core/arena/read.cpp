@@ -2,12 +2,15 @@
 #include "core/arena/read.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <map>
@@ -16,6 +19,7 @@
 #include "core/arena/arena.h"
 #include "core/cold/coverage.h"
 #include "core/cold/memory.h"
+#include "core/cold/sums.h"
 #include "core/cold/wire.h"
 #include "core/hot/thread.h"
 #include "generated/procedures.h"
@@ -43,6 +47,29 @@ struct Bytes {
 
 std::string text_of(const char* text, std::size_t bytes) { return {text, strnlen(text, bytes)}; }
 
+// No process lives that long, and none moves so many bytes; what is above was never counted.
+constexpr std::uint64_t beyond_all = std::uint64_t{1} << 62;
+
+bool is_counted(const Cell& cell) {
+  return cell.calls < beyond_all && cell.time < beyond_all && cell.time_min < beyond_all &&
+         cell.time_max < beyond_all && cell.bytes_sent < beyond_all && cell.bytes_received < beyond_all;
+}
+
+bool is_counted(const SliceEntry& entry) {
+  return entry.slot < max_slices && entry.calls < beyond_all && entry.time < beyond_all &&
+         entry.bytes_sent < beyond_all && entry.bytes_received < beyond_all;
+}
+
+bool is_counted(const RegionCell& cell) {
+  return cell.calls < beyond_all && cell.time < beyond_all && cell.time_min < beyond_all &&
+         cell.time_max < beyond_all && cell.nested <= cell.time && cell.mpi < beyond_all;
+}
+
+bool is_slice_width(Ticks width) {
+  const std::uint64_t times = width / first_slice_width;
+  return times != 0 && (times & (times - 1)) == 0 && width == times * first_slice_width;
+}
+
 template <class T>
 T copy_of(const void* from) {
   T value;
@@ -52,7 +79,7 @@ T copy_of(const void* from) {
 
 // What a thread has noted of its slices; what it has counted since, up to `totals`, is of the slice under way.
 Sliced slices_of(const std::vector<const SliceBlock*>& blocks, const std::map<Key, SliceEntry>& totals,
-                 const SliceLog& log) {
+                 const SliceLog& log, bool& is_damaged) {
   Sliced sliced;
   std::uint64_t newest = 0;
   for (const SliceBlock* block : blocks) newest = std::max(newest, block->generation);
@@ -62,13 +89,12 @@ Sliced slices_of(const std::vector<const SliceBlock*>& blocks, const std::map<Ke
     sliced.width = block->width;
     const auto* const entries = reinterpret_cast<const SliceEntry*>(block + 1);
     for (std::uint64_t i = 0; i < block->count.load(std::memory_order_relaxed); ++i) {
-      if (entries[i].slot >= max_slices) continue;
+      if (!is_counted(entries[i])) {
+        is_damaged = true;
+        continue;
+      }
       sliced.entries.push_back(entries[i]);
-      SliceEntry& sum = noted[slice_key(entries[i].key)];
-      sum.calls += entries[i].calls;
-      sum.time += entries[i].time;
-      sum.bytes_sent += entries[i].bytes_sent;
-      sum.bytes_received += entries[i].bytes_received;
+      add_counters(noted[entries[i].key], entries[i]);
     }
   }
   const auto rest = [](std::uint64_t all, std::uint64_t part) { return all > part ? all - part : 0; };
@@ -96,13 +122,43 @@ std::string name_of(std::uint32_t state, bool is_running) {
   }
 }
 
+std::string Reader::notice() const {
+  std::string text;
+  const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
+  if (missing_ != 0) {
+    add("cut short: " + std::to_string(there_) + " of " + std::to_string(there_ + missing_) +
+        " bytes are there, and what they say is taken");
+  }
+  if (is_damaged_) add("damaged: what makes no sense in it is left out");
+  if (is_full_) add("there was no more room for it: some of what its process counted is not there");
+  return text;
+}
+
+// What a name says of a process, where the file cannot be older than this machine's uptime, nor of another machine: so
+// that what nobody can read does not stay in memory for ever.
+void Reader::take_process_from(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const std::string prefix = file_prefix();
+  if (name.compare(0, prefix.size(), prefix) != 0) return;
+  char* end = nullptr;
+  process_ = this_process();
+  process_.pid = std::strtoll(name.c_str() + prefix.size(), &end, 10);
+  process_.start_time = *end == '-' ? std::strtoull(end + 1, nullptr, 10) : 0;
+  is_of_this_boot_ = file_name(process_) == name;
+  is_running_ = is_of_this_boot_ && is_alive(process_);
+}
+
 bool Reader::read(const std::string& path) {
+  bool is_in_memory = false;
   const auto failed = [&](const std::string& what) {
     error = path + ": " + what;
+    if (is_in_memory) take_process_from(path);
     return false;
   };
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return failed(std::strerror(errno));
+  struct statfs place;
+  is_in_memory = fstatfs(descriptor, &place) == 0 && place.f_type == TMPFS_MAGIC;
   struct stat facts;
   const bool is_file = fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
   const auto size = is_file ? static_cast<std::size_t>(facts.st_size) : 0;
@@ -121,6 +177,7 @@ bool Reader::read(const std::string& path) {
   if (header.version != version || header.layout != layout() || header.header_bytes != header_bytes) {
     return failed("written by another version of commlens; only that one can read it");
   }
+  is_copy_ = path.substr(path.rfind('/') + 1) != file_name(header.process);
   return read_bytes(bytes.at, done) || failed(error);
 }
 
@@ -132,12 +189,25 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size) {
   const Process here = this_process();
   is_of_this_boot_ = process_.boot[0] == here.boot[0] && process_.boot[1] == here.boot[1];
 
+  is_full_ = header.is_full.load(std::memory_order_relaxed) != 0;
+
   std::vector<Segment> segments;
-  const std::uint64_t used = std::min(header.used.load(std::memory_order_relaxed), size);
+  const std::uint64_t told = header.used.load(std::memory_order_relaxed);
+  const std::uint64_t used = std::min(told, size);
+  there_ = size;
+  if (!is_running_) missing_ = told - used;  // one that runs may have grown since we asked for its size
+  if (told < header_bytes || told % alignment != 0 || told >= beyond_all) {
+    is_damaged_ = true;
+    missing_ = 0;
+  }
   for (std::uint64_t at = header_bytes; at + sizeof(SegmentHead) <= used;) {
     const auto* const head = reinterpret_cast<const SegmentHead*>(bytes + at);
     at += sizeof(SegmentHead);
-    if (head->bytes > used - at || head->bytes % alignment != 0) break;  // cut off
+    if (head->bytes > used - at || head->bytes % alignment != 0) {
+      is_damaged_ = is_damaged_ || used == told;  // else it is cut off
+      break;
+    }
+    if (head->kind > Kind::peers) is_damaged_ = true;
     segments.push_back({head, bytes + at});
     at += head->bytes;
   }
@@ -150,10 +220,14 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size) {
   comms_.emplace_back();  // "no communicator"; the journal has the others
   job_.rank = -1;
   each(Kind::journal, [this](const Segment& s) {
-    read_journal(s.content, std::min(s.head->filled.load(std::memory_order_relaxed), s.head->bytes));
+    const std::uint64_t filled = s.head->filled.load(std::memory_order_relaxed);
+    is_damaged_ = is_damaged_ || filled > s.head->bytes;
+    read_journal(s.content, std::min(filled, s.head->bytes));
   });
   if (job_.rank < 0) {
-    error = "its process had not come out of MPI_Init";
+    error = is_damaged_     ? "damaged: it does not say of which process it is"
+            : missing_ != 0 ? "cut short: " + std::to_string(size) + " of " + std::to_string(told) + " bytes are there"
+                            : "its process had not come out of MPI_Init";
     return false;
   }
   std::uint32_t first = 0;
@@ -167,17 +241,34 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size) {
   clock_is_tsc = header.clock_is_tsc != 0;
   const Reading last = is_of_this_boot_ ? reading() : header.last;
   if (clock_is_tsc) counted_.scale = TickScale::between(header.first, last);
+  constexpr Ticks second = 1'000'000'000;
+  if (counted_.scale.ns(second) < second / 100 || counted_.scale.ns(second) > second * 100) {
+    is_damaged_ = true;
+    counted_.scale = {};
+  }
   counted_.started = job_.started;
-  last_seen_ = std::max(is_running_ ? last.ticks : header.last.ticks, job_.started);
+  // What a copy says ends with it, also while its process goes on.
+  last_seen_ = std::max(is_running_ && !is_copy_ ? last.ticks : header.last.ticks, job_.started);
+  if (last_seen_ >= beyond_all) {
+    is_damaged_ = true;
+    last_seen_ = job_.started;
+  }
+
+  paused_before_ = header.paused_before.load(std::memory_order_relaxed);
+  pause_changes_ = header.pause_changes.load(std::memory_order_relaxed);
+  if (is_paused(pause_changes_)) held_ = header.held.load(std::memory_order_relaxed);
 
   std::map<std::uint32_t, std::map<Key, SliceEntry>> totals;  // of each thread: what its slices must add up to
-  const auto take_cell = [&](const Cell& cell, std::uint32_t thread) {
+  const auto take_cell = [&](const Cell& there, std::uint32_t thread) {
+    Cell cell = there;
+    if (!is_to_be_told(cell)) return;
+    cell.key = known(cell.key);
+    if (cell.key == 0 || !is_counted(cell)) {
+      is_damaged_ = true;
+      return;
+    }
     add_cell_to(counted_.cells, cell);
-    SliceEntry& total = totals[thread][slice_key(cell.key)];
-    total.calls += cell.calls;
-    total.time += cell.time;
-    total.bytes_sent += cell.bytes_sent;
-    total.bytes_received += cell.bytes_received;
+    add_counters(totals[thread][slice_key(cell.key)], cell);
   };
   each(Kind::cells, [&](const Segment& s) {
     for (std::uint64_t at = 0; at + sizeof(Cell) <= s.head->bytes; at += sizeof(Cell)) {
@@ -185,13 +276,79 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size) {
       if (cell.key != 0) take_cell(cell, s.head->number);
     }
   });
+  each(Kind::regions, [&](const Segment& s) {
+    for (std::uint64_t at = 0; at + sizeof(RegionCell) <= s.head->bytes; at += sizeof(RegionCell)) {
+      const auto cell = copy_of<RegionCell>(s.content + at);
+      if (cell.key == 0) continue;
+      if (!is_place(cell.key) || !is_counted(cell)) {
+        is_damaged_ = true;
+        continue;
+      }
+      counted_.regions.add(cell);
+      if (counts_iterations(cell.key)) continue;
+      SliceEntry& total = totals[s.head->number][region_slice_key(region_of(cell.key))];
+      total.calls += cell.calls;
+      total.time += cell.time - cell.nested;
+    }
+  });
+  each(Kind::loops, [&](const Segment& s) {
+    for (std::uint64_t at = 0; at + sizeof(LoopCell) <= s.head->bytes; at += sizeof(LoopCell)) {
+      const auto cell = copy_of<LoopCell>(s.content + at);
+      if (cell.key != 0 && is_place(cell.key)) counted_.regions.add(cell);
+    }
+  });
+  each(Kind::quantities, [&](const Segment& s) {
+    for (std::uint64_t at = 0; at + sizeof(QuantityCell) <= s.head->bytes; at += sizeof(QuantityCell)) {
+      const auto cell = copy_of<QuantityCell>(s.content + at);
+      if (cell.key == 0) continue;
+      if (is_place(cell.key) && cell.site < counted_.regions.quantities.size()) {
+        counted_.regions.add(cell);
+      } else {
+        is_damaged_ = true;
+      }
+    }
+  });
+  each(Kind::peers, [&](const Segment& s) {
+    for (std::uint64_t at = 0; at + sizeof(PeerCell) <= s.head->bytes; at += sizeof(PeerCell)) {
+      auto cell = copy_of<PeerCell>(s.content + at);
+      if (cell.key == 0 || cell.messages == 0) continue;
+      if (cell.key >> 63 == 0 || flow_of(cell.key) >= Flow::count || bin_of_peer(cell.key) > 64 ||
+          call_of_peer(cell.site) > 65 || op_of_peer(cell.key) >= std::size(op_facts) ||
+          !is_region(region_of_peer(cell.site))) {
+        is_damaged_ = true;
+        continue;
+      }
+      if (!is_comm(comm_of_peer(cell.key))) cell.key &= ~(PeerKey{max_comm} << 27);
+      add_peer_to(counted_.peers, cell);
+    }
+  });
+  std::map<std::uint32_t, const Regions*> stacks;  // of each thread
+  each(Kind::stack, [&](const Segment& s) {
+    if (s.head->bytes >= sizeof(Regions)) stacks[s.head->number] = reinterpret_cast<const Regions*>(s.content);
+  });
   std::map<std::uint32_t, std::vector<const SliceBlock*>> blocks;  // of each thread
   each(Kind::slices, [&](const Segment& s) {
     const auto* const block = reinterpret_cast<const SliceBlock*>(s.content);
-    if (s.head->bytes < sizeof(SliceBlock) || block->width == 0 || block->generation == 0) return;
-    const std::uint64_t room = (s.head->bytes - sizeof(SliceBlock)) / sizeof(SliceEntry);
-    if (block->count.load(std::memory_order_relaxed) <= room) blocks[s.head->number].push_back(block);
+    const bool has_head = s.head->bytes >= sizeof(SliceBlock);
+    if (has_head && block->generation == 0) return;  // left for later ones
+    const std::uint64_t room = has_head ? (s.head->bytes - sizeof(SliceBlock)) / sizeof(SliceEntry) : 0;
+    if (room != 0 && is_slice_width(block->width) && block->count.load(std::memory_order_relaxed) <= room) {
+      blocks[s.head->number].push_back(block);
+    } else {
+      is_damaged_ = true;
+    }
   });
+  // Nothing tells when it ended, but what it did last tells until when it was there.
+  const auto was_there = [this](Ticks t) {
+    if (t < beyond_all) last_seen_ = std::max(last_seen_, t);
+  };
+  each(Kind::thread, [&](const Segment& s) {
+    if (s.head->bytes < sizeof(Thread)) return;
+    const Thread& thread = *reinterpret_cast<const Thread*>(s.content);
+    was_there(copy_of<Doing>(&thread.doing).since);
+    was_there(copy_of<Ticks>(&thread.slices.looked));
+  });
+  for (const auto& [number, stack] : stacks) was_there(copy_of<Ticks>(&stack->last));
   std::vector<Sliced> slices;
   each(Kind::thread, [&](const Segment& s) {
     if (s.head->bytes < sizeof(Thread)) return;
@@ -199,21 +356,32 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size) {
     const Cell overflow = copy_of<Cell>(&thread.table.overflow);
     counted_.lost += overflow.calls;
     if (overflow.calls != 0) take_cell(overflow, s.head->number);
-    take_position(thread);
-    slices.push_back(slices_of(blocks[s.head->number], totals[s.head->number], thread.slices));
+    const auto stack = stacks.find(s.head->number);
+    const std::uint32_t depth = stack == stacks.end() ? 0 : __atomic_load_n(&stack->second->depth, __ATOMIC_ACQUIRE);
+    std::vector<Frame> frames(1);
+    for (std::uint32_t i = 1; i <= std::min(depth, Regions::most_frames); ++i) {
+      frames.push_back(copy_of<Frame>(&stack->second->frames[i]));
+      const Frame& frame = frames.back();
+      const bool is_right = (frame.key == 0 || is_place(frame.key)) && is_region(frame.region) &&
+                            frame.start < beyond_all && frame.nested < beyond_all;
+      if (is_right) continue;
+      is_damaged_ = true;
+      frames.pop_back();
+      break;
+    }
+    const auto inner = static_cast<std::uint32_t>(frames.size() - 1);
+    const Ticks end = counted_until(last_seen_);
+    counted_.regions.add_open(frames.data(), inner, copy_of<Ticks>(&thread.mpi), end, pause_changes_);
+    each_open(frames.data(), inner, end,
+              [&](std::uint32_t region, Ticks time) { totals[s.head->number][region_slice_key(region)].time += time; });
+    take_position(thread, frames.back().region);
+    slices.push_back(slices_of(blocks[s.head->number], totals[s.head->number], thread.slices, is_damaged_));
   });
   counted_.slices = added_up(slices);
-  for (SliceEntry& entry : counted_.slices.entries) {
-    if (comm_of_key(entry.key) >= comms_.size()) entry.key &= ~(Key{max_comm} << 37);
-  }
-  // A cell may be of a communicator whose journal entry was never finished.
-  Cells known;
-  for (const auto& [key, cell] : counted_.cells) {
-    Cell moved = cell;
-    if (comm_of_key(cell.key) >= comms_.size()) moved.key = cell.key & ~(Key{max_comm} << 37);
-    add_cell_to(known, moved);
-  }
-  counted_.cells = std::move(known);
+  std::vector<SliceEntry>& entries = counted_.slices.entries;
+  for (SliceEntry& entry : entries) entry.key = known(entry.key);
+  entries.erase(std::remove_if(entries.begin(), entries.end(), [](const SliceEntry& e) { return e.key == 0; }),
+                entries.end());
   for (const CommRecord& record : comms_) counted_.comms.push_back(&record);
   counted_.place = [this](Site site) {
     const auto found = sites_.find(site);
@@ -227,7 +395,9 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size) {
   facts.pid = static_cast<int>(process_.pid);
   facts.cpus = job_.cpus;
   facts.init_ns = scale.ns(job_.init);
-  facts.app_ns = scale.ns(last_seen_ - job_.started);
+  const Ticks from = std::max(job_.counted_start, header.forgotten.load(std::memory_order_relaxed));
+  const Ticks until = counted_until(last_seen_);
+  facts.app_ns = scale.ns(until > from ? until - from : 0);
   facts.threads = static_cast<int>(std::max<std::size_t>(totals.size(), 1));
   facts.own_init_ns = scale.ns(job_.own_init);
   facts.own_call_ns = scale.ns(job_.own_call);
@@ -236,34 +406,100 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size) {
   return true;
 }
 
-// Stops at what is garbled: what stands before it counts.
-bool Reader::read_journal(const char* begin, std::uint64_t bytes) {
+bool Reader::is_comm(std::uint32_t index) const {
+  return index < comms_.size() && (index == 0 || comms_[index].kind != CommKind::none);
+}
+
+// The key with what there is: a cell may be of a communicator whose journal entry was never finished.  0: no key.
+Key Reader::known(Key key) {
+  if (is_of_region(key)) {
+    const bool is_right = is_region(region_of_key(key));
+    is_damaged_ = is_damaged_ || !is_right;
+    return is_right ? key : 0;
+  }
+  const bool is_bin = bin_of_key(key) <= 64 || bin_of_key(key) == v_bin;
+  if (key >> 63 == 0 || op_of_key(key) >= std::size(op_facts) || !is_bin) {
+    is_damaged_ = true;
+    return 0;
+  }
+  if (!is_comm(comm_of_key(key))) key &= ~(Key{max_comm} << 37);
+  return is_region(region_of_key(key)) ? key : key & ~Key{max_region};
+}
+
+bool Reader::is_place(RegionKey key) { return key >> 63 != 0 && is_region(region_of(key)); }
+
+// By the clock of counted time.
+Ticks Reader::counted_until(Ticks t) const {
+  if (is_paused(pause_changes_)) return held_;
+  return t > paused_before_ ? t - paused_before_ : 0;
+}
+
+bool Reader::add_region(journal::RegionEntry entry) {
+  std::vector<RegionFacts>& names = counted_.regions.names;
+  if (entry.number < names.size() || entry.number > most_regions) return false;
+  // Where entries before it are lost, their names are.
+  while (names.size() < entry.number) names.push_back({0, RegionKind::region, "?"});
+  names.push_back(std::move(entry.facts));
+  return true;
+}
+
+bool Reader::add_quantity(journal::QuantityEntry entry) {
+  std::vector<QuantityFacts>& quantities = counted_.regions.quantities;
+  if (entry.number < quantities.size() || entry.number > most_quantities) return false;
+  while (quantities.size() < entry.number) quantities.push_back({"?" + std::to_string(quantities.size()), ""});
+  quantities.push_back(std::move(entry.facts));
+  return true;
+}
+
+// Where entries before it are lost, their places stay empty: cells know communicators by index.
+bool Reader::add_comm(CommRecord record) {
+  if (record.view.index < comms_.size() || record.view.index > max_comm) return false;
+  while (comms_.size() < record.view.index) comms_.emplace_back();
+  if (!is_comm(record.parent)) record.parent = 0;
+  const auto is_lost = [this](std::uint32_t member) { return !is_comm(member); };
+  record.members.erase(std::remove_if(record.members.begin(), record.members.end(), is_lost), record.members.end());
+  comms_.push_back(std::move(record));
+  return true;
+}
+
+// Passes by what is garbled.
+void Reader::read_journal(const char* begin, std::uint64_t bytes) {
   using journal::Entry;
   using journal::EntryHead;
   for (std::uint64_t at = 0; at + sizeof(EntryHead) <= bytes;) {
     const auto head = copy_of<EntryHead>(begin + at);
     at += sizeof head;
-    if (head.bytes > bytes - at) return false;
-    WireReader in(begin + at, head.bytes);
-    at += head.bytes;
-    if (head.entry == Entry::job) {
-      journal::JobEntry job;
-      if (!journal::read(in, job)) return false;
-      job_ = std::move(job);
-    } else if (head.entry == Entry::comm) {
-      CommRecord record;
-      if (!journal::read(in, record) || record.view.index != comms_.size()) return false;
-      if (record.parent >= comms_.size()) record.parent = 0;
-      comms_.push_back(std::move(record));
-    } else if (head.entry == Entry::site) {
-      journal::SiteEntry site;
-      if (!journal::read(in, site)) return false;
-      sites_[site.site] = {site.module, site.build_id, site.offset};
-    } else {
-      return false;
+    if (head.bytes > bytes - at) {
+      is_damaged_ = true;
+      return;
     }
+    WireReader in(begin + at, head.bytes);
+    bool is_right = journal::check_of(head.entry, begin + at, head.bytes) == head.check;
+    at += head.bytes;
+    if (is_right && head.entry == Entry::job) {
+      journal::JobEntry job;
+      is_right = journal::read(in, job);
+      if (is_right) job_ = std::move(job);
+    } else if (is_right && head.entry == Entry::comm) {
+      CommRecord record;
+      is_right = journal::read(in, record) && add_comm(std::move(record));
+    } else if (is_right && head.entry == Entry::site) {
+      journal::SiteEntry site;
+      is_right = journal::read(in, site);
+      if (is_right) sites_[site.site] = std::move(site.facts);
+    } else if (is_right && head.entry == Entry::region) {
+      journal::RegionEntry region;
+      is_right = journal::read(in, region) && add_region(std::move(region));
+    } else if (is_right && head.entry == Entry::quantity) {
+      journal::QuantityEntry quantity;
+      is_right = journal::read(in, quantity) && add_quantity(std::move(quantity));
+    } else if (is_right && head.entry == Entry::tag) {
+      TagFacts tag;
+      is_right = journal::read(in, tag);
+      if (is_right && is_region(tag.region)) counted_.regions.tags.push_back(std::move(tag));
+    }
+    is_damaged_ = is_damaged_ || !is_right;
   }
-  return true;
 }
 
 void Reader::take_states(const CommState* states, std::uint64_t n, std::uint32_t first) {
@@ -273,29 +509,33 @@ void Reader::take_states(const CommState* states, std::uint64_t n, std::uint32_t
     CommRecord& record = comms_[index];
     record.freed = state.freed.load(std::memory_order_relaxed);
     record.communicators = std::max(state.communicators.load(std::memory_order_relaxed), 1u);
-    record.user_name = text_of(state.user_name, sizeof state.user_name);
+    if (record.kind != CommKind::set) record.user_name = text_of(state.user_name, sizeof state.user_name);
     const std::uint64_t handle = state.handle.load(std::memory_order_relaxed);
     if (handle != 0 && record.freed == 0) handles_[handle] = index;
   }
 }
 
-void Reader::take_position(const Thread& thread) {
+void Reader::take_position(const Thread& thread, std::uint32_t region) {
   const Doing doing = copy_of<Doing>(&thread.doing);
   if (doing.since == 0) return;  // not a single call
   Position position;
+  position.region = region;
   position.thread = static_cast<int>(thread.number);
   position.inside = copy_of<char*>(&thread.outermost) != nullptr;
-  position.op = doing.op < std::size(op_facts) ? doing.op : 0;
+  if (doing.since >= beyond_all || doing.op >= std::size(op_facts)) {
+    is_damaged_ = true;
+    return;
+  }
+  position.op = doing.op;
   position.site = doing.site;
   position.since = doing.since;
-  last_seen_ = std::max(last_seen_, doing.since);
   if (doing.what == Doing::index) {
     position.comm = static_cast<std::uint32_t>(doing.where);
   } else if (doing.what == Doing::handle) {
     const auto found = handles_.find(doing.where);
     position.comm = found == handles_.end() ? 0 : found->second;
   }
-  if (position.comm >= comms_.size()) position.comm = 0;
+  if (!is_comm(position.comm)) position.comm = 0;
   counted_.positions.push_back(position);
 }
 

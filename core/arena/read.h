@@ -25,22 +25,39 @@ class Reader {
   bool is_of_this_boot() const { return is_of_this_boot_; }  // of this machine, and not restarted since
   bool is_finalized() const { return state_ == static_cast<std::uint32_t>(State::finalized); }
 
+  // What of a file that can be read cannot, in words for a person; empty: nothing.
+  std::string notice() const;
+
   // What it counted, as its process would have told it: all but the identity of its world and what it imports.
   Counted& counted() { return counted_; }
 
   std::string error;
 
  private:
+  void take_process_from(const std::string& path);
   bool read_bytes(const char* bytes, std::uint64_t size);
-  bool read_journal(const char* begin, std::uint64_t bytes);
+  void read_journal(const char* begin, std::uint64_t bytes);
+  bool add_comm(CommRecord record);
+  bool is_comm(std::uint32_t index) const;
+  Key known(Key key);
   void take_states(const CommState* states, std::uint64_t n, std::uint32_t first);
-  void take_position(const Thread& thread);
+  void take_position(const Thread& thread, std::uint32_t region);
+  bool add_region(journal::RegionEntry entry);
+  bool add_quantity(journal::QuantityEntry entry);
+  bool is_region(std::uint32_t number) const { return number < counted_.regions.names.size(); }
+  bool is_place(RegionKey key);
+  Ticks counted_until(Ticks t) const;
 
   Process process_{};
   journal::JobEntry job_;
   std::uint32_t state_ = 0;
   bool is_running_ = false, is_of_this_boot_ = false;
+  bool is_copy_ = false;  // of what its process may go on with
+  bool is_full_ = false, is_damaged_ = false;
+  std::uint64_t there_ = 0, missing_ = 0;  // bytes of the file
   Ticks last_seen_ = 0;
+  std::uint32_t pause_changes_ = 0;
+  Ticks paused_before_ = 0, held_ = 0;
   std::deque<CommRecord> comms_;
   std::unordered_map<Site, SiteFacts> sites_;
   std::unordered_map<std::uint64_t, std::uint32_t> handles_;  // bits -> index of the newest that is not freed

@@ -4,41 +4,47 @@
 #include <algorithm>
 
 #include "core/cold/modules.h"
+#include "core/cold/sums.h"
 #include "core/cold/threads.h"
 
 namespace commlens {
 
-// A cell without calls holds bytes of requests another thread made.
 void add_cell_to(Cells& cells, const Cell& cell) {
   Cell& sum = cells[{cell.key, cell.site}];
   sum.key = cell.key;
   sum.site = cell.site;
-  if (cell.calls != 0) {
-    sum.time_min = sum.calls == 0 ? cell.time_min : std::min(sum.time_min, cell.time_min);
-    sum.time_max = std::max(sum.time_max, cell.time_max);
-  }
-  sum.calls += cell.calls;
-  sum.time += cell.time;
-  sum.bytes_sent += cell.bytes_sent;
-  sum.bytes_received += cell.bytes_received;
+  add_calls(sum, cell);
 }
 
-Counted counted_here(const Registry& registry) {
+Counted counted_here(const Registry& registry, Ticks end) {
   Counted counted;
   counted.scale = TickScale::since_start();
   const auto add_lost = [&counted](const Cell& cell) {
     counted.lost += cell.calls;
     if (cell.calls != 0) add_cell_to(counted.cells, cell);
   };
+  counted.regions = region_names();
+  counted.notices = notices();
   std::vector<Sliced> slices;
   for (Thread* t = first_thread(); t != nullptr; t = t->next) {
-    finish_slices(*t);
+    // A thread may have gone on in its regions when the run was over: of it, what it has told since is there as well.
+    const Ticks until = t->regions == nullptr ? end : std::max({end, t->regions->last, t->slices.looked});
+    finish_slices(*t, until);
     slices.push_back(slices_of(*t));
-    for (std::uint64_t i = 0; i < t->table.capacity; ++i) {
-      if (t->table.index[i] != nullptr) add_cell_to(counted.cells, *t->table.index[i]);
+    each_cell(t->table, [&counted](const Cell& cell) {
+      if (is_to_be_told(cell)) add_cell_to(counted.cells, cell);
+    });
+    if (t->regions != nullptr) {
+      const auto add = [&counted](const auto& cell) { counted.regions.add(cell); };
+      each_cell(t->regions->cells, add);
+      each_cell(t->regions->quantities, add);
+      each_cell(t->regions->loops, add);
+      counted.regions.add_open(t->regions->frames, t->regions->depth, t->mpi, counted_time(until),
+                               pauses.changes.load());
     }
     add_lost(t->table.overflow);
   }
+  each_peer([&counted](const PeerCell& cell) { add_peer_to(counted.peers, cell); });
   counted.slices = added_up(slices);
   add_lost(lost_calls());
   for (const CommRecord& record : registry.records()) counted.comms.push_back(&record);

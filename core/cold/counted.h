@@ -10,7 +10,11 @@
 #include <vector>
 
 #include "core/cold/identity.h"
+#include "core/cold/notices.h"
+#include "core/cold/peers.h"
+#include "core/cold/regions.h"
 #include "core/cold/registry.h"
+#include "core/cold/site_facts.h"
 #include "core/cold/slices.h"
 #include "core/cold/ticks.h"
 #include "core/hot/table.h"
@@ -34,12 +38,6 @@ struct RankFacts {
   std::string coverage;             // what it imports, as written() by coverage.h
 };
 
-// A place in a file: call sites are addresses only within their process.
-struct SiteFacts {
-  std::string module, build_id;
-  std::uint64_t offset;
-};
-
 // Where a thread was when somebody looked at a process that had not finalised.
 struct Position {
   int thread = 0;       // from 0, in the order of their first calls
@@ -48,6 +46,7 @@ struct Position {
   std::uint32_t comm = 0;  // index
   Site site = 0;
   Ticks since = 0;  // when the call began
+  std::uint32_t region = 0;
 };
 
 using Cells = std::map<std::pair<Key, Site>, Cell>;
@@ -61,6 +60,9 @@ struct Counted {
   Cells cells;                           // of all threads
   std::uint64_t lost = 0;                // calls without their key, which are among the cells
   Sliced slices;                         // of all threads
+  CountedRegions regions;                // of all threads
+  Peers peers;                           // of all threads
+  std::vector<NoticeText> notices;
   std::vector<Position> positions;
   std::function<SiteFacts(Site)> place;
 };
@@ -68,7 +70,7 @@ struct Counted {
 // Adds what another thread counted under the same key.
 void add_cell_to(Cells& cells, const Cell& cell);
 
-// What this process counted, without facts and start.  When no other thread calls MPI any more.
-Counted counted_here(const Registry& registry);
+// What this process counted until `end`, without facts and start.  When no other thread calls MPI any more.
+Counted counted_here(const Registry& registry, Ticks end);
 
 }  // namespace commlens

@@ -4,13 +4,14 @@
 #include <algorithm>
 #include <mutex>
 
+#include "core/cold/locks.h"
 #include "core/cold/memory.h"
 
 namespace commlens {
 namespace {
 
 constexpr std::uint64_t first_capacity = 256;  // 4 KiB
-std::mutex mutex;
+std::mutex& mutex = locks::handles;
 
 // Finds the entry of `handle`, or where it would go.
 HandleMap::Slot& place(const HandleMap::Slots& s, std::uint64_t handle) noexcept {

@@ -26,13 +26,14 @@ void append(Entry entry, const WireWriter& out) noexcept {
     return segment == nullptr ? 0 : segment->bytes - segment->filled.load(std::memory_order_relaxed);
   };
   if (room() < needed) {
+    if (arena::overflowed()) return;
     void* const memory = arena::allocate(arena::Kind::journal, std::max(segment_bytes, needed));
     if (memory == nullptr || arena::overflowed()) return;
     segment = static_cast<arena::SegmentHead*>(memory) - 1;
   }
   const std::uint64_t at = segment->filled.load(std::memory_order_relaxed);
   char* const to = reinterpret_cast<char*>(segment + 1) + at;
-  const EntryHead head{entry, static_cast<std::uint32_t>(bytes.size())};
+  const EntryHead head{entry, static_cast<std::uint32_t>(bytes.size()), check_of(entry, bytes.data(), bytes.size())};
   std::memcpy(to, &head, sizeof head);
   std::copy(bytes.begin(), bytes.end(), to + sizeof head);
   segment->filled.store(at + needed, std::memory_order_release);
@@ -50,23 +51,25 @@ void append(Entry entry, Write write) noexcept try {
 
 }  // namespace
 
+Identity check_of(Entry entry, const char* bytes, std::size_t size) noexcept {
+  return combine(identity_of(bytes, size), static_cast<Identity>(entry));
+}
+
 void note(const JobEntry& job) noexcept {
+  arena::note_rank(job.rank, job.launch);
   append(Entry::job, [&](WireWriter& out) {
     out.signed_number(job.rank);
     out.signed_number(job.size);
     out.number(job.launch);
     out.number(job.started);
+    out.number(job.counted_start);
     out.number(job.init);
     out.number(job.own_init);
     out.number(job.own_call);
     out.text(job.node);
     out.text(job.cpus);
     out.text(job.output);
-    out.number(job.meta.size());
-    for (const auto& [key, value] : job.meta) {
-      out.text(key);
-      out.text(value);
-    }
+    out.pairs(job.meta);
   });
 }
 
@@ -75,16 +78,14 @@ bool read(WireReader& in, JobEntry& job) {
   job.size = static_cast<int>(in.signed_number());
   job.launch = in.number();
   job.started = in.number();
+  job.counted_start = in.number();
   job.init = in.number();
   job.own_init = in.number();
   job.own_call = in.number();
   job.node = in.text();
   job.cpus = in.text();
   job.output = in.text();
-  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    std::string key = in.text();
-    job.meta.emplace_back(std::move(key), in.text());
-  }
+  job.meta = in.pairs();
   return in.ok();
 }
 
@@ -134,17 +135,60 @@ bool read(WireReader& in, CommRecord& c) {
 void note(const SiteEntry& site) noexcept {
   append(Entry::site, [&](WireWriter& out) {
     out.number(site.site);
-    out.text(site.module);
-    out.text(site.build_id);
-    out.number(site.offset);
+    site.facts.write(out);
   });
 }
 
 bool read(WireReader& in, SiteEntry& site) {
   site.site = in.number();
-  site.module = in.text();
-  site.build_id = in.text();
-  site.offset = in.number();
+  site.facts = SiteFacts::read(in);
+  return in.ok();
+}
+
+void note(const RegionEntry& region) noexcept {
+  append(Entry::region, [&](WireWriter& out) {
+    out.number(region.number);
+    out.number(region.facts.parent);
+    out.number(static_cast<std::uint64_t>(region.facts.kind));
+    out.text(region.facts.name);
+  });
+}
+
+bool read(WireReader& in, RegionEntry& region) {
+  region.number = static_cast<std::uint32_t>(in.number());
+  region.facts.parent = static_cast<std::uint32_t>(in.number());
+  region.facts.kind = static_cast<RegionKind>(in.number());
+  region.facts.name = in.text();
+  return in.ok() && region.facts.parent < region.number && region.facts.kind <= RegionKind::others;
+}
+
+void note(const QuantityEntry& quantity) noexcept {
+  append(Entry::quantity, [&](WireWriter& out) {
+    out.number(quantity.number);
+    out.text(quantity.facts.name);
+    out.text(quantity.facts.unit);
+  });
+}
+
+bool read(WireReader& in, QuantityEntry& quantity) {
+  quantity.number = in.number();
+  quantity.facts.name = in.text();
+  quantity.facts.unit = in.text();
+  return in.ok();
+}
+
+void note(const TagFacts& tag) noexcept {
+  append(Entry::tag, [&](WireWriter& out) {
+    out.number(tag.region);
+    out.text(tag.name);
+    out.text(tag.value);
+  });
+}
+
+bool read(WireReader& in, TagFacts& tag) {
+  tag.region = static_cast<std::uint32_t>(in.number());
+  tag.name = in.text();
+  tag.value = in.text();
   return in.ok();
 }
 

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "core/cold/journal.h"
+#include "core/cold/locks.h"
 
 namespace commlens {
 namespace {
@@ -70,7 +71,6 @@ int add_module(dl_phdr_info* info, std::size_t, void* out) {
 
 // Never destroyed: threads may call MPI while the program exits.
 struct Sites {
-  std::mutex mutex;
   unsigned long long loads = 0, unloads = 0;  // as the dynamic linker counts, when `loaded` was read
   std::vector<Module> loaded;
   std::deque<Module> named;  // those that hold a site
@@ -107,14 +107,14 @@ const Module* named_module(const Module& m) {
 
 const Module* module_of_site(std::uint64_t site) noexcept try {
   if (site == 0) return nullptr;
-  const std::lock_guard<std::mutex> lock(sites().mutex);
+  const std::lock_guard<std::mutex> lock(locks::modules);
   const auto [entry, is_new] = sites().module_of.try_emplace(site, nullptr);
   if (is_new) {
     read_modules_again();
     const Module* const m = module_at(sites().loaded, site);
     if (m != nullptr) {
       entry->second = named_module(*m);
-      journal::note(journal::SiteEntry{site, m->path, m->build_id, site - m->base});
+      journal::note(journal::SiteEntry{site, {m->path, m->build_id, site - m->base}});
     }
   }
   return entry->second;

@@ -32,6 +32,11 @@ std::string as_bool(const std::string& text) {
   return {};
 }
 
+bool is_one_of(const std::string& text, const std::string& choices) {
+  return !text.empty() && text.find(' ') == std::string::npos &&
+         (" " + choices + " ").find(" " + text + " ") != std::string::npos;
+}
+
 int option_named(const std::string& name) {
   for (int i = 0; i < option_count; ++i) {
     if (name == option_facts[i].name) return i;
@@ -46,6 +51,11 @@ void Options::set(int option, const std::string& value, const std::string& where
   if (type == OptionType::number_ &&
       (value.empty() || value.size() > 9 || value.find_first_not_of("0123456789") != std::string::npos)) {
     warnings_.push_back(where + ": '" + value + "' is not a whole number; using " + values_[option]);
+    return;
+  }
+  if (type == OptionType::choice_ && !is_one_of(value, option_facts[option].choices)) {
+    warnings_.push_back(where + ": '" + value + "' is none of " + option_facts[option].choices + "; using " +
+                        values_[option]);
     return;
   }
   if (type != OptionType::bool_) {

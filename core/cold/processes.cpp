@@ -15,4 +15,12 @@ ProcessFacts facts_of(pid_t process) {
   return {line.substr(name + 1, end - name - 1), std::atoi(line.c_str() + end + 4)};
 }
 
+std::string argument_of(pid_t process, const std::string& option) {
+  std::ifstream arguments("/proc/" + std::to_string(process) + "/cmdline");
+  for (std::string argument; std::getline(arguments, argument, '\0');) {
+    if (argument == option && std::getline(arguments, argument, '\0')) return argument;
+  }
+  return {};
+}
+
 }  // namespace commlens

@@ -15,4 +15,7 @@ struct ProcessFacts {
 
 ProcessFacts facts_of(pid_t process);
 
+// What stands behind `option` in the command line of a process; empty when nothing does, or it cannot be read.
+std::string argument_of(pid_t process, const std::string& option);
+
 }  // namespace commlens

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cold/registry.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -22,6 +23,7 @@ bool same(const CommView& a, const CommView& b) noexcept {
 Registry::Registry() {
   records_.emplace_back();
   records_.back().state = new_state();
+  publish(records_.back());
   none_ = &records_.back().view;
   CommRecord any;
   any.kind = CommKind::set;
@@ -40,10 +42,29 @@ const CommView& Registry::insert(CommRecord record, bool counts) {
   record.view.index = static_cast<std::uint32_t>(records_.size());
   if (counts) record.count = ++count_;
   record.created = now();
-  record.state = new_state();
   records_.push_back(std::move(record));
+  records_.back().state = new_state();  // after what may throw: states stand in the order of records
+  publish(records_.back());
   journal::note(records_.back());
   return records_.back().view;
+}
+
+void Registry::publish(const CommRecord& record) noexcept {
+  arena::CommState* const state = record.state;
+  if (state == nullptr) return;
+  state->previous = newest_.load(std::memory_order_relaxed);
+  state->index = record.view.index;
+  state->leader = record.leader;
+  state->count = record.count;
+  state->letter = record.letter;
+  state->is_set = record.kind == CommKind::set;
+  if (state->is_set) {
+    state->count = static_cast<std::uint32_t>(record.members.size());
+    const std::size_t n = std::min<std::size_t>(record.members.size(), arena::CommState::most_members);
+    std::copy_n(record.members.begin(), n, state->members);
+  }
+  state->identity.store(record.identity, std::memory_order_release);
+  newest_.store(state, std::memory_order_release);
 }
 
 // The states stand in the order of the records; after one for which there was no memory there are no more.
@@ -67,6 +88,7 @@ void Registry::handle(std::uint32_t index, std::uint64_t handle) noexcept {
 }
 
 const CommView& Registry::add_alike(CommRecord record) noexcept try {
+  record.view.neighbors = nullptr;  // no two need have the same
   const std::lock_guard<std::mutex> lock(mutex_);
   std::uint32_t& index = alike_[record.identity];
   if (index == 0) {
@@ -129,12 +151,21 @@ void Registry::name(std::uint32_t index, const char* user_name) noexcept try {
 Lineage Registry::lineage(std::uint32_t index) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   const CommRecord& record = records_[index];
-  return {record.identity, record.depth, record.root};
+  return {record.identity, record.depth, record.root, record.kin};
 }
 
 int Registry::leader(std::uint32_t index) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   return records_[index].leader;
+}
+
+PeersOf Registry::peers_of(std::uint32_t index) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const CommRecord& record = records_[index];
+  const bool is_one = record.communicators == 1 && record.freed == 0 && record.state != nullptr &&
+                      (record.kind == CommKind::intra || record.kind == CommKind::inter);
+  if (!is_one) return {0, false, false};
+  return {record.state->handle.load(std::memory_order_relaxed), record.view.inter, true};
 }
 
 std::string Registry::topology(std::uint32_t index) {

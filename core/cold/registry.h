@@ -25,6 +25,7 @@ struct CommRecord {
   CommView view{};
   CommKind kind = CommKind::none;
   Identity identity = 0;
+  Identity kin = 0;  // the same for those of one size that one call made on all ranks, such as the rows of a grid
   std::uint32_t parent = 0;  // index; 0: none
   std::uint32_t op = 0;      // procedure that made it; 0: predefined or unknown
   char letter = '-';
@@ -38,6 +39,7 @@ struct CommRecord {
   std::string user_name;
   std::string topology;
   std::vector<std::uint32_t> members;  // of a set: indices
+  std::vector<int> neighbors;          // CommView::neighbors
   std::uint32_t creations = 0;         // made from this one so far
   std::uint32_t depth = 0;             // how many were made on the way from the first to this one
   // A record may stand for many that are alike (Registry::add_alike); then `root` is the identity of the last ancestor
@@ -54,6 +56,14 @@ struct Lineage {
   Identity identity;  // of the parent
   std::uint32_t depth;
   Identity root;
+  Identity kin;
+};
+
+// How a communicator's processes can be asked for.
+struct PeersOf {
+  std::uint64_t handle;
+  bool inter;
+  bool is_known;  // there is one such communicator, and it is not freed
 };
 
 // The communicators of this process.  Knows nothing of MPI: core/mpi/ tells it what it learned.
@@ -85,13 +95,18 @@ class Registry {
   const CommView& none() const noexcept { return *none_; }
   Lineage lineage(std::uint32_t index) noexcept;
   int leader(std::uint32_t index) noexcept;
+  PeersOf peers_of(std::uint32_t index) noexcept;
   std::string topology(std::uint32_t index);
+
+  // What others may see of the newest one, and from there of all before it.  Takes no lock; null: no memory for any.
+  const arena::CommState* newest_state() const noexcept { return newest_.load(std::memory_order_acquire); }
 
   // For collection, when no other thread calls MPI any more.
   const std::deque<CommRecord>& records() const noexcept { return records_; }
 
  private:
   arena::CommState* new_state() noexcept;
+  void publish(const CommRecord& record) noexcept;
   const CommView& insert(CommRecord record, bool counts);  // with the lock held
 
   std::mutex mutex_;
@@ -99,6 +114,7 @@ class Registry {
   arena::CommState* states_ = nullptr;  // the newest block, with `states_left_` free ones at its end
   int states_left_ = 0;
   bool states_ended_ = false;
+  std::atomic<arena::CommState*> newest_{nullptr};
   const CommView* none_;
   std::unordered_map<Identity, std::uint32_t> counters_;
   std::unordered_map<Identity, std::uint32_t> alike_;  // identity -> index

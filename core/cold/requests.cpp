@@ -29,18 +29,6 @@ bool RequestTable::open_level(int l) noexcept {
   return true;
 }
 
-bool RequestTable::any(bool (*is)(const Cell& maker, Payload payload)) const noexcept {
-  for (const Level& level : levels_) {
-    const Slot* const slots = level.slots.load(std::memory_order_acquire);
-    if (slots == nullptr) break;
-    for (std::uint64_t i = 0; i < level.buckets * slots_per_bucket; ++i) {
-      const Payload payload = slots[i].payload.load(std::memory_order_acquire);
-      if (payload != 0 && is(*maker_of(payload), payload)) return true;
-    }
-  }
-  return false;
-}
-
 PersistentRequest* new_persistent() noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
   if (free_list == nullptr) {
@@ -58,6 +46,7 @@ PersistentRequest* new_persistent() noexcept {
 }
 
 void free_persistent(PersistentRequest* p) noexcept {
+  delete[] p->shares;
   const std::lock_guard<std::mutex> lock(mutex);
   p->next_free = free_list;
   free_list = p;

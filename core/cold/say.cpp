@@ -38,10 +38,6 @@ void remember_stderr() noexcept {
 
 void say(const char* format, ...) noexcept {
   const int saved = errno;
-  if (!is_still_stderr()) {
-    errno = saved;
-    return;
-  }
   char line[2048] = "commlens: ";
   const std::size_t prefix = std::strlen(line);
   va_list arguments;
@@ -50,9 +46,15 @@ void say(const char* format, ...) noexcept {
   va_end(arguments);
   const std::size_t length = std::strlen(line);
   line[length] = '\n';
-  {
+  say_lines(line, length + 1);
+  errno = saved;
+}
+
+void say_lines(const char* lines, std::size_t bytes) noexcept {
+  const int saved = errno;
+  if (is_still_stderr()) {
     const BlockedSignal broken_pipe(SIGPIPE);
-    const ssize_t written = write(STDERR_FILENO, line, length + 1);
+    const ssize_t written = write(STDERR_FILENO, lines, bytes);
     static_cast<void>(written);  // nobody is left to tell
   }
   errno = saved;

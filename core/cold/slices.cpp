@@ -8,6 +8,8 @@
 
 #include "core/arena/arena.h"
 #include "core/cold/memory.h"
+#include "core/cold/regions.h"
+#include "core/cold/sums.h"
 
 namespace commlens {
 
@@ -89,7 +91,7 @@ SliceBlock* new_block(Thread& thread, std::uint64_t generation, SliceBlock* next
   block->width = thread.slices.width;
   block->capacity = (bytes - sizeof(SliceBlock)) / sizeof(SliceEntry);
   block->next = next;
-  block->generation = generation;
+  __atomic_store_n(&block->generation, generation, __ATOMIC_RELEASE);
   return block;
 }
 
@@ -109,10 +111,31 @@ bool append(Thread& thread, const SliceEntry& entry) noexcept {
   return true;
 }
 
-// Appends what the cells of a thread have more than when they were last looked at.
-bool note(Thread& thread, std::uint64_t slot) noexcept {
+// Adds up what the thread has counted of its regions until `at`.
+bool add_regions(Thread& thread, Ticks at) noexcept {
+  const Regions* const regions = thread.regions;
+  if (regions == nullptr) return true;
+  bool done = true;
+  const auto add = [&](std::uint32_t region, std::uint64_t calls, Ticks time) {
+    SliceSum* const sum = sum_of(thread.slices, region_slice_key(region));
+    done = done && sum != nullptr;
+    if (sum == nullptr) return;
+    sum->calls_now += calls;
+    sum->time_now += time;
+  };
+  each_cell(regions->cells, [&add](const RegionCell& cell) {
+    if (!counts_iterations(cell.key)) add(region_of(cell.key), cell.calls, cell.time - cell.nested);
+  });
+  each_open(regions->frames, regions->depth, counted_time(at),
+            [&](std::uint32_t region, Ticks time) { add(region, 0, time); });
+  return done;
+}
+
+// Appends what a thread has counted by `at` more than when it was last looked at.
+bool note(Thread& thread, std::uint64_t slot, Ticks at) noexcept {
   SliceLog& log = thread.slices;
   const auto add = [&log](const Cell& cell) {
+    if (region_of_key(cell.key) == uncounted_region) return true;
     SliceSum* const sum = sum_of(log, slice_key(cell.key));
     if (sum == nullptr) return false;
     sum->calls_now += cell.calls;
@@ -126,9 +149,12 @@ bool note(Thread& thread, std::uint64_t slot) noexcept {
     if (table.index[i] != nullptr && !add(*table.index[i])) return false;
   }
   if (table.overflow.calls != 0 && !add(table.overflow)) return false;
+  if (!add_regions(thread, at)) return false;
   for (std::uint64_t i = 0; i < log.capacity; ++i) {
     SliceSum& sum = log.sums[i];
     if (sum.key == 0) continue;
+    // Of a thread that went on in its regions when the run was over, more may have been noted.
+    if (sum.time_now < sum.time) sum.time_now = sum.time;
     const SliceEntry entry{sum.key,
                            slot,
                            sum.calls_now - sum.calls,
@@ -195,38 +221,101 @@ void call_every(Ticks every, void (*what)()) noexcept {
   next_action.store(now() + every);
 }
 
-void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
+namespace {
+
+// What goes on from `from` to the slice under way at `to`: a part for each slice that is over by then.
+bool spread(Thread& thread, Key key, Ticks from, Ticks to) noexcept {
   SliceLog& log = thread.slices;
   const Ticks origin = epoch.load();
-  if (origin == 0) {
-    thread.due = at_once;
-    return;
+  SliceSum* const sum = sum_of(log, key);
+  if (sum == nullptr) return false;
+  const std::uint64_t slot = (to - origin) / log.width;
+  for (std::uint64_t s = (from - origin) / log.width; s < slot; ++s) {
+    const Ticks begin = std::max(from, origin + s * log.width), end = origin + (s + 1) * log.width;
+    if (!append(thread, {key, s, 0, end - begin, 0, 0})) return false;
+    sum->time += end - begin;  // so much less is new when its cell is looked at
   }
-  const Ticks end = thread.doing.since + spent;
-  if (end < origin) return;
-  act(end);
-  if (log.width == 0) log.width = first_slice_width;
-  const auto fail = [&thread] { thread.due = never; };
-  if (!note(thread, log.slot)) return fail();
-  if (!widen(thread, (end - origin) / log.width)) return fail();
-  // The call that is about to be counted ends here; what it spent before belongs to slices that are over.
-  const std::uint64_t slot = (end - origin) / log.width;
-  const Ticks begin = std::max(thread.doing.since, origin);
-  SliceSum* const sum = sum_of(log, slice_key(key));
-  if (sum == nullptr) return fail();
-  for (std::uint64_t s = (begin - origin) / log.width; s < slot; ++s) {
-    const Ticks from = std::max(begin, origin + s * log.width), to = origin + (s + 1) * log.width;
-    if (!append(thread, {slice_key(key), s, 0, to - from, 0, 0})) return fail();
-    sum->time += to - from;  // so much less is new when its cell is looked at
-  }
-  log.slot = slot;
-  thread.due = std::min(origin + (slot + 1) * log.width, next_action.load(std::memory_order_relaxed));
+  return true;
 }
 
-void finish_slices(Thread& thread) noexcept {
-  if (thread.due == never || epoch.load() == 0) return;
+// Notes what was counted in the slice that was under way, and goes on to that of `now`.
+bool advance(Thread& thread, Ticks now) noexcept {
+  SliceLog& log = thread.slices;
+  const Ticks origin = epoch.load();
+  if (log.width == 0) log.width = first_slice_width;
+  log.looked = now;
+  // Since then no region has begun or ended: the innermost one went on.
+  const Ticks over = std::min(now, origin + (log.slot + 1) * log.width);
+  if (!note(thread, log.slot, over) || !widen(thread, (now - origin) / log.width)) return false;
+  log.slot = (now - origin) / log.width;
+  const Regions* const regions = thread.regions;
+  std::uint32_t depth = regions == nullptr ? 0 : regions->depth;
+  while (depth > 0 && regions->frames[depth].key == 0) --depth;
+  if (depth == 0) return true;
+  const Frame& innermost = regions->frames[depth];
+  // Where not all of this time counts, nothing tells in which slices: what does is in the one under way.
+  const bool all_counts = counted_time(now) - std::max(counted_time(over), innermost.start) == now - over;
+  return !all_counts || spread(thread, region_slice_key(innermost.region), over, now);
+}
+
+// False when there is nothing to do yet.
+bool has_begun(Thread& thread, Ticks now) noexcept {
+  forget_if_asked(thread);
+  const Ticks origin = epoch.load();
+  if (origin == 0) thread.wait_until(at_once);
+  if (origin == 0 || now < origin) return false;
+  act(now);
+  return true;
+}
+
+void wait_for_next(Thread& thread) noexcept {
+  const SliceLog& log = thread.slices;
+  thread.wait_until(std::min(epoch.load() + (log.slot + 1) * log.width, next_action.load(std::memory_order_relaxed)));
+}
+
+}  // namespace
+
+void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
+  const Ticks end = thread.doing.since + spent;
+  thread.doing.since += left_out(thread.doing.since, end);
+  if (!has_begun(thread, end)) return;
+  // The call that is about to be counted ends here; what it spent before belongs to slices that are over.
+  const bool counts = region_of_key(key) != uncounted_region;
+  if (advance(thread, end) &&
+      (!counts || spread(thread, slice_key(key), std::max(thread.doing.since, epoch.load()), end))) {
+    wait_for_next(thread);
+  } else {
+    thread.wait_until(never);
+  }
+}
+
+void slice_over(Thread& thread, Ticks now) noexcept {
+  if (!has_begun(thread, now)) return;
+  if (advance(thread, now)) {
+    wait_for_next(thread);
+  } else {
+    thread.wait_until(never);
+  }
+  // In a callback of a call: there is something that the call has to look at when it ends.
+  if (thread.outermost != nullptr && left_out(thread.doing.since, now) != 0) thread.wait_until(at_once);
+}
+
+void finish_slices(Thread& thread, Ticks end) noexcept {
+  forget_if_asked(thread);
+  if (thread.due() == never || epoch.load() == 0) return;
   if (thread.slices.width == 0) thread.slices.width = first_slice_width;
-  static_cast<void>(note(thread, thread.slices.slot));
+  if (thread.regions != nullptr && end > epoch.load() && !advance(thread, end)) return;
+  static_cast<void>(note(thread, thread.slices.slot, end));
+}
+
+void forget_slices(Thread& thread) noexcept {
+  SliceLog& log = thread.slices;
+  for (SliceBlock* b = log.newest; b != nullptr; b = b->next) b->count.store(0, std::memory_order_relaxed);
+  log.entries = 0;
+  for (std::uint64_t i = 0; i < log.capacity; ++i) {
+    SliceSum& sum = log.sums[i];
+    sum.calls = sum.time = sum.bytes_sent = sum.bytes_received = 0;
+  }
 }
 
 Sliced slices_of(const Thread& thread) {
@@ -249,10 +338,7 @@ Sliced added_up(const std::vector<Sliced>& all) {
       SliceEntry& to = by_key.try_emplace({entry.key, entry.slot / times}, SliceEntry{}).first->second;
       to.key = entry.key;
       to.slot = entry.slot / times;
-      to.calls += entry.calls;
-      to.time += entry.time;
-      to.bytes_sent += entry.bytes_sent;
-      to.bytes_received += entry.bytes_received;
+      add_counters(to, entry);
     }
   }
   for (const auto& [key, entry] : by_key) sum.entries.push_back(entry);

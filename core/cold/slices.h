@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/hot/regions.h"
 #include "core/hot/thread.h"
 
-// Calls, time and bytes over time, per communicator and procedure.
+// Calls, time and bytes over time, per communicator and procedure; and time per region.
 //
 // The time since MPI_Init is cut into slices of one width.  At the first call that ends in a new one a thread compares
 // its cells with what they were before, and appends what was added to its log: nothing is counted twice on the hot
@@ -16,11 +17,10 @@
 namespace commlens {
 
 inline constexpr std::uint32_t max_slices = 128;
-inline constexpr Ticks first_slice_width = Ticks{1} << 23;  // 8.4 ms, or a little less with a time stamp counter
 
 // What the calls of one communicator and procedure added up to in one slice.
 struct SliceEntry {
-  Key key;  // communicator and procedure only
+  Key key;  // communicator and procedure only; or region_slice_key(): then `time` is exclusive
   std::uint64_t slot;
   std::uint64_t calls;  // that ended in it
   Ticks time;           // in it, also of calls that ended later
@@ -42,6 +42,27 @@ inline constexpr Key slice_key(Key key) noexcept {
   return key & (Key{1} << 63 | Key{max_comm} << 37 | Key{0x3ff} << 27);
 }
 
+// No procedure has this number.
+inline constexpr std::uint32_t region_op = 0x3ff;
+inline constexpr Key region_slice_key(std::uint32_t region) noexcept { return make_key(0, region_op, 0, region); }
+inline constexpr bool is_of_region(Key key) noexcept { return op_of_key(key) == region_op; }
+
+// Exclusive times of the regions of a stack that are under way at a moment of counted time: visit(region, time).
+template <class Visit>
+void each_open(const Frame* frames, std::uint32_t depth, Ticks at, Visit visit) {
+  Ticks within = 0;  // in regions further in, which have not ended either
+  for (std::uint32_t i = depth; i > 0; --i) {
+    const Frame& frame = frames[i];
+    if (frame.key == 0) {
+      within += frame.nested;
+      continue;
+    }
+    const Ticks nested = frame.nested + within;
+    within = time_in(frame.start, at, nested);
+    visit(frame.region, within - nested);
+  }
+}
+
 // From here on slices are counted; `start` is the beginning of the first.
 void begin_slices(Ticks start) noexcept;
 
@@ -50,7 +71,10 @@ void begin_slices(Ticks start) noexcept;
 void call_every(Ticks every, void (*action)()) noexcept;
 
 // Notes what a thread has counted since it was last noted, at the end of a run; when it does not call MPI any more.
-void finish_slices(Thread& thread) noexcept;
+void finish_slices(Thread& thread, Ticks end) noexcept;
+
+// Drops what a thread has noted; its cells are empty again.
+void forget_slices(Thread& thread) noexcept;
 
 // The entries of one thread, and their width.
 struct Sliced {

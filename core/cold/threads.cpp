@@ -5,10 +5,15 @@
 
 #include <atomic>
 #include <mutex>
+#include <type_traits>
 
 #include "core/arena/arena.h"
+#include "core/cold/locks.h"
 #include "core/cold/memory.h"
 #include "core/cold/modules.h"
+#include "core/cold/peers.h"
+#include "core/cold/regions.h"
+#include "core/cold/sums.h"
 
 namespace commlens {
 
@@ -17,10 +22,42 @@ __thread Thread* current_thread = nullptr;
 namespace {
 
 constexpr Key no_key = make_key(0, 0, 0, 0);
-constexpr std::uint64_t first_capacity = 1024;  // index entries: 8 KiB
-constexpr std::size_t segment_cells = 256;      // 16 KiB
 
-std::mutex mutex;
+// How tables grow, by what their cells count.
+template <class C>
+struct Growth;
+template <>
+struct Growth<Cell> {
+  static constexpr arena::Kind kind = arena::Kind::cells;
+  static constexpr std::uint64_t first_capacity = 1024;  // index entries: 8 KiB
+  static constexpr std::size_t segment_cells = 256;      // 16 KiB
+};
+template <>
+struct Growth<RegionCell> {
+  static constexpr arena::Kind kind = arena::Kind::regions;
+  static constexpr std::uint64_t first_capacity = 512;
+  static constexpr std::size_t segment_cells = 64;
+};
+template <>
+struct Growth<QuantityCell> {
+  static constexpr arena::Kind kind = arena::Kind::quantities;
+  static constexpr std::uint64_t first_capacity = 512;
+  static constexpr std::size_t segment_cells = 64;
+};
+template <>
+struct Growth<LoopCell> {
+  static constexpr arena::Kind kind = arena::Kind::loops;
+  static constexpr std::uint64_t first_capacity = 512;
+  static constexpr std::size_t segment_cells = 8;
+};
+template <>
+struct Growth<PeerCell> {
+  static constexpr arena::Kind kind = arena::Kind::peers;
+  static constexpr std::uint64_t first_capacity = 512;
+  static constexpr std::size_t segment_cells = 128;
+};
+
+std::mutex& mutex = locks::threads;
 std::atomic<Thread*> all{nullptr};
 Thread* idle = nullptr;
 std::atomic<int> count{0};
@@ -33,41 +70,34 @@ bool at_exit_made = false;
 __thread Thread reserve;
 Cell lost;
 
-void add_to_lost(const Cell& cell) {
-  const bool first = lost.calls == 0;
-  lost.calls += cell.calls;
-  lost.time += cell.time;
-  if (first || cell.time_min < lost.time_min) lost.time_min = cell.time_min;
-  if (cell.time_max > lost.time_max) lost.time_max = cell.time_max;
-  lost.bytes_sent += cell.bytes_sent;
-  lost.bytes_received += cell.bytes_received;
-}
-
 void leave_thread(void* t) {
   const std::lock_guard<std::mutex> lock(mutex);
   if (t == &reserve) {
-    add_to_lost(reserve.table.overflow);
+    add_calls(lost, reserve.table.overflow);
     reserve.table.overflow.calls = 0;
     current_thread = nullptr;
     return;
   }
+  end_regions(*static_cast<Thread*>(t));
   static_cast<Thread*>(t)->next_idle = idle;
+  static_cast<Thread*>(t)->has_ended = true;
   idle = static_cast<Thread*>(t);
   current_thread = nullptr;
 }
 
-bool grow_index(Table& table) noexcept {
-  const std::uint64_t capacity = table.capacity == 0 ? first_capacity : table.capacity * 2;
-  auto* const index = static_cast<Cell**>(map_memory(capacity * sizeof(Cell*)));
+template <class C>
+bool grow_index(TableOf<C>& table) noexcept {
+  const std::uint64_t capacity = table.capacity == 0 ? Growth<C>::first_capacity : table.capacity * 2;
+  auto* const index = static_cast<C**>(map_memory(capacity * sizeof(C*)));
   if (index == nullptr) return false;
   for (std::uint64_t i = 0; i < table.capacity; ++i) {
-    Cell* const cell = table.index[i];
+    C* const cell = table.index[i];
     if (cell == nullptr) continue;
     std::uint64_t to = hash_of(cell->key, cell->site) & (capacity - 1);
     while (index[to] != nullptr) to = (to + 1) & (capacity - 1);
     index[to] = cell;
   }
-  if (table.index != nullptr) unmap_memory(table.index, table.capacity * sizeof(Cell*));
+  if (table.index != nullptr) unmap_memory(table.index, table.capacity * sizeof(C*));
   table.index = index;
   table.capacity = capacity;
   return true;
@@ -81,8 +111,10 @@ Thread* enter_thread() noexcept {
   Thread* t = idle;
   if (t != nullptr) {
     idle = t->next_idle;
+    end_regions(*t);  // of the thread before, where they were closed when it ended
     t->outermost = nullptr;
-    t->region = 0;
+    t->count_in(region_outside());
+    t->has_ended = false;
   } else {
     t = static_cast<Thread*>(arena::allocate(arena::Kind::thread, sizeof(Thread), tables));
     if (t == nullptr) {
@@ -93,7 +125,8 @@ Thread* enter_thread() noexcept {
     }
     t->table.overflow.key = no_key;
     t->number = tables++;
-    t->due = 1;  // at once
+    t->wait_until(1);  // at once
+    t->count_in(region_outside());
     t->next = all.load(std::memory_order_relaxed);
     all.store(t, std::memory_order_release);
   }
@@ -103,23 +136,29 @@ Thread* enter_thread() noexcept {
   return t;
 }
 
-Cell* add_cell(Table& table, Key key, Site site) noexcept {
-  // Only the overflow cell of the reserve is ever collected.
-  if (&table == &reserve.table) return &table.overflow;
+namespace {
+
+template <class C>
+C* added_cell(TableOf<C>& table, Key key, Site site) noexcept {
+  constexpr bool is_of_calls = std::is_same_v<C, Cell>;
+  if constexpr (is_of_calls) {
+    // Only the overflow cell of the reserve is ever collected.
+    if (&table == &reserve.table) return &table.overflow;
+  }
   // Half full at most, so that probes stay short; a table that cannot grow fills up to the last free entry.
   if (table.used * 2 >= table.capacity && !grow_index(table) && table.used + 1 >= table.capacity) {
     return &table.overflow;
   }
   if (table.free == table.segment_end) {
     const std::uint32_t owner = current_thread == nullptr ? 0 : current_thread->number;
-    void* const memory = arena::allocate(arena::Kind::cells, segment_cells * sizeof(Cell), owner);
-    auto* const segment = static_cast<Cell*>(memory);
+    void* const memory = arena::allocate(Growth<C>::kind, Growth<C>::segment_cells * sizeof(C), owner);
+    auto* const segment = static_cast<C*>(memory);
     if (segment == nullptr) return &table.overflow;
     table.free = segment;
-    table.segment_end = segment + segment_cells;
+    table.segment_end = segment + Growth<C>::segment_cells;
   }
-  static_cast<void>(module_of_site(site));  // while it is there
-  Cell* const cell = table.free++;
+  if constexpr (is_of_calls) static_cast<void>(module_of_site(site));  // while it is there
+  C* const cell = table.free++;
   cell->key = key;
   cell->site = site;
   const std::uint64_t mask = table.capacity - 1;
@@ -128,6 +167,19 @@ Cell* add_cell(Table& table, Key key, Site site) noexcept {
   table.index[i] = cell;
   ++table.used;
   return cell;
+}
+
+}  // namespace
+
+Cell* add_cell(Table& table, Key key, Site site) noexcept { return added_cell(table, key, site); }
+RegionCell* add_cell(TableOf<RegionCell>& table, Key key, Site site) noexcept { return added_cell(table, key, site); }
+LoopCell* add_cell(TableOf<LoopCell>& table, Key key, Site site) noexcept { return added_cell(table, key, site); }
+QuantityCell* add_cell(TableOf<QuantityCell>& table, Key key, Site site) noexcept {
+  return added_cell(table, key, site);
+}
+
+PeerCell* new_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexcept {
+  return added_cell(table, key, place);
 }
 
 bool Thread::is_mapped(const char* frame) noexcept {
@@ -149,7 +201,7 @@ void* grow_scratch(Thread& t, std::size_t bytes) noexcept {
 Cell lost_calls() noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
   if (current_thread == &reserve) {
-    add_to_lost(reserve.table.overflow);
+    add_calls(lost, reserve.table.overflow);
     reserve.table.overflow.calls = 0;
   }
   lost.key = no_key;

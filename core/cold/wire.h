@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace commlens {
@@ -19,9 +21,21 @@ class WireWriter {
   void signed_number(std::int64_t n) {
     number((static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63));
   }
+  void real(double d) {
+    std::uint64_t bits;
+    std::memcpy(&bits, &d, sizeof bits);
+    number(__builtin_bswap64(bits));  // what ends in zeros is short
+  }
   void text(const std::string& t) {
     number(t.size());
     bytes_.insert(bytes_.end(), t.begin(), t.end());
+  }
+  void pairs(const std::vector<std::pair<std::string, std::string>>& all) {
+    number(all.size());
+    for (const auto& [key, value] : all) {
+      text(key);
+      text(value);
+    }
   }
   const std::vector<char>& bytes() const { return bytes_; }
 
@@ -48,6 +62,12 @@ class WireReader {
     const std::uint64_t n = number();
     return static_cast<std::int64_t>((n >> 1) ^ (~(n & 1) + 1));
   }
+  double real() {
+    const std::uint64_t bits = __builtin_bswap64(number());
+    double d;
+    std::memcpy(&d, &bits, sizeof d);
+    return d;
+  }
   std::string text() {
     const std::uint64_t length = number();
     if (length > static_cast<std::uint64_t>(end_ - at_)) {
@@ -57,6 +77,14 @@ class WireReader {
     std::string t(at_, at_ + length);
     at_ += length;
     return t;
+  }
+  std::vector<std::pair<std::string, std::string>> pairs() {
+    std::vector<std::pair<std::string, std::string>> all;
+    for (std::uint64_t n = number(); ok_ && n > 0; --n) {
+      std::string key = text();
+      all.emplace_back(std::move(key), text());
+    }
+    return all;
   }
   bool ok() const { return ok_; }
 

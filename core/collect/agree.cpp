@@ -22,7 +22,7 @@ Passed take_in(Group& group, int child, Dictionary& dictionary) {
   Answer answer = offer.has_memory != 0 ? Answer::tell : Answer::no_memory;
   std::vector<Identity> identities;
   try {
-    if (answer == Answer::tell && offer.digest == dictionary.digest()) {
+    if (answer == Answer::tell && offer.digest == digest_of(dictionary.identities())) {
       answer = Answer::is_the_same;
       dictionary.add_same(offer.block);
     }
@@ -57,7 +57,7 @@ Passed give(Group& group, int parent, const Dictionary& dictionary, bool has_mem
   std::vector<Identity> identities;
   try {
     identities = dictionary.identities();
-    offer.digest = dictionary.digest();
+    offer.digest = digest_of(identities);
     offer.has_memory = has_memory ? 1 : 0;
   } catch (const std::bad_alloc&) {
     offer.digest = {};

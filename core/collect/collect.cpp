@@ -10,42 +10,50 @@
 #include "core/collect/agree.h"
 #include "core/collect/package.h"
 #include "core/collect/profile.h"
+#include "core/collect/summary.h"
 
 namespace commlens {
 namespace {
 
 // What all have to know before they pack.
 struct Outline {
-  bool in_session = false;
+  bool in_session = false, summary = false;
+  unsigned long aggregators = 0;
   std::uint64_t rows = 0;  // cells of all ranks
   SlicePlan slices;
 };
 
 bool outline(Group& group, const Terms& terms, const Counted* counted, Outline& result) {
-  std::vector<std::uint64_t> values(2 + SliceRows::size);
-  values[0] = terms.in_session ? 1 : 0;
+  enum : std::size_t { in_session, summary, aggregators, cells, first_of_slices };
+  std::vector<std::uint64_t> values(first_of_slices + SliceRows::size);
+  values[in_session] = terms.in_session ? 1 : 0;
+  values[summary] = terms.summary ? 1 : 0;
+  values[aggregators] = terms.aggregators;
   SliceRows slices;
   if (counted != nullptr) {
-    values[1] = counted->cells.size();
+    const CountedRegions& regions = counted->regions;
+    values[cells] = counted->cells.size() + regions.times.size() + regions.loops.size() + regions.values.size();
     slices = SliceRows(*counted);
   }
-  std::copy(slices.numbers.begin(), slices.numbers.end(), values.begin() + 2);
+  std::copy(slices.numbers.begin(), slices.numbers.end(), values.begin() + first_of_slices);
   const auto rows_in = [](const std::vector<std::uint64_t>& from) {
     SliceRows rows;
-    std::copy(from.begin() + 2, from.end(), rows.numbers.begin());
+    std::copy(from.begin() + first_of_slices, from.end(), rows.numbers.begin());
     return rows;
   };
   const auto fold = [&](std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& one) {
     SliceRows rows = rows_in(sum);
     rows.add(rows_in(one));
-    sum[0] += one[0];
-    sum[1] += one[1];
-    std::copy(rows.numbers.begin(), rows.numbers.end(), sum.begin() + 2);
+    for (const std::size_t i : {in_session, summary, aggregators}) sum[i] = std::max(sum[i], one[i]);
+    sum[cells] += one[cells];
+    std::copy(rows.numbers.begin(), rows.numbers.end(), sum.begin() + first_of_slices);
   };
   if (!everywhere(group, values, fold)) return false;
-  result.in_session = values[0] != 0;
-  result.rows = values[1];
-  result.slices = rows_in(values).within(slice_rows_for(values[1]));
+  result.in_session = values[in_session] != 0;
+  result.summary = values[summary] != 0;
+  result.aggregators = static_cast<unsigned long>(values[aggregators]);
+  result.rows = values[cells];
+  result.slices = rows_in(values).within(slice_rows_for(result.rows));
   return true;
 }
 
@@ -90,6 +98,7 @@ std::vector<char> written(const out::Totals& totals) {
   out.number(totals.slices_folded ? 1 : 0);
   out.number(totals.nodes.size());
   for (const std::string& node : totals.nodes) out.text(node);
+  write_oddities(out, totals.oddities);
   return out.bytes();
 }
 
@@ -102,6 +111,7 @@ out::Totals totals_from(const std::vector<char>& bytes) {
     totals.slice_ns = std::max<Ns>(totals.slice_ns, in.number());
     totals.slices_folded = in.number() != 0 || totals.slices_folded;
     for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) totals.nodes.insert(in.text());
+    read_oddities(in, totals.oddities);
   }
   return totals;
 }
@@ -141,11 +151,7 @@ struct Orders {
 std::vector<char> written(const Orders& orders) {
   WireWriter out;
   out.text(orders.directory);
-  out.number(orders.meta.size());
-  for (const auto& [key, value] : orders.meta) {
-    out.text(key);
-    out.text(value);
-  }
+  out.pairs(orders.meta);
   const std::vector<char> totals = written(orders.totals);
   out.text({totals.begin(), totals.end()});
   out.text({orders.catalogue.begin(), orders.catalogue.end()});
@@ -155,47 +161,82 @@ std::vector<char> written(const Orders& orders) {
 bool orders_from(const std::vector<char>& bytes, Orders& orders) {
   WireReader in(bytes.data(), bytes.size());
   orders.directory = in.text();
-  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    std::string key = in.text();
-    orders.meta.emplace_back(std::move(key), in.text());
-  }
+  orders.meta = in.pairs();
   const std::string totals = in.text(), catalogue = in.text();
   orders.totals = totals_from({totals.begin(), totals.end()});
   orders.catalogue.assign(catalogue.begin(), catalogue.end());
   return in.ok() && !bytes.empty();
 }
 
-void say_stored(const Terms& terms, std::uint64_t ranks, const std::string& path, const std::string& error) {
+void say_stored(const Terms& terms, const Profile::Oddities& oddities, std::uint64_t ranks, const std::string& path,
+                const std::string& error) {
+  for (const auto& [kind, oddity] : oddities) {
+    const std::string others = oddity.ranks == 1 ? "" : " (and " + std::to_string(oddity.ranks - 1) + " more ranks)";
+    say("rank %d%s: %s", oddity.rank, others.c_str(), oddity.text.c_str());
+  }
   if (!error.empty()) {
     say("%s; the profile is in %s", error.c_str(), path.c_str());
   } else if (!terms.quiet) {
-    say("profile of %llu ranks in %s", static_cast<unsigned long long>(ranks), path.c_str());
+    say("profile of %llu rank%s in %s", static_cast<unsigned long long>(ranks), ranks == 1 ? "" : "s", path.c_str());
   }
 }
 
 const char kept[] = "What was counted is kept on the nodes: commlens recover";
 
+// Blocks of ranks that are missing: "4-7, 12-15".
+std::string blocks_of(const std::vector<out::Shard>& shards) {
+  constexpr int enough = 4;
+  std::string text;
+  int named = 0;
+  for (const out::Shard& shard : shards) {
+    if (shard.error.empty() || ++named > enough) continue;
+    text += (text.empty() ? "" : ", ") + std::to_string(shard.first_rank);
+    if (shard.ranks > 1) text += "-" + std::to_string(shard.first_rank + shard.ranks - 1);
+  }
+  return named > enough ? text + " and " + std::to_string(named - enough) + " more blocks" : text;
+}
+
 // On rank 0, when all aggregators have written: the file that says what belongs together.
 void write_index(const Terms& terms, const Orders& orders, const Profile& profile,
-                 const std::vector<out::Shard>& shards, int count) {
-  std::size_t written = 0;
+                 const std::vector<out::Shard>& shards, int count, const std::string& elsewhere) {
+  int written = 0;
+  std::uint64_t ranks = 0;
+  std::string error;
   for (const out::Shard& shard : shards) {
-    written += shard.error.empty() ? 1 : 0;
-    if (!shard.error.empty()) {
-      say("ranks %llu and following: %s. %s", static_cast<unsigned long long>(shard.first_rank), shard.error.c_str(),
-          kept);
+    if (shard.error.empty()) {
+      ++written;
+      ranks += shard.ranks;
+    } else if (error.empty()) {
+      error = shard.error;
     }
   }
-  if (written < static_cast<std::size_t>(count)) {
-    say("%zu of %d files of the profile are missing; it has the ranks of the others",
-        static_cast<std::size_t>(count) - written, count);
+  if (error.empty()) error = "nothing is known of them";
+  if (written == 0) {
+    say("no profile: %s. %s", error.c_str(), kept);
+    return;
+  }
+  if (written < count) {
+    say("%d of %d files are missing in the profile, of ranks %s: %s. %s", count - written, count,
+        blocks_of(shards).c_str(), error.c_str(), kept);
   }
   const out::Stored stored = out::store_index(profile, orders.meta, shards, orders.directory);
   if (stored.path.empty()) {
     say("%s; commlens reads the files in %s even so", stored.error.c_str(), orders.directory.c_str());
   } else {
-    say_stored(terms, orders.totals.ranks, orders.directory, "");
+    say_stored(terms, orders.totals.oddities, ranks, orders.directory, elsewhere);
   }
+}
+
+bool write_file(const Terms& terms, int ranks, const Profile& profile, const out::Totals& totals, out::Phases phases) {
+  phases.agreed = terms.clock();
+  const out::Meta meta = out::with_totals(terms.meta(), totals, ranks);
+  const out::Stored stored = out::store(profile, meta, terms.name(), phases);
+  if (stored.path.empty()) {
+    say("no profile: %s. %s", stored.error.c_str(), terms.kept.empty() ? kept : terms.kept.c_str());
+    return false;
+  }
+  say_stored(terms, totals.oddities, totals.ranks, stored.path, stored.error);
+  return true;
 }
 
 // Where there are several: all come to the same numbers, and each writes its block.
@@ -209,21 +250,20 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
   if (!to_root(leaders, bytes, complete)) return false;
 
   Orders orders;
+  std::string elsewhere;  // why the directory is not where it was asked to be
   if (is_root) {
     try {
       if (agreed == Agreed::no_memory) throw std::bad_alloc();
       orders.totals = totals_from(bytes);
       orders.meta = out::with_totals(terms.meta(), orders.totals, ranks);
       orders.catalogue = profile.dictionary.catalogue().packed();
-      std::string error;
-      orders.directory = out::make_directory(terms.name(), error);
-      if (!error.empty()) say("%s", error.c_str());
+      orders.directory = out::make_directory(terms.name(), elsewhere);
+      if (orders.directory.empty()) say("no profile: %s. %s", elsewhere.c_str(), kept);
       bytes = orders.directory.empty() ? std::vector<char>() : written(orders);
     } catch (const std::bad_alloc&) {
-      say("no memory for what the ranks have in common");
+      say("no profile: no memory for what the ranks have in common. %s", kept);
       bytes.clear();
     }
-    if (bytes.empty()) say("no profile. %s", kept);
   }
   if (!from_root(leaders, bytes)) return false;
 
@@ -248,7 +288,7 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
     bytes.clear();
   }
   if (!to_root(leaders, bytes, complete)) return is_stored;
-  if (is_root && has_orders) write_index(terms, orders, profile, shards_from(bytes), leaders.size());
+  if (is_root && has_orders) write_index(terms, orders, profile, shards_from(bytes), leaders.size(), elsewhere);
   return is_stored;
 }
 
@@ -257,15 +297,7 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
 bool write_file(const Terms& terms, int ranks, Profile& profile, out::Phases phases) {
   profile.world_size = ranks;
   profile.finish();
-  phases.agreed = terms.clock();
-  const out::Meta meta = out::with_totals(terms.meta(), out::Totals(profile), ranks);
-  const out::Stored stored = out::store(profile, meta, terms.name(), phases);
-  if (stored.path.empty()) {
-    say("no profile: %s. %s", stored.error.c_str(), kept);
-    return false;
-  }
-  say_stored(terms, profile.ranks.size(), stored.path, stored.error);
-  return true;
+  return write_file(terms, ranks, profile, out::Totals(profile), phases);
 }
 
 // A row costs the rank that writes it about 1.4 microseconds, and a file costs the file system, which serves one after
@@ -283,6 +315,113 @@ int block_size(int ranks, unsigned long aggregators, std::uint64_t rows) {
   return (ranks + wanted - 1) / wanted;
 }
 
+namespace {
+
+// Adds what the subtrees have; false when nobody can be sure of anything any more.
+bool sum_up(Group& group, Summary& summary, bool& complete) {
+  const Tree tree = tree_of(group);
+  std::vector<char> bytes;
+  for (const int child : tree.children) {
+    const Passed passed = take(group, child, bytes);
+    if (passed == Passed::broken) return false;
+    try {
+      complete = passed == Passed::yes && summary.add(bytes) && complete;
+    } catch (const std::bad_alloc&) {
+      complete = false;
+    }
+  }
+  if (tree.parent < 0) return true;
+  try {
+    bytes = summary.packed();
+  } catch (const std::bad_alloc&) {
+    bytes.clear();
+  }
+  return put(group, tree.parent, bytes) != Passed::broken;
+}
+
+// On rank 0, with what all have said.
+bool write_summary(const Terms& terms, int ranks, Profile& profile, const Summary& summary, out::Phases phases) {
+  profile.is_summary = true;
+  profile.ranks.clear();
+  profile.rows.clear();
+  profile.region_rows.clear();
+  profile.loop_rows.clear();
+  profile.loop_bins.clear();
+  profile.quantity_rows.clear();
+  profile.finish();
+  profile.lines = summary.lines(profile);
+  for (Catalogue::KeyFacts& key : profile.keys) key.calls = key.bytes_sent = key.bytes_received = key.noncontiguous = 0;
+  out::Totals totals(profile);
+  totals.nodes = summary.nodes();
+  totals.oddities = summary.oddities();
+  if (const Spread* const app = summary.of_run(Profile::Counter::app); app != nullptr) {
+    totals.elapsed = app->max;
+    totals.ranks = app->ranks;
+  }
+  return write_file(terms, ranks, profile, totals, phases);
+}
+
+// Up a tree over all ranks, on which what several say becomes one.
+Collected collect_summary(Group& group, const Terms& terms, std::vector<char>& own) {
+  out::Phases phases;
+  phases.begin = terms.begin;
+  Profile profile;
+  profile.world_size = group.size();
+  profile.dictionary.fold();
+  Summary summary;
+  Dictionary of_all;
+  of_all.fold();
+  bool complete = true;
+  try {
+    complete = profile.add(own.data(), own.size());
+    of_all = profile.dictionary;
+  } catch (const std::bad_alloc&) {
+    complete = false;
+  }
+  own = {};
+  // What a family is must be known before anything is added up for it.
+  const Agreed agreed = agree(group, of_all);
+  if (agreed == Agreed::broken) return Collected::not_stored;
+  std::vector<char> settled;
+  try {
+    if (group.rank() == 0) settled = of_all.settled_sites();
+  } catch (const std::bad_alloc&) {
+    complete = false;
+  }
+  if (!from_root(group, settled)) return Collected::not_stored;
+  try {
+    complete = profile.dictionary.settle_sites(settled) && complete;
+    summary = Summary(profile);
+  } catch (const std::bad_alloc&) {
+    complete = false;
+  }
+  if (!sum_up(group, summary, complete)) return Collected::not_stored;
+  phases.gathered = terms.clock();
+  profile.dictionary = std::move(of_all);
+
+  std::uint64_t is_whole = complete && agreed == Agreed::yes ? 1 : 0;
+  std::vector<std::uint64_t> all{is_whole};
+  const auto least = [](std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& one) {
+    sum[0] = std::min(sum[0], one[0]);
+  };
+  if (!everywhere(group, all, least)) return Collected::not_stored;
+  std::vector<char> answer;
+  if (group.rank() == 0) {
+    bool is_stored = false;
+    try {
+      if (all[0] == 0) say("the data of some ranks is missing, for want of memory. %s", kept);
+      is_stored = write_summary(terms, group.size(), profile, summary, phases);
+    } catch (const std::exception& e) {
+      say("no profile: %s", e.what());
+    }
+    answer.assign(1, is_stored && all[0] != 0 ? 1 : 0);
+  }
+  if (!from_root(group, answer)) return Collected::not_stored;
+  return !answer.empty() && answer[0] != 0 ? Collected::stored : Collected::not_stored;
+}
+
+}  // namespace
+
 Collected collect_together(Group& group, const Terms& terms) {
   std::vector<char> own;
   Outline plan;
@@ -299,12 +438,14 @@ Collected collect_together(Group& group, const Terms& terms) {
     if (!outline(group, terms, has_counted ? &counted : nullptr, plan)) return Collected::not_stored;
     if (plan.in_session) return Collected::too_early;
     try {
-      if (has_counted) own = packed(counted, terms.begin, plan.slices);
+      if (has_counted)
+        own = plan.summary ? packed_for_summary(counted, terms.begin) : packed(counted, terms.begin, plan.slices);
     } catch (const std::exception& e) {
       say("rank %d: cannot collect: %s", group.rank(), e.what());
     }
   }
-  const int block = block_size(group.size(), terms.aggregators, plan.rows);
+  if (plan.summary) return collect_summary(group, terms, own);
+  const int block = block_size(group.size(), plan.aggregators, plan.rows);
   const int leader = group.rank() / block * block;
   char answer = 0;
   if (group.rank() != leader) {

@@ -17,8 +17,10 @@ struct Terms {
   std::function<out::Meta()> meta;    // asked on rank 0
   std::function<std::string()> name;  // of the profile; asked on rank 0
   bool in_session = false;            // this process goes on counting
-  unsigned long aggregators = 0;      // 0: as many as suit what there is
+  unsigned long aggregators = 0;      // 0: as many as suit what there is; the largest of all ranks counts
+  bool summary = false;               // what all ranks together say instead of rows for each, if one asks for it
   bool quiet = false;
+  std::string kept;        // where what was counted is when it cannot be stored; empty: in the arenas
   Ticks begin = 0;         // when collecting began here
   Ticks (*clock)() = now;  // of the phases
 };
@@ -29,7 +31,7 @@ enum class Collected {
   too_early,   // some rank goes on counting; nothing has been done
 };
 
-// All ranks of the group call it, with the same number of aggregators.
+// All ranks of the group call it.
 Collected collect_together(Group& group, const Terms& terms);
 
 // Writes the one file of a profile, of `ranks` processes; false when nothing is written, which has been said.

@@ -15,6 +15,10 @@ Identity identity_of(const SiteFacts& site) {
   return combine(combine(identity_of(site.module), identity_of(site.build_id)), site.offset);
 }
 
+Identity identity_of(const QuantityFacts& quantity) {
+  return combine(identity_of(quantity.name), identity_of(quantity.unit));
+}
+
 template <class... Numbers>
 Identity identity_from(Identity first, Numbers... others) {
   ((first = combine(first, static_cast<Identity>(others))), ...);
@@ -22,7 +26,7 @@ Identity identity_from(Identity first, Numbers... others) {
 }
 
 // Kinds of entries, so that no two of different kinds are the same.
-enum : Identity { comm_entry = 1, site_entry, key_entry, import_entry };
+enum : Identity { comm_entry = 1, site_entry, key_entry, import_entry, region_entry, quantity_entry, tag_entry };
 
 // What a key says of the counters of its ranks.
 constexpr std::uint64_t Catalogue::KeyFacts::* counters[] = {
@@ -36,7 +40,15 @@ auto place(const CommDraft& d) { return std::make_tuple(d.second_side, d.rank_in
 }  // namespace
 
 Dictionary::Dictionary()
-    : drafts_(1), by_identity_{{0, 0}}, sites_{{"", "", 0}}, site_identities_{0}, by_site_{{0, 0}} {}
+    : drafts_(1),
+      by_identity_{{0, 0}},
+      sites_{{"", "", 0}},
+      site_identities_{0},
+      by_site_{{0, 0}},
+      regions_(1),
+      by_region_{{0, 0}},
+      quantities_(1),
+      by_quantity_{{0, 0}} {}
 
 void Dictionary::add_rank(int rank) { add_block({rank, rank + 1}); }
 
@@ -59,22 +71,66 @@ std::uint32_t Dictionary::site(SiteFacts site) {
   return entry->second;
 }
 
+std::uint32_t Dictionary::region(std::uint32_t parent, RegionKind kind, std::string name) {
+  const Identity identity = identity_from(regions_[parent].identity, kind, identity_of(name));
+  const auto [entry, is_new] = by_region_.try_emplace(identity, static_cast<std::uint32_t>(regions_.size()));
+  if (is_new) regions_.push_back({identity, static_cast<int>(parent), kind, std::move(name)});
+  return entry->second;
+}
+
+std::uint32_t Dictionary::region_of(Identity region) const {
+  const auto found = by_region_.find(region);
+  return found == by_region_.end() ? 0 : found->second;
+}
+
+std::uint32_t Dictionary::quantity(QuantityFacts quantity) {
+  const Identity identity = identity_of(quantity);
+  const auto [entry, is_new] = by_quantity_.try_emplace(identity, static_cast<std::uint32_t>(quantities_.size()));
+  if (is_new) quantities_.push_back(std::move(quantity));
+  return entry->second;
+}
+
+void Dictionary::tag(std::uint32_t region, std::string name, std::string value) {
+  tags_.emplace(regions_[region].identity, std::move(name), std::move(value));
+}
+
 std::uint32_t Dictionary::draft_index(Identity identity) {
   const auto [entry, is_new] = by_identity_.try_emplace(identity, static_cast<std::uint32_t>(drafts_.size()));
   if (is_new) drafts_.emplace_back().told.comm.identity = identity;
   return entry->second;
 }
 
+// Where several share a row: what their leaders tell differently holds for none.
+void Dictionary::compare(CommDraft& known, CommDraft& told) const {
+  unsigned unlike = known.unlike | told.unlike;
+  if (known.comm.site != told.comm.site) unlike |= unlike_sites;
+  if (known.comm.communicators > 0 && told.comm.communicators > 0) {
+    if (known.comm.leader != told.comm.leader) unlike |= unlike_leaders;
+    if (known.comm.user_name != told.comm.user_name) unlike |= unlike_names;
+    if (known.comm.topology != told.comm.topology) unlike |= unlike_topologies;
+  }
+  for (CommDraft* const d : {&known, &told}) {
+    d->unlike = unlike;
+    if ((unlike & unlike_leaders) != 0) d->comm.leader = -1;
+    if ((unlike & unlike_names) != 0) d->comm.user_name.clear();
+    if ((unlike & unlike_topologies) != 0) d->comm.topology.clear();
+  }
+}
+
 // Takes over what is said of a communicator, without who is in it.
 Dictionary::Draft& Dictionary::absorb(CommDraft told) {
   Draft& draft = drafts_[draft_index(told.comm.identity)];
   CommDraft& known = draft.told;
-  if (known.comm.kind == CommKind::none || place(told) < place(known)) {
+  const bool is_new = known.comm.kind == CommKind::none;
+  const std::uint32_t communicators = (is_new ? 0 : known.comm.communicators) + told.comm.communicators;
+  if (folds_ && !is_new) compare(known, told);
+  if (is_new || place(told) < place(known)) {
     if (told.comm.user_name.empty()) told.comm.user_name = known.comm.user_name;
     known = std::move(told);
   } else if (known.comm.user_name.empty()) {
     known.comm.user_name = told.comm.user_name;
   }
+  if (folds_) known.comm.communicators = communicators;
   return draft;
 }
 
@@ -82,6 +138,7 @@ std::uint32_t Dictionary::comm(CommDraft told) {
   if (told.comm.kind == CommKind::set) {
     // The same communicators make the same set, in whatever order a rank met them.
     std::sort(told.set.begin(), told.set.end());
+    told.set.erase(std::unique(told.set.begin(), told.set.end()), told.set.end());  // they may be folded
     // 0 is "no communicator"; the set without members is the one for all sets beyond a limit.
     told.comm.identity =
         told.set.empty() ? 1 : commlens::identity_of(told.set.data(), told.set.size() * sizeof(Identity));
@@ -91,8 +148,59 @@ std::uint32_t Dictionary::comm(CommDraft told) {
   const bool is_set = told.comm.kind == CommKind::set;
   const Identity identity = told.comm.identity;
   Draft& draft = absorb(std::move(told));
-  if (!is_set) draft.members[side].add(own);
+  if (!is_set && !folds_) draft.members[side].add(own);
   return by_identity_.at(identity);
+}
+
+std::uint32_t Dictionary::comm_of(Identity comm) const {
+  const auto found = by_identity_.find(comm);
+  return found == by_identity_.end() ? 0 : found->second;
+}
+
+std::uint32_t Dictionary::site_of(Identity site) const {
+  const auto found = by_site_.find(site);
+  return found == by_site_.end() ? 0 : found->second;
+}
+
+// Parents may come after their children; as deep as the application's tree of communicators.
+std::vector<Dictionary::Place> Dictionary::places() const {
+  std::vector<Place> places(drafts_.size(), {0, 0});
+  const auto family_of = [&](std::uint32_t i, const auto& self) -> Identity {
+    Place& place = places[i];
+    if (place.family != 0 || i == 0) return place.family;
+    const CommDraft& d = drafts_[i].told;
+    place.comm = d.comm.identity;
+    const auto settled = settled_sites_.find(place.comm);
+    const Identity site = settled != settled_sites_.end()
+                              ? settled->second
+                              : site_identities_[static_cast<std::size_t>(std::max(d.comm.site, 0))];
+    place.family =
+        identity_from(self(comm_of(d.parent), self), d.comm.op, site, d.comm.kind == CommKind::set ? '{' : d.letter);
+    return place.family;
+  };
+  for (std::uint32_t i = 0; i < drafts_.size(); ++i) family_of(i, family_of);
+  return places;
+}
+
+std::vector<char> Dictionary::settled_sites() const {
+  WireWriter out;
+  out.number(static_cast<std::uint64_t>(std::count_if(
+      drafts_.begin(), drafts_.end(), [](const Draft& draft) { return (draft.told.unlike & unlike_sites) != 0; })));
+  for (const Draft& draft : drafts_) {
+    if ((draft.told.unlike & unlike_sites) == 0) continue;
+    out.number(draft.told.comm.identity);
+    out.number(site_identities_[static_cast<std::size_t>(std::max(draft.told.comm.site, 0))]);
+  }
+  return out.bytes();
+}
+
+bool Dictionary::settle_sites(const std::vector<char>& bytes) {
+  WireReader in(bytes.data(), bytes.size());
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    const Identity comm = in.number();
+    settled_sites_[comm] = in.number();
+  }
+  return in.ok();
 }
 
 std::uint32_t Dictionary::key(const Catalogue::KeyFacts& key) {
@@ -133,9 +241,10 @@ bool Dictionary::imports(std::string told, int ranks) {
 Identity Dictionary::identity(const Draft& draft) const {
   const CommDraft& d = draft.told;
   const Catalogue::Comm& c = d.comm;
-  Identity id = identity_from(comm_entry, c.identity, c.kind, d.parent, c.op, d.letter,
-                              site_identities_[static_cast<std::size_t>(std::max(c.site, 0))], c.leader, c.size,
-                              c.remote_size, c.communicators, identity_of(c.user_name), identity_of(c.topology));
+  Identity id =
+      identity_from(comm_entry, c.identity, c.kind, d.parent, c.op, d.letter,
+                    site_identities_[static_cast<std::size_t>(std::max(c.site, 0))], c.leader, c.size, c.remote_size,
+                    c.communicators, d.unlike, identity_of(c.user_name), identity_of(c.topology));
   for (const Identity member : d.set) id = combine(id, member);
   for (const Members& members : draft.members) {
     if (members.are(block_)) {
@@ -149,7 +258,7 @@ Identity Dictionary::identity(const Draft& draft) const {
 }
 
 Identity Dictionary::identity(const Catalogue::KeyFacts& key) const {
-  return identity_from(key_entry, drafts_[key.comm].told.comm.identity, key.op, key.bin, key.region,
+  return identity_from(key_entry, drafts_[key.comm].told.comm.identity, key.op, key.bin, regions_[key.region].identity,
                        site_identities_[key.site]);
 }
 
@@ -157,28 +266,31 @@ Identity Dictionary::identity(const std::string& import, int ranks) const {
   return identity_from(import_entry, identity_of(import), ranks == block_.end - block_.first ? -1 : ranks);
 }
 
-// In the order of entries(): what others refer to comes first.
-template <class Visit>
-void Dictionary::each_identity(Visit visit) const {
-  for (std::size_t i = 1; i < sites_.size(); ++i) visit(identity_from(site_entry, site_identities_[i]));
-  for (std::size_t i = 1; i < drafts_.size(); ++i) visit(identity(drafts_[i]));
-  for (const Catalogue::KeyFacts& key : keys_) visit(identity(key));
-  for (const auto& [import, ranks] : imports_) visit(identity(import, ranks));
+Identity Dictionary::identity_of_tag(const std::tuple<Identity, std::string, std::string>& tag) {
+  return identity_from(tag_entry, std::get<0>(tag), identity_of(std::get<1>(tag)), identity_of(std::get<2>(tag)));
 }
 
-Digest Dictionary::digest() const {
+Digest digest_of(const std::vector<Identity>& identities) {
   Digest digest;
-  each_identity([&digest](Identity id) {
+  for (const Identity id : identities) {
     ++digest.entries;
     digest.sum += id;
     digest.mixed_sum += mixed(id);
-  });
+  }
   return digest;
 }
 
+// In the order of entries(): what others refer to comes first.
 std::vector<Identity> Dictionary::identities() const {
   std::vector<Identity> all;
-  each_identity([&all](Identity id) { all.push_back(id); });
+  for (std::size_t i = 1; i < sites_.size(); ++i) all.push_back(identity_from(site_entry, site_identities_[i]));
+  for (std::size_t i = 1; i < drafts_.size(); ++i) all.push_back(identity(drafts_[i]));
+  for (std::size_t i = 1; i < regions_.size(); ++i) all.push_back(identity_from(region_entry, regions_[i].identity));
+  for (std::size_t i = 1; i < quantities_.size(); ++i)
+    all.push_back(identity_from(quantity_entry, identity_of(quantities_[i])));
+  for (const auto& tag : tags_) all.push_back(identity_of_tag(tag));
+  for (const Catalogue::KeyFacts& key : keys_) all.push_back(identity(key));
+  for (const auto& [import, ranks] : imports_) all.push_back(identity(import, ranks));
   return all;
 }
 
@@ -194,6 +306,7 @@ void Dictionary::write(WireWriter& out, const Draft& draft, Identity site) {
   for (const int n : {c.leader, c.size, c.remote_size, d.rank_in_comm, d.world_rank}) out.signed_number(n);
   out.number(d.second_side ? 1 : 0);
   out.number(d.count);
+  out.number(d.unlike);
   out.number(c.communicators);
   out.signed_number(c.created_ns);
   out.signed_number(c.freed_ns);
@@ -220,18 +333,35 @@ std::vector<char> Dictionary::entries(const std::vector<char>& wanted) const {
   };
   for (std::size_t i = 1; i < sites_.size(); ++i) {
     if (!is_wanted(site_entry)) continue;
-    out.text(sites_[i].module);
-    out.text(sites_[i].build_id);
-    out.number(sites_[i].offset);
+    sites_[i].write(out);
   }
   for (std::size_t i = 1; i < drafts_.size(); ++i) {
     if (!is_wanted(comm_entry)) continue;
     write(out, drafts_[i], site_identities_[static_cast<std::size_t>(std::max(drafts_[i].told.comm.site, 0))]);
   }
+  for (std::size_t i = 1; i < regions_.size(); ++i) {
+    if (!is_wanted(region_entry)) continue;
+    const Catalogue::Region& region = regions_[i];
+    out.number(regions_[static_cast<std::size_t>(region.parent)].identity);
+    out.number(static_cast<std::uint64_t>(region.kind));
+    out.text(region.name);
+  }
+  for (std::size_t i = 1; i < quantities_.size(); ++i) {
+    if (!is_wanted(quantity_entry)) continue;
+    out.text(quantities_[i].name);
+    out.text(quantities_[i].unit);
+  }
+  for (const auto& [region, name, value] : tags_) {
+    if (!is_wanted(tag_entry)) continue;
+    out.number(region);
+    out.text(name);
+    out.text(value);
+  }
   for (const Catalogue::KeyFacts& key : keys_) {
     if (!is_wanted(key_entry)) continue;
     out.number(drafts_[key.comm].told.comm.identity);
-    for (const std::uint32_t n : {key.op, key.bin, key.region}) out.number(n);
+    for (const std::uint32_t n : {key.op, key.bin}) out.number(n);
+    out.number(regions_[key.region].identity);
     out.number(site_identities_[key.site]);
     for (const auto field : counters) out.number(key.*field);
   }
@@ -248,6 +378,11 @@ std::vector<char> Dictionary::wanted(const std::vector<Identity>& identities, co
   std::unordered_map<Identity, std::pair<Entry, std::size_t>> known;
   for (std::size_t i = 1; i < sites_.size(); ++i) known[identity_from(site_entry, site_identities_[i])] = {other, 0};
   for (std::size_t i = 1; i < drafts_.size(); ++i) known[identity(drafts_[i])] = {comm, i};
+  for (std::size_t i = 1; i < regions_.size(); ++i)
+    known[identity_from(region_entry, regions_[i].identity)] = {other, 0};
+  for (std::size_t i = 1; i < quantities_.size(); ++i)
+    known[identity_from(quantity_entry, identity_of(quantities_[i]))] = {other, 0};
+  for (const auto& tag : tags_) known[identity_of_tag(tag)] = {other, 0};
   for (const Catalogue::KeyFacts& key : keys_) known[identity(key)] = {other, 0};
   std::vector<std::string> names;
   for (const auto& [import_text, ranks] : imports_) {
@@ -260,34 +395,37 @@ std::vector<char> Dictionary::wanted(const std::vector<Identity>& identities, co
     if (found == known.end()) continue;
     answer[i] = 0;
     const auto [entry, index] = found->second;
-    if (entry == import) imports_[names[index]] += from.end - from.first;
-    if (entry != comm) continue;
-    for (Members& members : drafts_[index].members) {
-      if (members.are(block_))
-        members.add({members.runs()[0].rank + from.first - block_.first, from.first, 1, from.end - from.first});
-    }
+    if (entry == import) imports_[names[index]] += extended(imports_[names[index]], from);
+    if (entry == comm) extend(drafts_[index], from);
   }
   return answer;
 }
 
+// The same is said by another block: a group that is all of the one goes on with all of the other.
+void Dictionary::extend(Draft& draft, const Block& to) const {
+  if (folds_) draft.told.comm.communicators *= 2;  // there are as many
+  for (Members& members : draft.members) {
+    if (!members.are(block_)) continue;
+    members.add({members.runs()[0].rank + to.first - block_.first, to.first, 1, to.end - to.first});
+  }
+}
+
+// How many ranks of that block import what `ranks` of this one do: all of them, or just as many.
+int Dictionary::extended(int ranks, const Block& by) const {
+  return ranks == block_.end - block_.first ? by.end - by.first : ranks;
+}
+
 void Dictionary::add_same(const Block& from) {
-  wanted(identities(), from);
+  for (Draft& draft : drafts_) extend(draft, from);
+  for (auto& [import, ranks] : imports_) ranks += extended(ranks, from);
   add_block(from);
 }
 
 bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) {
   WireReader in(bytes.data(), bytes.size());
-  const auto site_at = [this](Identity identity) {
-    const auto found = by_site_.find(identity);
-    return found == by_site_.end() ? 0 : found->second;
-  };
   for (std::uint64_t kind = in.number(); in.ok(); kind = in.number()) {
     if (kind == site_entry) {
-      SiteFacts facts;
-      facts.module = in.text();
-      facts.build_id = in.text();
-      facts.offset = in.number();
-      site(std::move(facts));
+      site(SiteFacts::read(in));
     } else if (kind == comm_entry) {
       CommDraft d;
       Catalogue::Comm& c = d.comm;
@@ -296,11 +434,12 @@ bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) 
       d.parent = in.number();
       c.op = static_cast<std::uint32_t>(in.number());
       d.letter = static_cast<char>(in.number());
-      c.site = static_cast<int>(site_at(in.number()));
+      c.site = static_cast<int>(site_of(in.number()));
       for (int* const n : {&c.leader, &c.size, &c.remote_size, &d.rank_in_comm, &d.world_rank})
         *n = static_cast<int>(in.signed_number());
       d.second_side = in.number() != 0;
       d.count = static_cast<std::uint32_t>(in.number());
+      d.unlike = static_cast<unsigned>(in.number());
       c.communicators = static_cast<std::uint32_t>(in.number());
       c.created_ns = in.signed_number();
       c.freed_ns = in.signed_number();
@@ -322,11 +461,22 @@ bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) 
     } else if (kind == key_entry) {
       Catalogue::KeyFacts facts{};
       facts.comm = draft_index(in.number());
-      for (std::uint32_t* const n : {&facts.op, &facts.bin, &facts.region})
-        *n = static_cast<std::uint32_t>(in.number());
-      facts.site = site_at(in.number());
+      for (std::uint32_t* const n : {&facts.op, &facts.bin}) *n = static_cast<std::uint32_t>(in.number());
+      facts.region = region_of(in.number());
+      facts.site = site_of(in.number());
       for (const auto field : counters) facts.*field = in.number();
       if (by_key_.count(key_of(facts)) == 0) key(facts);
+    } else if (kind == region_entry) {
+      const std::uint32_t parent = region_of(in.number());
+      const auto region_kind = static_cast<RegionKind>(in.number());
+      region(parent, region_kind, in.text());
+    } else if (kind == quantity_entry) {
+      std::string name = in.text();
+      quantity({std::move(name), in.text()});
+    } else if (kind == tag_entry) {
+      const std::uint32_t its_region = region_of(in.number());
+      std::string name = in.text();
+      tag(its_region, std::move(name), in.text());
     } else if (kind == import_entry) {
       std::string import = in.text();
       if (!imports(std::move(import), static_cast<int>(in.number()))) return false;
@@ -336,6 +486,28 @@ bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) 
   }
   add_block(from);
   return true;
+}
+
+// In the order of their names, what is within a region behind it; returns their new numbers.
+std::vector<std::uint32_t> Dictionary::add_regions(Catalogue& to) const {
+  std::vector<std::vector<std::uint32_t>> within(regions_.size());
+  for (std::uint32_t i = 1; i < regions_.size(); ++i) within[static_cast<std::size_t>(regions_[i].parent)].push_back(i);
+  std::vector<std::uint32_t> numbers(regions_.size(), 0);
+  std::vector<std::uint32_t> next{0};
+  while (!next.empty()) {
+    const std::uint32_t old = next.back();
+    next.pop_back();
+    numbers[old] = static_cast<std::uint32_t>(to.regions.size());
+    Catalogue::Region region = regions_[old];
+    if (region.parent >= 0) region.parent = static_cast<int>(numbers[static_cast<std::size_t>(region.parent)]);
+    to.regions.push_back(std::move(region));
+    // The last one in is the first one out.
+    std::sort(within[old].begin(), within[old].end(), [this](std::uint32_t a, std::uint32_t b) {
+      return std::tie(regions_[a].name, regions_[a].kind) > std::tie(regions_[b].name, regions_[b].kind);
+    });
+    next.insert(next.end(), within[old].begin(), within[old].end());
+  }
+  return numbers;
 }
 
 Catalogue Dictionary::catalogue() const {
@@ -353,6 +525,13 @@ Catalogue Dictionary::catalogue() const {
     new_site[old] = static_cast<std::uint32_t>(result.sites.size());
     result.sites.push_back(sites_[old]);
   }
+
+  const std::vector<std::uint32_t> new_region = add_regions(result);
+  result.quantities = quantities_;
+  std::sort(result.quantities.begin() + 1, result.quantities.end(), [](const QuantityFacts& a, const QuantityFacts& b) {
+    return std::tie(a.name, a.unit) < std::tie(b.name, b.unit);
+  });
+  for (const auto& [region, name, value] : tags_) result.tags.push_back({new_region[region_of(region)], name, value});
 
   // The order of communicators: as their leaders got them, MPI_COMM_WORLD first, those of one process and sets last.
   std::vector<std::uint32_t> order(drafts_.size());
@@ -372,16 +551,18 @@ Catalogue Dictionary::catalogue() const {
     const CommDraft& d = drafts_[old].told;
     const Members* const members = drafts_[old].members;
     Catalogue::Comm c = d.comm;
+    c.communicators = std::max(c.communicators, 1u);  // its leader may have told nothing
     c.site = c.site <= 0 ? -1 : static_cast<int>(new_site[static_cast<std::size_t>(c.site)]);
     if (old == 0) {
       c.name = "-";
     } else if (c.kind != CommKind::set) {
       // MPI_COMM_WORLD is W0.0 also where rank 0 is missing.
       const int leader = d.letter == letter_world ? 0 : d.world_rank;
-      c.name = std::string(1, d.letter) + std::to_string(leader) + "." + std::to_string(d.count);
-      if (c.communicators > 1) c.name += '+';
+      const bool has_many_leaders = (d.unlike & unlike_leaders) != 0;
+      c.name = std::string(1, d.letter) + (has_many_leaders ? "*" : std::to_string(leader)) + "." +
+               std::to_string(d.count) + (c.communicators > 1 && !has_many_leaders ? "+" : "");
       c.members = members[0].text();
-      if (c.kind == CommKind::inter) c.members += " | " + members[1].text();
+      if (c.kind == CommKind::inter && !folds_) c.members += " | " + members[1].text();
       const auto parent = by_identity_.find(d.parent);
       if (d.parent != 0 && parent != by_identity_.end()) c.parent = static_cast<int>(new_comm[parent->second]);
     } else {
@@ -418,6 +599,7 @@ Catalogue Dictionary::catalogue() const {
   for (Catalogue::KeyFacts key : keys_) {
     key.comm = new_comm[key.comm];
     key.site = new_site[key.site];
+    key.region = new_region[key.region];
     result.keys.push_back(key);
   }
   std::sort(result.keys.begin(), result.keys.end(),
@@ -443,36 +625,43 @@ std::map<std::pair<std::string, std::string>, Dictionary::ImportedName> Dictiona
 
 Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {
   Numbers numbers;
-  std::unordered_map<Identity, std::uint32_t> comms, sites;
+  std::unordered_map<Identity, std::uint32_t> comms, sites, regions, quantities;
   for (std::size_t i = 0; i < catalogue.comms.size(); ++i)
     comms.try_emplace(catalogue.comms[i].identity, static_cast<std::uint32_t>(i));
   for (std::size_t i = 1; i < catalogue.sites.size(); ++i)
     sites.try_emplace(identity_of(catalogue.sites[i]), static_cast<std::uint32_t>(i));
+  for (std::size_t i = 0; i < catalogue.regions.size(); ++i)
+    regions.try_emplace(catalogue.regions[i].identity, static_cast<std::uint32_t>(i));
+  for (std::size_t i = 1; i < catalogue.quantities.size(); ++i)
+    quantities.try_emplace(identity_of(catalogue.quantities[i]), static_cast<std::uint32_t>(i));
   const auto find = [](const auto& in, Identity identity) {
     const auto found = in.find(identity);
     return found == in.end() ? 0 : found->second;
   };
   for (const Draft& draft : drafts_) numbers.comms.push_back(find(comms, draft.told.comm.identity));
   for (const Identity site : site_identities_) numbers.sites.push_back(find(sites, site));
+  for (const Catalogue::Region& region : regions_) numbers.regions.push_back(find(regions, region.identity));
+  for (const QuantityFacts& quantity : quantities_)
+    numbers.quantities.push_back(find(quantities, identity_of(quantity)));
   for (Catalogue::KeyFacts key : keys_) {
     key.comm = numbers.comms[key.comm];
     key.site = numbers.sites[key.site];
-    const auto at = std::lower_bound(
-        catalogue.keys.begin(), catalogue.keys.end(), key,
-        [](const Catalogue::KeyFacts& a, const Catalogue::KeyFacts& b) { return key_of(a) < key_of(b); });
-    numbers.keys.push_back(static_cast<std::uint32_t>(at - catalogue.keys.begin()));
+    key.region = numbers.regions[key.region];
+    numbers.keys.push_back(static_cast<std::uint32_t>(catalogue.find(key)));
   }
   return numbers;
+}
+
+std::size_t Catalogue::find(const KeyFacts& key) const {
+  const auto at = std::lower_bound(keys.begin(), keys.end(), key,
+                                   [](const KeyFacts& a, const KeyFacts& b) { return key_of(a) < key_of(b); });
+  return static_cast<std::size_t>(at - keys.begin());
 }
 
 std::vector<char> Catalogue::packed() const {
   WireWriter out;
   out.number(sites.size() - 1);
-  for (std::size_t i = 1; i < sites.size(); ++i) {
-    out.text(sites[i].module);
-    out.text(sites[i].build_id);
-    out.number(sites[i].offset);
-  }
+  for (std::size_t i = 1; i < sites.size(); ++i) sites[i].write(out);
   out.number(comms.size());
   for (const Comm& c : comms) {
     out.number(c.identity);
@@ -486,6 +675,24 @@ std::vector<char> Catalogue::packed() const {
     out.number(c.set.size());
     for (const int member : c.set) out.signed_number(member);
   }
+  out.number(regions.size() - 1);
+  for (std::size_t i = 1; i < regions.size(); ++i) {
+    out.number(regions[i].identity);
+    out.signed_number(regions[i].parent);
+    out.number(static_cast<std::uint64_t>(regions[i].kind));
+    out.text(regions[i].name);
+  }
+  out.number(quantities.size() - 1);
+  for (std::size_t i = 1; i < quantities.size(); ++i) {
+    out.text(quantities[i].name);
+    out.text(quantities[i].unit);
+  }
+  out.number(tags.size());
+  for (const Tag& tag : tags) {
+    out.number(tag.region);
+    out.text(tag.name);
+    out.text(tag.value);
+  }
   out.number(keys.size());
   for (const KeyFacts& k : keys) {
     for (const std::uint32_t n : {k.comm, k.op, k.bin, k.region, k.site}) out.number(n);
@@ -497,12 +704,7 @@ std::vector<char> Catalogue::packed() const {
 bool Catalogue::unpack(const std::vector<char>& bytes) {
   WireReader in(bytes.data(), bytes.size());
   sites.assign(1, {"", "", 0});
-  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    SiteFacts& site = sites.emplace_back();
-    site.module = in.text();
-    site.build_id = in.text();
-    site.offset = in.number();
-  }
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) sites.push_back(SiteFacts::read(in));
   comms.clear();
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     Comm& c = comms.emplace_back();
@@ -516,6 +718,27 @@ bool Catalogue::unpack(const std::vector<char>& bytes) {
     c.created_ns = in.signed_number();
     c.freed_ns = in.signed_number();
     for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) c.set.push_back(static_cast<int>(in.signed_number()));
+  }
+  regions.assign(1, {});
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    Region& region = regions.emplace_back();
+    region.identity = in.number();
+    region.parent = static_cast<int>(in.signed_number());
+    region.kind = static_cast<RegionKind>(in.number());
+    region.name = in.text();
+  }
+  quantities.assign(1, {});
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    QuantityFacts& quantity = quantities.emplace_back();
+    quantity.name = in.text();
+    quantity.unit = in.text();
+  }
+  tags.clear();
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    Tag& tag = tags.emplace_back();
+    tag.region = static_cast<std::uint32_t>(in.number());
+    tag.name = in.text();
+    tag.value = in.text();
   }
   keys.clear();
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {

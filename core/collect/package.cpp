@@ -49,6 +49,9 @@ unsigned doublings_of(Ticks width) {
   return doublings;
 }
 
+std::vector<char> packed(const Counted& counted, Ticks collecting, const Sliced& slices, bool slices_folded,
+                         bool is_summary);
+
 }  // namespace
 
 SliceRows::SliceRows(const Counted& counted) {
@@ -59,8 +62,9 @@ SliceRows::SliceRows(const Counted& counted) {
   for (const bool folded : {false, true}) {
     std::vector<Place> places;
     for (const SliceEntry& entry : counted.slices.entries) {
-      const std::uint32_t comm = comm_of_key(entry.key);
-      places.emplace_back(folded ? families[comm] : comm, op_of_key(entry.key), entry.slot);
+      const bool is_region = is_of_region(entry.key);
+      const std::uint32_t comm = is_region ? region_of_key(entry.key) : comm_of_key(entry.key);
+      places.emplace_back(folded && !is_region ? families[comm] : comm, op_of_key(entry.key), entry.slot);
     }
     std::sort(places.begin(), places.end());
     for (unsigned doublings = 0; doublings < max_doublings; ++doublings) {
@@ -95,6 +99,92 @@ SlicePlan SliceRows::within(std::uint64_t rows) const {
 }
 
 std::vector<char> packed(const Counted& counted, Ticks collecting, const SlicePlan& plan) {
+  Sliced wide = counted.slices;
+  if (const Ticks width = first_slice_width << plan.doublings; width > wide.width) {
+    Sliced empty;
+    empty.width = width;
+    wide = added_up({wide, empty});
+  }
+  return packed(counted, collecting, wide, plan.folded, false);
+}
+
+std::vector<char> packed_for_summary(const Counted& counted, Ticks collecting) {
+  return packed(counted, collecting, {}, false, true);
+}
+
+namespace {
+
+void write_place(WireWriter& out, RegionKey key) {
+  out.number(region_of(key));
+  out.number(execution_of(key));
+  out.signed_number(iteration_of(key));
+}
+
+void write(WireWriter& out, const CountedRegions& regions, const TickScale& scale) {
+  out.number(regions.times.size());
+  for (const auto& [key, sum] : regions.times) {
+    write_place(out, key);
+    out.number(counts_iterations(key) ? 1 : 0);
+    const Ns time = scale.ns(sum.time);
+    out.number(sum.calls + sum.open);
+    out.number(sum.open);
+    out.number(time);
+    out.number(scale.ns(sum.time_min));
+    out.number(scale.ns(sum.time_max));
+    out.number(std::min(scale.ns(sum.nested), time));
+    out.number(std::min(scale.ns(sum.mpi), time));
+  }
+  out.number(regions.loops.size());
+  for (const auto& [key, bins] : regions.loops) {
+    write_place(out, key);
+    for (const std::uint64_t n : bins) out.number(n);
+  }
+  out.number(regions.quantities.size() - 1);
+  for (std::size_t i = 1; i < regions.quantities.size(); ++i) {
+    out.text(regions.quantities[i].name);
+    out.text(regions.quantities[i].unit);
+  }
+  out.number(regions.values.size());
+  for (const auto& [key, value] : regions.values) {
+    write_place(out, key.first);
+    out.number(key.second);
+    out.number(value.count);
+    out.number(value.not_finite);
+    for (const double d : {value.sum, value.min, value.max, value.last}) out.real(d);
+  }
+  out.number(regions.tags.size());
+  for (const TagFacts& tag : regions.tags) {
+    out.number(tag.region);
+    out.text(tag.name);
+    out.text(tag.value);
+  }
+}
+
+// In the order in which the reader of a profile looks for them, with slices of the width that all have.
+void write(WireWriter& out, const Peers& peers, Ticks slice_width) {
+  out.number(peers.size());
+  for (const auto& [at, sum] : peers) {
+    const auto [key, place] = at;
+    const std::uint32_t slice = slice_of_peer(key);
+    const Ticks own_width = first_slice_width << (slice >> slice_bits);
+    const std::uint64_t slot = slice & ((1u << slice_bits) - 1);
+    out.number(comm_of_peer(key));
+    out.number(static_cast<std::uint64_t>(flow_of(key)));
+    out.number(op_of_peer(key));
+    out.number(region_of_peer(place));
+    out.number((2 * slot + 1) * (own_width / 2) / slice_width);
+    out.signed_number(sum.world);
+    out.number(peer_of(place));
+    out.number(std::uint64_t{1} << shift_of(place));
+    out.number(bin_of_peer(key));
+    out.number(call_of_peer(place));
+    out.number(sum.messages);
+    out.number(sum.bytes);
+  }
+}
+
+std::vector<char> packed(const Counted& counted, Ticks collecting, const Sliced& slices, bool slices_folded,
+                         bool is_summary) {
   const RankFacts& facts = counted.facts;
   const TickScale& scale = counted.scale;
   const Cells& cells = counted.cells;
@@ -110,6 +200,7 @@ std::vector<char> packed(const Counted& counted, Ticks collecting, const SlicePl
     sites.number(p.site);
     used[p.comm] = 1;
   }
+  for (const auto& [at, sum] : counted.peers) used[comm_of_peer(at.first)] = 1;
   // What the application made is told even if it never used it; MPI_COMM_SELF and sets only if it did.  Children
   // stand behind their parents, sets behind their members: one pass from the end finds all that are referred to.
   for (std::size_t i = comms.size() - 1; i > 0; --i) {
@@ -136,18 +227,22 @@ std::vector<char> packed(const Counted& counted, Ticks collecting, const SlicePl
   out.text(facts.coverage);
 
   out.number(sites.addresses().size());
-  for (const Site address : sites.addresses()) {
-    const SiteFacts place = counted.place(address);
-    out.text(place.module);
-    out.text(place.build_id);
-    out.number(place.offset);
+  for (const Site address : sites.addresses()) counted.place(address).write(out);
+
+  // Those around before those within: they were met first.
+  const std::vector<RegionFacts>& regions = counted.regions.names;
+  out.number(regions.size() - 1);
+  for (std::size_t i = 1; i < regions.size(); ++i) {
+    out.number(regions[i].parent);
+    out.number(static_cast<std::uint64_t>(regions[i].kind));
+    out.text(regions[i].name);
   }
 
   // Parents before children, because records are in the order of creation; sets after their members likewise.
   out.number(static_cast<std::uint64_t>(std::count(used.begin() + 1, used.end(), 1)));
   // Identities are those within one world until here: the world has got its own only now.
   const auto in_world = [&](const CommRecord& c) {
-    return c.kind == CommKind::none ? 0 : combine(facts.world, c.identity);
+    return c.kind == CommKind::none ? 0 : combine(facts.world, is_summary ? c.kin : c.identity);
   };
   const auto since_start = [&](Ticks t) { return t <= counted.started ? Ns{0} : scale.ns(t - counted.started); };
   for (std::size_t i = 1; i < comms.size(); ++i) {
@@ -166,7 +261,8 @@ std::vector<char> packed(const Counted& counted, Ticks collecting, const SlicePl
     out.signed_number(c.remote_size);
     out.number(c.second_side ? 1 : 0);
     out.number(c.count);
-    out.number(c.communicators);
+    const bool leads = c.kind != CommKind::set && c.view.rank == 0 && !c.second_side;
+    out.number(is_summary && !leads ? 0 : c.communicators);
     out.number(since_start(c.created));
     out.number(c.freed == 0 ? 0 : since_start(c.freed) + 1);
     out.text(c.user_name);
@@ -190,17 +286,11 @@ std::vector<char> packed(const Counted& counted, Ticks collecting, const SlicePl
     out.number(cell.bytes_received);
     out.number(noncontiguous_of_key(key.first) ? cell.calls : 0);
   }
-  Sliced wide = counted.slices;
-  if (const Ticks width = first_slice_width << plan.doublings; width > wide.width) {
-    Sliced empty;
-    empty.width = width;
-    wide = added_up({wide, empty});
-  }
-  out.number(scale.ns(wide.width));
-  out.number(plan.folded ? 1 : 0);
-  out.number(wide.entries.size());
-  for (const SliceEntry& entry : wide.entries) {
-    out.number(comm_of_key(entry.key));
+  out.number(scale.ns(slices.width));
+  out.number(slices_folded ? 1 : 0);
+  out.number(slices.entries.size());
+  for (const SliceEntry& entry : slices.entries) {
+    out.number(is_of_region(entry.key) ? region_of_key(entry.key) : comm_of_key(entry.key));
     out.number(op_of_key(entry.key));
     out.number(entry.slot);
     out.number(entry.calls);
@@ -216,9 +306,18 @@ std::vector<char> packed(const Counted& counted, Ticks collecting, const SlicePl
     out.number(p.comm);
     out.number(sites.number(p.site));
     out.number(since_start(p.since));
+    out.number(p.region);
+  }
+  write(out, counted.regions, scale);
+  write(out, is_summary ? Peers() : counted.peers, slices.width);
+  out.number(counted.notices.size());
+  for (const NoticeText& notice : counted.notices) {
+    out.number(static_cast<std::uint64_t>(notice.kind));
+    out.text(notice.text);
   }
   out.number(collecting == 0 ? 0 : scale.ns(now() - collecting));  // last, so that it covers the packing
   return out.bytes();
 }
 
+}  // namespace
 }  // namespace commlens

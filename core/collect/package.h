@@ -36,6 +36,9 @@ class SliceRows {
 // What one rank sends, for Profile::add().  collecting: when it began to.
 std::vector<char> packed(const Counted& counted, Ticks collecting, const SlicePlan& plan);
 
+// The same for a summary: no slices, and communicators as those that one call made on all ranks.
+std::vector<char> packed_for_summary(const Counted& counted, Ticks collecting);
+
 // What the slices of a profile may add to its cells.
 inline constexpr std::uint64_t slice_rows_for(std::uint64_t cells) {
   constexpr std::uint64_t always = 1 << 16;

@@ -14,6 +14,7 @@ struct alignas(64) CommView {  // aligned: a request payload may point to one
   int blocks;                  // processes a collective exchanges blocks with: size, or the size of the remote group
   int sources, destinations;   // neighbours of this process that exist (not MPI_PROC_NULL)
   int source_slots, destination_slots;  // blocks a neighbourhood collective names, MPI_PROC_NULL ones included
+  const int* neighbors;                 // ranks that blocks go to, MPI_PROC_NULL ones included; null: not known
   std::uint64_t absent;                 // Cartesian grids: bit i set when neighbour i is MPI_PROC_NULL (i < 64)
 };
 

@@ -26,6 +26,7 @@ using Key = std::uint64_t;
 
 inline constexpr std::uint32_t max_comm = (1u << 25) - 1;
 inline constexpr std::uint32_t max_region = (1u << 20) - 1;
+inline constexpr std::uint32_t uncounted_region = max_region;  // of calls that are to be left out
 
 inline constexpr Key make_key(std::uint32_t comm, std::uint32_t op, std::uint32_t bin, std::uint32_t region,
                               bool noncontiguous = false) noexcept {

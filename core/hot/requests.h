@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/hot/peer_cell.h"
 #include "core/hot/table.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
@@ -23,13 +24,24 @@ inline constexpr Payload persistent = 2;  // the pointer is a PersistentRequest
 inline constexpr Payload receives = 4;    // its status tells the bytes it received
 inline constexpr Payload idup = 8;        // its completion makes a communicator
 inline constexpr Payload cancelled = 16;  // the application has called MPI_Cancel on it
+inline constexpr Payload message = 32;    // its status tells who sent what it receives
 inline constexpr Payload all = 63;
 }  // namespace RequestFlag
+
+// What a collective has for one peer.
+struct Share {
+  int peer;  // below 0: there are no more
+  std::uint64_t bytes;
+};
 
 // A persistent request moves the same bytes each time it is started.
 struct alignas(64) PersistentRequest {
   Cell* maker;
   std::uint64_t sent, received;
+  int to, from;             // the peer; below 0: none, or told by the status
+  std::uint64_t exchanged;  // of collectives
+  Share* shares;            // null: the same for all
+  Flow shape;
   PersistentRequest* next_free;
 };
 
@@ -100,8 +112,19 @@ class RequestTable {
     }
   }
 
-  // True when one of them is as asked.  Cold.
-  bool any(bool (*is)(const Cell& maker, Payload payload)) const noexcept;
+  // True when one of them is as asked: is(its maker's cell, its payload).  Cold.
+  template <class Is>
+  bool any(Is is) const noexcept {
+    for (const Level& level : levels_) {
+      const Slot* const slots = level.slots.load(std::memory_order_acquire);
+      if (slots == nullptr) break;
+      for (std::uint64_t i = 0; i < level.buckets * slots_per_bucket; ++i) {
+        const Payload payload = slots[i].payload.load(std::memory_order_acquire);
+        if (payload != 0 && is(*maker_of(payload), payload)) return true;
+      }
+    }
+    return false;
+  }
 
   // Changes the flags of a persistent request; returns what it holds then, 0 when it is another one by now.
   static Payload change(const Found& found, Payload payload) noexcept {

@@ -20,18 +20,21 @@ struct alignas(64) Cell {
 static_assert(sizeof(Cell) == 64);
 
 // The cells of one thread: an open-addressing index of pointers into segments that never move, so that a request
-// may keep the cell of the call that made it.
+// may keep the cell of the call that made it.  C: Cell, or what counts something else under two words of key
+// (hot/regions.h, hot/peer_cell.h).
 //
 // Invariant: used <= capacity / 2 for a grown table, so that a probe ends; capacity is a power of two.
 // A table that cannot grow counts into `overflow`: no call is dropped, the report names it.
-struct Table {
-  Cell** index;            // capacity entries
+template <class C>
+struct TableOf {
+  C** index;               // capacity entries
   std::uint64_t capacity;  // 0 until the thread's first call
   std::uint64_t used;
-  Cell* free;         // next free cell of the newest segment
-  Cell* segment_end;  // its end
-  Cell overflow;      // key: no communicator, unknown procedure
+  C* free;         // next free cell of the newest segment
+  C* segment_end;  // its end
+  C overflow;      // of calls, the key: no communicator, unknown procedure
 };
+using Table = TableOf<Cell>;
 
 inline std::uint64_t hash_of(Key key, Site site) noexcept {
   const std::uint64_t h = (key ^ (site * 0x9e3779b97f4a7c15u)) * 0xd6e8feb86659fd93u;
@@ -39,19 +42,42 @@ inline std::uint64_t hash_of(Key key, Site site) noexcept {
 }
 
 // Adds the cell (cold/threads.cpp); returns the overflow cell when memory ran out.
-Cell* add_cell(Table& table, Key key, Site site) noexcept;
+struct RegionCell;
+struct QuantityCell;
+struct LoopCell;
+struct PeerCell;
+Cell* add_cell(TableOf<Cell>& table, Key key, Site site) noexcept;
+RegionCell* add_cell(TableOf<RegionCell>& table, Key key, Site site) noexcept;
+QuantityCell* add_cell(TableOf<QuantityCell>& table, Key key, Site site) noexcept;
+LoopCell* add_cell(TableOf<LoopCell>& table, Key key, Site site) noexcept;
+PeerCell* add_cell(TableOf<PeerCell>& table, Key key, Site site) noexcept;  // cold/peers.cpp
 
 // Returns the cell of (key, site), new if need be; never null.
-inline Cell* find_cell(Table& table, Key key, Site site) noexcept {
+template <class C>
+inline C* find_cell(TableOf<C>& table, Key key, Site site) noexcept {
   if (__builtin_expect(table.capacity != 0, 1)) {
     const std::uint64_t mask = table.capacity - 1;
     for (std::uint64_t i = hash_of(key, site) & mask;; i = (i + 1) & mask) {
-      Cell* const cell = table.index[i];
+      C* const cell = table.index[i];
       if (cell == nullptr) break;
       if (cell->key == key && cell->site == site) return cell;
     }
   }
   return add_cell(table, key, site);
+}
+
+// All cells of a table, but for the overflow.
+template <class C, class Visit>
+inline void each_cell(const TableOf<C>& table, Visit visit) {
+  for (std::uint64_t i = 0; i < table.capacity; ++i) {
+    if (table.index[i] != nullptr) visit(*table.index[i]);
+  }
+}
+
+// False for what is to be left out, and for what was cleared.  A cell without calls may wait for a request that another
+// thread made.
+inline bool is_to_be_told(const Cell& cell) noexcept {
+  return region_of_key(cell.key) != uncounted_region && (cell.calls | cell.bytes_sent | cell.bytes_received) != 0;
 }
 
 inline void add_call(Cell& cell, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/hot/comm_view.h"
+#include "core/hot/peer_cell.h"
 #include "core/hot/table.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
@@ -52,12 +53,16 @@ struct Doing {
   What what;  // of `where`
 };
 
+struct Regions;  // hot/regions.h
+
 // What a thread has noted of its slices of time (cold/slices.h).
+inline constexpr Ticks first_slice_width = Ticks{1} << 23;  // 8.4 ms, or a little less with a time stamp counter
 struct SliceSum;
 struct SliceBlock;
 struct SliceLog {
   Ticks width;         // of one slice
   std::uint64_t slot;  // the one that is under way
+  Ticks looked;        // until when time in regions is noted
   SliceBlock* newest;
   SliceBlock* spare;  // of former generations
   std::uint64_t entries;
@@ -73,19 +78,35 @@ struct Thread {
   char* outermost;
   Site outermost_return;  // its return address, which stands behind its frame pointer
   Doing doing;
-  Ticks due;  // the first call that ends then or later begins a slice; 0: never
-  std::uint32_t region;
-  std::uint32_t number;    // among the threads of this process
-  std::uint64_t sequence;  // of requests made by this thread
+  Ticks due_at;                   // see due()
+  std::uint32_t counting_region;  // see region()
+  std::uint32_t number;           // among the threads of this process
+  std::uint64_t sequence;         // of requests made by this thread
   Going going;
+  std::uint32_t forgets;  // how often its counters have been cleared
+  std::uint32_t telling;  // not 0: it is changing what it counts of its regions (class Telling)
+  std::uint32_t call;     // size bin of the collective under way, as PeerPlace has it; 0: not known
+  Ticks mpi;              // inside all calls that count
+  Regions* regions;       // null until the first of this thread
   Table table;
   CompleteRequests complete;
   std::uint64_t forgotten;  // requests there was no memory to remember
   void* scratch;            // for the arrays of one completion call
   std::size_t scratch_bytes;
   SliceLog slices;
+  TableOf<PeerCell> peers;
   Thread* next;       // all threads, for collection
   Thread* next_idle;  // left by a thread that ended
+  bool has_ended;     // and no later one has taken it over yet
+
+  // The first call that ends then or later begins a slice; 0: never.  Other threads write it when they have something
+  // for this one to look at.
+  Ticks due() const noexcept { return __atomic_load_n(&due_at, __ATOMIC_RELAXED); }
+  void wait_until(Ticks when) noexcept { __atomic_store_n(&due_at, when, __ATOMIC_RELAXED); }
+
+  // The region that its calls count in.  Other threads write it when counting is paused or goes on.
+  std::uint32_t region() const noexcept { return __atomic_load_n(&counting_region, __ATOMIC_RELAXED); }
+  void count_in(std::uint32_t region) noexcept { __atomic_store_n(&counting_region, region, __ATOMIC_RELAXED); }
 
   // True for a call with this frame that is made inside another one.
   bool is_inside(const char* frame) const noexcept {

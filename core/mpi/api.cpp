@@ -72,7 +72,7 @@ void do_nothing(MPI_Comm*, int*, ...) {}
 bool load_api() noexcept {
   bool ok = true;
 #define COMMLENS_FIND(name) ok = ok && find(api.name, "PMPI_" #name);
-  COMMLENS_API(COMMLENS_FIND)
+  COMMLENS_MPI_FUNCTIONS(COMMLENS_FIND)
 #undef COMMLENS_FIND
 #if defined(OPEN_MPI)
   ok = ok && find_handle(api.comm_world, "ompi_mpi_comm_world") && find_handle(api.comm_self, "ompi_mpi_comm_self") &&

@@ -10,11 +10,11 @@ namespace [[gnu::visibility("hidden")]] commlens {
 // The MPI procedures we call ourselves, by their PMPI_ names in the MPI library: found by name, because a program
 // may load MPI after us, and because an undefined symbol of ours would break programs without MPI.
 // clang-format off
-#define COMMLENS_API(X)                                                                                   \
-  X(Bcast) X(Cart_get) X(Cartdim_get) X(Comm_create) X(Comm_create_errhandler) X(Comm_free) X(Comm_group) X(Comm_rank)                 \
+#define COMMLENS_MPI_FUNCTIONS(X)                                                                                   \
+  X(Bcast) X(Cart_get) X(Cart_shift) X(Cartdim_get) X(Comm_create) X(Comm_create_errhandler) X(Comm_free) X(Comm_group) X(Comm_rank)                 \
   X(Comm_remote_group) X(Comm_remote_size) X(Comm_create_keyval) X(Comm_free_keyval) X(Comm_get_errhandler) X(Comm_set_attr) X(Comm_set_errhandler) X(Comm_size) X(Comm_test_inter)         \
-  X(Dist_graph_neighbors_count) X(Errhandler_free) X(Error_class) X(Gather) X(Get_elements_x) X(Get_library_version) X(Get_version)         \
-  X(Graph_neighbors_count) X(Graphdims_get) X(Group_free) X(Group_rank) X(Group_size) X(Group_translate_ranks) X(Ibarrier) X(Irecv) X(Isend)          \
+  X(Dist_graph_neighbors) X(Dist_graph_neighbors_count) X(Errhandler_free) X(Error_class) X(Gather) X(Get_elements_x) X(Get_library_version) X(Get_version)         \
+  X(Graph_neighbors) X(Graph_neighbors_count) X(Graphdims_get) X(Group_free) X(Group_rank) X(Group_size) X(Group_translate_ranks) X(Ibarrier) X(Irecv) X(Isend)          \
   X(Query_thread) X(Recv) X(Send) X(Test) X(Test_cancelled) X(Topo_test) X(Type_get_extent_x)       \
   X(Type_get_true_extent_x) X(Type_size_x) X(Wait)
 // clang-format on
@@ -42,7 +42,7 @@ struct Api {
 // Members have the names the standard gives the procedures.
 // NOLINTBEGIN(readability-identifier-naming,bugprone-macro-parentheses)
 #define COMMLENS_MEMBER(name) decltype(&PMPI_##name) name;
-  COMMLENS_API(COMMLENS_MEMBER)
+  COMMLENS_MPI_FUNCTIONS(COMMLENS_MEMBER)
 #undef COMMLENS_MEMBER
   // NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 

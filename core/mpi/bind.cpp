@@ -14,6 +14,7 @@
 
 #include "core/cold/say.h"
 #include "core/cold/symbols.h"
+#include "core/mpi/annotate.h"
 #include "core/mpi/state.h"
 
 extern "C" {
@@ -31,6 +32,7 @@ void wrap_io(void* wrappers[]) noexcept;
 void wrap_completion(void* wrappers[]) noexcept;
 void wrap_comm(void* wrappers[]) noexcept;
 void wrap_other(void* wrappers[]) noexcept;
+void wrap_tool(void* wrappers[]) noexcept;
 
 void* next_definitions[2 * slot_count];
 
@@ -44,6 +46,7 @@ const char* const names[] = {
 
 void* wrappers[2 * slot_count];
 std::atomic<bool> measuring{false};
+std::atomic<bool> has_measured{false};
 std::once_flag started;
 
 // True when a loaded object names us in its list of needed libraries.
@@ -130,14 +133,19 @@ void start() noexcept try {
     }
     return;
   }
-  for (const auto part :
-       {wrap_p2p, wrap_collective, wrap_neighbor, wrap_rma, wrap_io, wrap_completion, wrap_comm, wrap_other}) {
+  for (const auto part : {wrap_p2p, wrap_collective, wrap_neighbor, wrap_rma, wrap_io, wrap_completion, wrap_comm,
+                          wrap_other, wrap_tool}) {
     part(wrappers);
   }
-  if (prepare()) measuring.store(true);
+  if (!prepare()) return;
+  measuring.store(true);
+  has_measured.store(true);
 } catch (...) {
   say("could not start; running unprofiled");
 }
+
+// The tool information interface outlives MPI: handles of ours that it has given out are none of the MPI library's.
+bool is_of_tools(long entry) noexcept { return std::strncmp(names[entry / 2], "PMPI_T_", 7) == 0; }
 
 int no_such_procedure() { return MPI_ERR_OTHER; }
 
@@ -149,7 +157,9 @@ void* data_definition(const char* name) noexcept { return find(name, nullptr).ad
 
 void stop_measuring() noexcept {
   measuring.store(false);
+  stop_annotating();
   for (int i = 0; i < 2 * slot_count; ++i) {
+    if (is_of_tools(i)) continue;
     void* const next = __atomic_load_n(&next_definitions[i], __ATOMIC_RELAXED);
     if (next != nullptr) __atomic_store_n(&commlens_slots[i], next, __ATOMIC_RELEASE);
   }
@@ -170,6 +180,7 @@ void say_when_bypassed() noexcept {
 // program without MPI PMPI_Init is ours, and there is nothing to say.
 __attribute__((constructor)) static void check_order() {
   program_begins();
+  check_annotations();
   remember_stderr();  // a program may close it, and have a file of its own in its place, before it calls MPI
   const void* const init = dlsym(RTLD_DEFAULT, "PMPI_Init");
   Dl_info theirs, ours;
@@ -190,6 +201,7 @@ void* commlens_bind(long entry) noexcept {
   using namespace commlens;
   const int saved = errno;
   std::call_once(started, start);
+  if (!measuring.load()) stop_annotating();
   const char* const name = names[entry / 2] + (entry % 2 == 0 ? 1 : 0);
   void* next = next_definition(name).address;
   if (next == nullptr) {
@@ -197,7 +209,8 @@ void* commlens_bind(long entry) noexcept {
     next = reinterpret_cast<void*>(no_such_procedure);
   }
   __atomic_store_n(&next_definitions[entry], next, __ATOMIC_RELAXED);  // seen by who jumps through the slot
-  void* const target = measuring.load() && wrappers[entry] != nullptr ? wrappers[entry] : next;
+  const bool is_wrapped = is_of_tools(entry) ? has_measured.load() : measuring.load();
+  void* const target = is_wrapped && wrappers[entry] != nullptr ? wrappers[entry] : next;
   __atomic_store_n(&commlens_slots[entry], target, __ATOMIC_RELEASE);
   errno = saved;
   return target;

@@ -13,16 +13,21 @@
 #include <ctime>
 #include <exception>
 #include <set>
+#include <utility>
 
+#include "core/arena/arena.h"
 #include "core/cold/coverage.h"
 #include "core/cold/floating_point.h"
 #include "core/cold/journal.h"
 #include "core/cold/processes.h"
+#include "core/cold/regions.h"
 #include "core/cold/say.h"
 #include "core/cold/threads.h"
+#include "core/cold/wire.h"
 #include "core/collect/collect.h"
 #include "core/collect/package.h"
 #include "core/collect/profile.h"
+#include "core/mpi/below.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/job.h"
 #include "core/mpi/state.h"
@@ -202,7 +207,8 @@ RankFacts own_facts(const TickScale& scale) {
   facts.pid = static_cast<int>(getpid());
   facts.cpus = allowed_cpus();
   facts.init_ns = scale.ns(job.init);
-  facts.app_ns = scale.ns(job.ended - job.started);
+  const Ticks from = std::max(job.counted_start, forgotten()), until = counted_time(job.ended);
+  facts.app_ns = scale.ns(until > from ? until - from : 0);
   facts.threads = thread_count();
   facts.own_init_ns = scale.ns(job.own_init);
   facts.own_call_ns = scale.ns(job.own_call);
@@ -231,6 +237,7 @@ out::Meta meta_at_start() {
       {"mpi_standard", std::to_string(version) + "." + std::to_string(subversion)},
       {"thread_level", thread_level()},
       {"job_id", job_id()},
+      {"inside", told_of_below()},
       {"clock", clock_is_tsc ? "tsc" : "clock_gettime"},
       {"options", options().listing()},
   };
@@ -264,7 +271,7 @@ Counted own_counted() {
     say("rank %d: no memory to remember %llu requests; what completed them counts under no communicator", job.rank,
         static_cast<unsigned long long>(forgotten));
   }
-  Counted counted = counted_here(*registry);
+  Counted counted = counted_here(*registry, job.ended);
   counted.facts = own_facts(counted.scale);
   counted.started = job.started;
   return counted;
@@ -297,7 +304,13 @@ Identity id_of_launch() {
   }
   if (std::getenv("PMIX_NAMESPACE") == nullptr && std::getenv("SLURM_STEP_ID") == nullptr &&
       std::getenv("PALS_APID") == nullptr) {
-    text += host_name() + std::to_string(launcher_process());
+    const pid_t process = launcher_process();
+    // Hydra's proxies have all been told where their launcher listens, and for which of its worlds they are.  Else a
+    // process id comes again, and what was killed under it before may not have been cleaned away.
+    const std::string address = argument_of(process, "--control-port");
+    text += address.empty()
+                ? host_name() + std::to_string(process) + "-" + std::to_string(arena::process_facts(process).start_time)
+                : address + " " + argument_of(process, "--pgid");
   }
   return identity_of(text.data(), text.size());
 }
@@ -307,12 +320,34 @@ enum class Coming { all, late, through_files };
 // Where the parts of a job are that cannot collect together: named by what all its processes know.
 out::Parts parts_of_job() { return {profile_name(), job.world_id != 0 ? job.world_id : id_of_launch(), job.began}; }
 
+// Rank 0's word counts: no other rank is sure to have been told what the user asked for.
+std::vector<char> written(const Terms& terms) {
+  WireWriter out;
+  out.text(terms.name());
+  out.number(terms.quiet ? 1 : 0);
+  out.pairs(terms.meta());
+  return out.bytes();
+}
+
+void obey(const std::vector<char>& orders, Terms& terms) {
+  WireReader in(orders.data(), orders.size());
+  std::string name = in.text();
+  const bool quiet = in.number() != 0;
+  out::Meta meta = in.pairs();
+  if (!in.ok()) return;
+  terms.name = [name = std::move(name)] { return name; };
+  terms.quiet = quiet;
+  terms.meta = [meta = std::move(meta)] { return meta; };
+}
+
 // Waits until all ranks have come to a point.  A barrier that does not block: what unprofiled ranks do is not
 // disturbed, and we can give up.
 Coming all_have_come() {
   MPI_Request barrier;
   if (api.Ibarrier(api.comm_world, &barrier) != MPI_SUCCESS) return Coming::late;
-  constexpr unsigned long first_word = 30;  // seconds until we say what we wait for
+  // Seconds until we say what we wait for: one rank does, or another where that one is not under commlens.
+  const unsigned long first_word = job.rank == 0 ? 30 : 60;
+  const bool speaks = job.rank == 0 || job.rank == job.size - 1;
   const unsigned long patience = options().number(Option::patience);
   const std::time_t begin = std::time(nullptr);
   unsigned long looked = 0;
@@ -327,8 +362,9 @@ Coming all_have_come() {
       looked = waited;
       if (parts_of_job().has_begun()) return Coming::through_files;
     }
-    if (waited >= first_word && !said && job.rank == 0) {
-      say("rank 0 waits in MPI_Finalize for other ranks, %lu s at most. Are all of them under commlens?", patience);
+    if (waited >= first_word && !said && speaks) {
+      say("rank %d waits in MPI_Finalize for other ranks, %lu s at most. Are all of them under commlens?", job.rank,
+          patience);
       said = true;
     }
     // Late ranks may need this core.
@@ -343,15 +379,13 @@ Coming all_have_come() {
 // A collective on MPI_COMM_WORLD that was begun and never completed here.  It is a fault of the application, which most
 // MPI libraries let pass; but when other ranks have not begun it, no later one on MPI_COMM_WORLD comes to its end.
 bool has_unfinished_collective() {
-  static std::uint32_t world;
-  const auto* const view = static_cast<const CommView*>(comms.find(bits(api.comm_world)));
-  if (view == nullptr) return false;
-  world = view->index;
-  return requests.any([](const Cell& maker, Payload payload) {
+  const auto* const world = static_cast<const CommView*>(comms.find(bits(api.comm_world)));
+  if (world == nullptr) return false;
+  return requests.any([world](const Cell& maker, Payload payload) {
     const bool is_collective =
         (payload & RequestFlag::idup) != 0 || std::strcmp(op_facts[op_of_key(maker.key)].klass, "collective") == 0;
     const bool is_active = (payload & RequestFlag::persistent) == 0 || (payload & RequestFlag::active) != 0;
-    return is_collective && is_active && comm_of_key(maker.key) == world;
+    return is_collective && is_active && comm_of_key(maker.key) == world->index;
   });
 }
 
@@ -382,6 +416,7 @@ Terms terms(Ticks begin, const std::string& mark = "") {
   };
   terms.in_session = job.sessions > 0;
   terms.aggregators = options().number(Option::aggregators);
+  terms.summary = options().text(Option::detail) == "summary";
   terms.quiet = options().on(Option::quiet);
   terms.begin = begin;
   return terms;
@@ -427,6 +462,7 @@ void note_job() noexcept try {
   entry.size = job.size;
   entry.launch = id_of_launch();
   entry.started = job.started;
+  entry.counted_start = job.counted_start;
   entry.init = job.init;
   entry.own_init = job.own_init;
   entry.own_call = job.own_call;
@@ -445,6 +481,7 @@ void note_job() noexcept try {
 
 bool collect(Ticks begin) noexcept try {
   const QuietFloatingPoint quiet;
+  close_regions();
   const OwnErrors own_errors;
   switch (all_are_here()) {
     case Coming::late: collect_alone(begin); return true;
@@ -465,6 +502,7 @@ bool collect(Ticks begin) noexcept try {
 
 void collect_at_exit() noexcept try {
   const QuietFloatingPoint quiet;
+  close_regions();
   const Ticks begin = now();
   if (job.sessions > 0) job.ended = begin;  // the application left them open
   if (job.world_id == 0) job.world_id = job.size == 1 ? random_id() : id_of_launch();
@@ -475,18 +513,26 @@ void collect_at_exit() noexcept try {
     return;
   }
   out::Parts parts = parts_of_job();
-  if (!parts.put(job.rank, own)) {
-    say("rank %d: its calls are not in the profile: %s", job.rank, parts.error.c_str());
-    return;
+  Terms last = terms(begin);
+  if (job.rank == 0) parts.put_orders(written(last));
+  const bool is_there = parts.put(job.rank, own);
+  if (is_there) end_arena();
+  const bool is_last = parts.claim(job.size);
+  if (!is_there && !is_last) {
+    say("rank %d: its calls are not in the profile: %s. They are kept on its node: commlens recover", job.rank,
+        parts.error.c_str());
   }
-  end_arena();
-  if (!parts.claim(job.size)) return;  // another rank will be the last
+  if (!is_last) return;  // another rank will be
   for (int rank = 0; rank < job.size; ++rank) {
-    const std::vector<char> bytes = parts.get(rank);
+    const std::vector<char> bytes = rank == job.rank ? own : parts.get(rank);
     if (!profile.add(bytes.data(), bytes.size()))
       say("the data of rank %d is missing; the profile has the others", rank);
   }
-  if (write_file(terms(begin), job.size, profile, {})) parts.remove(job.size);
+  obey(parts.orders(), last);
+  last.kept = "What the ranks counted stays in " + parts.directory();
+  if (!write_file(last, job.size, profile, {})) return;
+  parts.remove(job.size);
+  if (!is_there) end_arena();
 } catch (const std::exception& e) {
   say("rank %d: no profile: %s", job.rank, e.what());
 }

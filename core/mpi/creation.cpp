@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "core/cold/coverage.h"
+#include "core/cold/locks.h"
 #include "core/cold/modules.h"
+#include "core/cold/online.h"
 #include "core/cold/say.h"
 #include "core/mpi/job.h"
 #include "core/mpi/wrap.h"
@@ -113,6 +115,7 @@ void describe_topology(MPI_Comm comm, Op op, const CommView& parent, CommRecord&
     view.source_slots = parent.source_slots;
     view.destination_slots = parent.destination_slots;
     view.absent = parent.absent;
+    view.neighbors = parent.neighbors;
     record.topology = registry->topology(parent.index);
     return;
   }
@@ -138,19 +141,31 @@ void describe_topology(MPI_Comm comm, Op op, const CommView& parent, CommRecord&
     for (std::size_t d = 0; d < dimensions; ++d) record.topology += periods[d] != 0 ? '1' : '0';
     view.destinations = view.sources;
     view.source_slots = view.destination_slots = 2 * n;
+    record.neighbors.resize(2 * dimensions);
+    for (int d = 0; d < n; ++d) {
+      int* const pair = &record.neighbors[2 * static_cast<std::size_t>(d)];
+      api.Cart_shift(comm, d, 1, &pair[0], &pair[1]);
+    }
   } else if (kind == MPI_GRAPH) {
     int nodes = 0, edges = 0;
     api.Graphdims_get(comm, &nodes, &edges);
     api.Graph_neighbors_count(comm, view.rank, &view.sources);
     record.topology = "graph " + std::to_string(nodes) + " nodes " + std::to_string(edges) + " edges";
     view.destinations = view.source_slots = view.destination_slots = view.sources;
+    record.neighbors.resize(static_cast<std::size_t>(view.destinations));
+    api.Graph_neighbors(comm, view.rank, view.destinations, record.neighbors.data());
   } else if (kind == MPI_DIST_GRAPH) {
     int weighted = 0;
     api.Dist_graph_neighbors_count(comm, &view.sources, &view.destinations, &weighted);
     record.topology = weighted != 0 ? "dist_graph weighted" : "dist_graph";
     view.source_slots = view.sources;
     view.destination_slots = view.destinations;
+    record.neighbors.resize(static_cast<std::size_t>(view.destinations));
+    std::vector<int> sources(static_cast<std::size_t>(view.sources)), weights(sources.size() + record.neighbors.size());
+    api.Dist_graph_neighbors(comm, view.sources, sources.data(), weights.data(), view.destinations,
+                             record.neighbors.data(), weights.data() + sources.size());
   }
+  view.neighbors = record.neighbors.data();
 }
 
 // The creations that MPI_Comm_idup began.  Few at a time.
@@ -250,10 +265,14 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
   // All members count alike, so all come to the same decision.
   const auto limit = static_cast<std::uint32_t>(options().number(Option::comms));
   const bool child = origin.how == Origin::How::on_parent || origin.how == Origin::How::under_group;
+  const auto first = static_cast<Identity>(record.second_side ? record.remote_size : view.size);
+  const auto second = static_cast<Identity>(record.second_side ? view.size : record.remote_size);
   record.depth = child ? from.depth + 1 : 1;
-  if (n >= limit || (child && (from.root != 0 || record.depth > limit))) {
-    const auto first = static_cast<Identity>(record.second_side ? record.remote_size : view.size);
-    const auto second = static_cast<Identity>(record.second_side ? view.size : record.remote_size);
+  const bool is_beyond = n >= limit || (child && (from.root != 0 || record.depth > limit));
+  record.kin = by_processes ? combine(origin.key, alike_mark) : combine(from.kin, op);
+  if (origin.how == Origin::How::under_group) record.kin = combine(record.kin, static_cast<Identity>(origin.tag));
+  record.kin = combine(combine(combine(record.kin, first), second), is_beyond ? limit : n);
+  if (is_beyond) {
     record.root = child ? (from.root != 0 ? from.root : from.identity) : alike;
     record.identity = combine(combine(combine(alike, first), second), alike_mark);
   } else if (origin.how == Origin::How::by_world) {
@@ -279,9 +298,9 @@ Origin processes(const char* stringtag) noexcept {
 Origin group(MPI_Group group, int tag) noexcept try {
   bool all_here = true;
   const Identity members = job.ready ? processes_of(group, all_here) : 0;
-  return {Origin::How::under_group, combine(members, static_cast<Identity>(tag))};
+  return {Origin::How::under_group, combine(members, static_cast<Identity>(tag)), tag};
 } catch (const std::bad_alloc&) {
-  return {Origin::How::under_group, static_cast<Identity>(tag)};
+  return {Origin::How::under_group, static_cast<Identity>(tag), tag};
 }
 
 }  // namespace identity
@@ -359,7 +378,12 @@ const CommView& late_comm(MPI_Comm comm, int rc, std::uint64_t freed) noexcept {
 }
 
 const CommView* comm_going(MPI_Comm comm) noexcept try {
-  auto* const known = static_cast<const CommView*>(comms.take(bits(comm)));
+  const CommView* known = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(locks::peers);  // world_rank() may be asking for its group
+    known = static_cast<const CommView*>(comms.take(bits(comm)));
+  }
+  if (known != nullptr) remember_members(known->index);
   if (known != nullptr || comm == api.comm_null) return known;
   // Seen complete in a way that we do not see, and freed before its request is completed: not to be looked at then.
   const std::lock_guard<std::mutex> lock(pending_mutex);
@@ -388,14 +412,28 @@ void made_file(MPI_File file, const CommView& comm) noexcept {
 
 void file_going(MPI_File file) noexcept { delete static_cast<FileRecord*>(files.take(bits(file))); }
 
-void Call::remember_persistent(MPI_Request request, Cell& maker, const Volume& v, Payload flags) noexcept {
+void Call::remember_persistent(MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
+                               Payload flags) noexcept {
   if (request == api.request_null || is_shared(request)) return;
   PersistentRequest* const p = new_persistent();
   if (p == nullptr) {
     ++thread_.forgotten;
     return;
   }
-  *p = {&maker, v.sent, v.received, nullptr};
+  *p = {&maker, v.sent, v.received, v.to, v.from, v.exchanged, nullptr, v.shape, nullptr};
+  const bool has_blocks = matrix.peers && v.parts.slots > 0;
+  if (has_blocks && v.parts.are_kept()) {
+    p->shares = new (std::nothrow) Share[static_cast<std::size_t>(v.parts.slots) + 1];
+    if (p->shares == nullptr) p->shape = Flow::count;
+  }
+  Share* next = p->shares;
+  if (has_blocks) {
+    v.each_block(comm, [&](int peer, Bytes bytes) {
+      if (next != nullptr) *next++ = {peer, bytes};
+      p->exchanged += bytes;
+    });
+  }
+  if (next != nullptr) *next = {-1, 0};
   if (!requests.put(bits(request), make_payload(p, flags, ++thread_.sequence))) {
     free_persistent(p);
     ++thread_.forgotten;

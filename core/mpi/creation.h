@@ -20,6 +20,7 @@ struct Origin {
     by_meeting,    // by its processes if both sides are of this world, else as on_parent
   } how;
   Identity key;
+  int tag = 0;  // under_group: what of the key does not depend on the processes
 };
 
 namespace identity {

@@ -17,6 +17,21 @@ inline void credit(Thread& t, const Cell& maker, Bytes sent, Bytes received) noe
   cell.bytes_received += received;
 }
 
+// The same for a message of a request, to or from one process.
+inline void credit_peer(Thread& t, const Cell& maker, Flow flow, int peer, Bytes bytes) noexcept {
+  if (matrix.peers && peer >= 0 && region_of_key(maker.key) != uncounted_region)
+    count_message(t, flow, comm_of_key(maker.key), 0, peer, bytes);
+}
+
+// The same for a collective, by its shape.
+inline void credit_collective(Thread& t, const PersistentRequest& p) noexcept {
+  if (!matrix.peers || p.shape == Flow::count || region_of_key(p.maker->key) == uncounted_region) return;
+  const std::uint32_t comm = comm_of_key(p.maker->key), op = op_of_key(p.maker->key);
+  count_shape(t, p.shape, comm, op, p.exchanged);
+  for (const Share* s = p.shares; s != nullptr && s->peer >= 0; ++s)
+    count_message(t, Flow::share, comm, op, s->peer, s->bytes);
+}
+
 // The requests of one completion or start call.
 class Batch {
  public:
@@ -69,8 +84,11 @@ class Batch {
     if (f.payload == 0) return;
     constexpr Payload expects_bytes = RequestFlag::receives | RequestFlag::active;
     if ((f.payload & expects_bytes) == expects_bytes && status != nullptr) {
-      const Bytes bytes = was_cancelled(f, *status) ? 0 : received_bytes(*status);
+      const bool arrived = !was_cancelled(f, *status);
+      const Bytes bytes = arrived ? received_bytes(*status) : 0;
       credit(thread_, *maker_of(f.payload), 0, bytes);
+      if (arrived && (f.payload & RequestFlag::message) != 0)
+        credit_peer(thread_, *maker_of(f.payload), Flow::received, sender(f.payload, *status), bytes);
     }
     if ((f.payload & RequestFlag::idup) != 0) {
       creation_over(f.payload, succeeded);
@@ -109,9 +127,14 @@ class Batch {
       if ((f.payload & RequestFlag::persistent) == 0) continue;
       const PersistentRequest* const p = persistent_of(f.payload);
       credit(thread_, *p->maker, p->sent, p->received);
+      credit_peer(thread_, *p->maker, Flow::sent, p->to, p->sent);
+      credit_collective(thread_, *p);
       change(f, f.payload | RequestFlag::active);
     }
   }
+
+  // For what is sent below a start call.
+  Starting starting() const noexcept { return {found_, n_}; }
 
   // For calls about one request, active or not.
   std::uint32_t owner() noexcept { return n_ == 1 && found_[0].payload != 0 ? comm_at(0) : comm(); }
@@ -144,6 +167,11 @@ class Batch {
     if ((f.payload & RequestFlag::cancelled) == 0) return false;
     int cancelled = 0;
     return api.Test_cancelled(&status, &cancelled) == MPI_SUCCESS && cancelled != 0;
+  }
+  // The status of a partitioned receive need not say it.
+  static int sender(Payload payload, const MPI_Status& status) noexcept {
+    const int told = (payload & RequestFlag::persistent) != 0 ? persistent_of(payload)->from : -1;
+    return told >= 0 ? told : status.MPI_SOURCE;
   }
   static bool counts(const RequestTable::Found& f) noexcept { return (f.payload & RequestFlag::active) != 0; }
   std::uint32_t comm_at(int i) const noexcept { return comm_of_key(maker_of(found_[i].payload)->key); }
@@ -380,7 +408,17 @@ int to_request(Next next, Op op, Site caller, MPI_Request* request, After after)
 
 template <class Next>
 int start(Next next, Op op, Site caller, MPI_Request* request) {
-  return to_request(next, op, caller, request, [](Batch& batch) { batch.started(); });
+  Call call(op, caller);
+  if (call.nested()) return next(request);
+  Batch batch(call.thread(), 1, request);
+  const std::uint32_t comm = batch.owner();
+  const Starting starting = batch.starting();
+  call.start_under(comm);
+  const int rc = next(request);
+  call.stop();
+  call.record(comm, Volume{});
+  if (rc == MPI_SUCCESS) batch.started();
+  return rc;
 }
 
 template <class Next>
@@ -398,6 +436,7 @@ int startall(Next next, Op op, Site caller, int count, MPI_Request* array_of_req
   Call call(op, caller);
   if (call.nested()) return next(count, array_of_requests);
   Batch batch(call.thread(), count, array_of_requests);
+  const Starting starting = batch.starting();
   call.start();
   const int rc = next(count, array_of_requests);
   call.stop();
@@ -620,6 +659,7 @@ template <class Next, class Session>
 int session_init(Next next, Op op, Site caller, MPI_Info info, MPI_Errhandler errhandler, Session* session) {
   Call call(op, caller);
   if (call.nested()) return next(info, errhandler, session);
+  call.start();
   const Ticks before = now();
   const int rc = next(info, errhandler, session);
   if (rc == MPI_SUCCESS) session_began(bits(*session), before, now());
@@ -631,6 +671,16 @@ int session_finalize(Next next, Op op, Site caller, Session* session) {
   Call call(op, caller);
   if (!call.nested()) session_ending();
   return next(session);
+}
+
+// The MPI library has no use for it; another tool may.
+template <class Next>
+int pcontrol(Next next, Op op, Site caller, int level, const void* argument) {
+  {
+    Call call(op, caller);
+    if (!call.nested()) commlens::pcontrol(level, argument, caller);
+  }
+  return reinterpret_cast<int (*)(int, ...)>(next)(level, argument);
 }
 
 template <class Next>

@@ -26,6 +26,7 @@ struct Job {
   MPI_Group session_group{};      // mpi://WORLD, while sessions are open
   Identity world_id = 0;          // random, agreed on by its processes; 0: not yet
   Ticks started = 0;              // when MPI_Init returned, or the first session was there
+  Ticks counted_start = 0;        // `started` by the clock of counted time
   Ticks ended = 0;                // when MPI_Finalize was called, or the last session ended
   std::time_t began = 0;          // the time of day at `started`
   Ticks init = 0;                 // time inside MPI_Init or MPI_Session_init

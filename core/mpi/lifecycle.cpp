@@ -10,12 +10,20 @@
 #include <new>
 
 #include "core/arena/arena.h"
+#include "core/cold/online.h"
+#include "core/cold/peers.h"
+#include "core/cold/regions.h"
 #include "core/cold/say.h"
 #include "core/cold/slices.h"
 #include "core/cold/symbols.h"
 #include "core/cold/threads.h"
 #include "core/cold/ticks.h"
+#include "core/mpi/annotate.h"
+#include "core/mpi/below.h"
+#include "core/mpi/hang_signal.h"
 #include "core/mpi/job.h"
+#include "core/mpi/pcontrol.h"
+#include "core/mpi/peers.h"
 #include "core/mpi/survive.h"
 #include "core/mpi/wrap.h"
 
@@ -41,6 +49,7 @@ void add_predefined(MPI_Comm comm, char letter, Identity identity, int leader) {
   record.kind = CommKind::intra;
   record.letter = letter;
   record.identity = identity;
+  record.kin = mixed(static_cast<Identity>(letter));
   record.leader = leader;
   const CommView& known = registry->add(std::move(record), false);
   comms.put(bits(comm), const_cast<CommView*>(&known));
@@ -109,11 +118,13 @@ void begin(Ticks before, Ticks after) {
   job.ready = true;
   job.began = std::time(nullptr);
   job.started = now();
+  job.counted_start = counted_time(job.started);
   begin_slices(job.started);
+  keep_watching();
   job.own_init = job.started - after;
   note_job();
   if (const unsigned long seconds = options().number(Option::flush_every); seconds != 0) {
-    call_every(TickScale::since_start().ticks(seconds * 1'000'000'000u), [] { static_cast<void>(flush_arena()); });
+    call_every(TickScale::since_start().ticks(seconds * 1'000'000'000u), flush_now_and_then);
   }
   job.own_init = now() - after;
 }
@@ -122,6 +133,7 @@ void begin(Ticks before, Ticks after) {
 // is none of ours.
 void at_end(void*) {
   if (registry == nullptr) say_when_bypassed();
+  stop_annotating();
   if (getpid() != process) return;
   if (!job.ready) {
     if (job.rank < 0) end_arena();  // never came out of MPI_Init
@@ -143,15 +155,42 @@ std::mutex sessions_mutex;
 
 }  // namespace
 
-void read_options() { options_in_force = new Options(Options::read()); }
+void read_options() {
+  static const auto* const first = new Options(Options::read());  // never destroyed
+  options_in_force = first;
+}
 const Options& options() noexcept { return *options_in_force; }
 
-bool prepare() noexcept try {
+// A program may begin regions before it calls MPI, and before an MPI library is loaded.
+bool prepare_counting() noexcept try {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  static bool is_prepared = false;
+  if (is_prepared) return true;
+  read_options();
   choose_clock();
-  if (!load_api()) return false;
+  process = getpid();
+  choose_regions(options().text(Option::regions), options().number(Option::executions),
+                 options().number(Option::iterations));
+  choose_matrix(options().text(Option::matrix), options().text(Option::matrix_by),
+                options().number(Option::matrix_pairs));
+  choose_dialect();
   open_arena();
+  if (options().on(Option::paused)) pause_counting();
+  is_prepared = true;
+  return true;
+} catch (const std::bad_alloc&) {
+  say("no memory to start; running unprofiled");
+  return false;
+}
+
+bool prepare() noexcept try {
+  if (!prepare_counting() || !load_api()) return false;
+  ask_for_world_ranks(world_rank);
+  ask_for_members(members);
   site_mask = options().on(Option::callsites) ? ~Site{0} : 0;
   registry = new Registry();
+  watch_for_hang_signal();
   return true;
 } catch (const std::bad_alloc&) {
   say("no memory to start; running unprofiled");
@@ -171,6 +210,7 @@ void initialised(Ticks before, Ticks after) noexcept try {
   add_predefined(api.comm_world, letter_world, mixed(letter_world), 0);
   add_predefined(api.comm_self, letter_self, combine(letter_self, static_cast<Identity>(job.rank)), job.rank);
   if (!is_told_of_finalize) ask_to_be_told_of_finalize();
+  watch_below();
   if (!job.ready) begin(before, after);
 } catch (const std::bad_alloc&) {
   say("rank %d: no memory to start", job.rank);
@@ -184,11 +224,17 @@ void finalising() noexcept {
 
 void finish() noexcept {
   if (!job.ready || !job.world) return;
+  leave_below();
   job.ready = !collect(job.ended);
   job.world = false;
   api.Group_free(&job.group);
   job.group = job.session_group;
-  if (!job.ready) stop_measuring();
+  if (!job.ready) {
+    stop_measuring();
+  } else {
+    reopen_regions();  // what sessions do still counts
+    if (job.group != MPI_Group{}) watch_below();
+  }
 }
 
 // mpi://WORLD tells which process this is; asking is local, and so is all else here.
@@ -202,10 +248,12 @@ void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept tr
   if (job.world) return;
   complete_api();
   job.group = job.session_group;
-  if (job.ready) return;
-  api.Group_rank(job.group, &job.rank);
-  api.Group_size(job.group, &job.size);
-  begin(before, after);
+  if (!job.ready) {
+    api.Group_rank(job.group, &job.rank);
+    api.Group_size(job.group, &job.size);
+  }
+  watch_below();
+  if (!job.ready) begin(before, after);
 } catch (const std::bad_alloc&) {
   say("rank %d: no memory to start", job.rank);
 }
@@ -214,6 +262,7 @@ void session_ending() noexcept {
   const std::lock_guard<std::mutex> lock(sessions_mutex);
   if (--job.sessions != 0) return;
   job.ended = now();
+  if (!job.world) leave_below();
   if (job.session_group != MPI_Group{}) api.Group_free(&job.session_group);
   job.session_group = MPI_Group{};
   if (!job.world) job.group = MPI_Group{};

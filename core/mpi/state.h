@@ -16,6 +16,9 @@ namespace [[gnu::visibility("hidden")]] commlens {
 void read_options();
 const Options& options() noexcept;
 
+// Makes ready to count regions, if that has not been done; false when it cannot be.
+bool prepare_counting() noexcept;
+
 // Makes ready to count, before the first measured call; false when it cannot be.
 bool prepare() noexcept;
 

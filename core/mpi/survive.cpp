@@ -11,12 +11,16 @@
 #include <climits>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <ctime>
 #include <mutex>
 #include <string_view>
 
 #include "core/arena/arena.h"
 #include "core/cold/coverage.h"
+#include "core/cold/locks.h"
 #include "core/cold/say.h"
+#include "core/cold/signals.h"
 #include "core/cold/symbols.h"
 #include "core/hot/thread.h"
 #include "core/mpi/bind.h"
@@ -26,8 +30,7 @@
 namespace commlens {
 namespace {
 
-// Signals that end a process unless it has a handler: from outside (batch systems, users) and its own faults.
-constexpr int fatal[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
+constexpr const auto& fatal = fatal_signals;
 constexpr std::size_t fatal_count = sizeof fatal / sizeof *fatal;
 
 // Made before anything goes wrong: a handler can allocate nothing.
@@ -35,6 +38,7 @@ char directory_of_copies[PATH_MAX] = "";
 char copy_path[PATH_MAX - 8] = "";
 char flush_path[PATH_MAX] = "", last_path[PATH_MAX] = "";  // until it is finished
 bool is_flushed = false;
+std::atomic<bool> is_ending{false};  // the last copy is being made, or is there
 pid_t process = 0;
 struct sigaction before[fatal_count];  // of the MPI library or the Fortran runtime, or the default
 
@@ -42,20 +46,43 @@ bool is_fault(int signal) noexcept {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGSYS;
 }
 
-// Also where a signal came while another thread copies: each has a name of its own until it is finished.
-bool copy_arena(const char* unfinished) noexcept {
-  if (copy_path[0] == '\0' || (mkdir(directory_of_copies, 0777) != 0 && errno != EEXIST)) return false;
-  return arena::copy(unfinished, copy_path);
+// Also where a signal came while another thread copies: each has a name of its own until it is finished.  False, with
+// errno, when there is no copy; then a directory that was made for it alone is gone.
+bool copy_arena(const char* unfinished, const char* path) noexcept {
+  if (copy_path[0] == '\0') return false;
+  for (int tries = 0; tries < 2; ++tries) {
+    if (mkdir(directory_of_copies, 0777) != 0 && errno != EEXIST) return false;
+    if (arena::copy(unfinished, path)) return true;
+    const int error = errno;
+    rmdir(directory_of_copies);
+    errno = error;
+    if (error != ENOENT) return false;  // else another rank has removed the directory just now
+  }
+  return false;
 }
 
-// The last copy: once, whoever comes first.
+// The last copy: once, whoever comes first.  Others wait for it, because they would end the process meanwhile; but not
+// for ever, and not who comes from inside the copying itself.
 bool copy_at_end(unsigned state) noexcept {
-  static std::atomic<bool> is_done{false};
-  if (is_done.exchange(true)) return false;
-  arena::note_state(state);
-  if (!copy_arena(last_path)) return false;
-  arena::unlink_file();
-  return true;
+  enum Progress { not_begun, busy, copied, failed };
+  static std::atomic<int> progress{not_begun};
+  static std::atomic<pid_t> copier{0};
+  int now = not_begun;
+  if (progress.compare_exchange_strong(now, busy)) {
+    copier = gettid();
+    is_ending = true;
+    arena::note_state(state);
+    const bool is_copied = copy_arena(last_path, copy_path);
+    if (is_copied) arena::unlink_file();
+    progress = is_copied ? copied : failed;
+    return is_copied;
+  }
+  constexpr int patience = 10'000;  // milliseconds
+  for (int i = 0; i < patience && progress == busy && copier != gettid(); ++i) {
+    constexpr timespec millisecond{0, 1'000'000};
+    nanosleep(&millisecond, nullptr);
+  }
+  return progress == copied;
 }
 
 void fatal_signal(int signal, siginfo_t* info, void*) noexcept {
@@ -86,8 +113,14 @@ bool only_ends_the_process(const struct sigaction& action) noexcept {
   return is_mpi_library(object);
 }
 
-void prepare_fork() noexcept { arena::before_fork(); }
-void parent_forked() noexcept { arena::after_fork_in_parent(); }
+void prepare_fork() noexcept {
+  locks::before_fork();
+  arena::before_fork();
+}
+void parent_forked() noexcept {
+  arena::after_fork_in_parent();
+  locks::after_fork_in_parent();
+}
 
 // A child counts nothing; what it calls goes to the MPI library.  Only who forks inside a call of ours comes back to
 // it.
@@ -95,6 +128,7 @@ void child_forked() noexcept {
   const bool counts = !job.ready;  // made before MPI_Init, it is the one that will call it
   const bool is_inside = current_thread != nullptr && current_thread->outermost != nullptr;
   arena::after_fork_in_child(counts || is_inside);
+  locks::after_fork_in_child();
   if (!counts) stop_measuring();
 }
 
@@ -125,7 +159,11 @@ void survive(const std::string& directory, int rank) noexcept {
   std::snprintf(last_path, sizeof last_path, "%s.last", copy_path);
   struct sigaction ours{};
   ours.sa_sigaction = fatal_signal;
+  // Two that come together, as when a terminal and a launcher go at once: the second one would end the copying.
   sigemptyset(&ours.sa_mask);
+  for (const int signal : fatal) {
+    if (!is_fault(signal)) sigaddset(&ours.sa_mask, signal);
+  }
   ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   for (std::size_t i = 0; i < fatal_count; ++i) {
     if (sigaction(fatal[i], nullptr, &before[i]) != 0 || !only_ends_the_process(before[i])) continue;
@@ -134,11 +172,45 @@ void survive(const std::string& directory, int rank) noexcept {
 }
 
 bool flush_arena() noexcept {
+  if (getpid() != process) return false;  // a child: nobody would give the lock back to it
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
-  if (getpid() != process || !copy_arena(flush_path)) return false;
-  is_flushed = true;
-  return true;
+  if (!copy_arena(flush_path, flush_path)) return false;
+  // On a slow file system another thread may have begun, and finished, the last copy meanwhile: that one is newer.
+  const bool is_newest = !is_ending;
+  if (is_newest && rename(flush_path, copy_path) == 0) {
+    is_flushed = true;
+    return true;
+  }
+  const int error = errno;
+  unlink(flush_path);
+  errno = error;
+  return !is_newest;
+}
+
+bool flush_arena_to(const char* folder) noexcept {
+  if (getpid() != process || copy_path[0] == '\0') return false;
+  char place[PATH_MAX], path[PATH_MAX], unfinished[PATH_MAX];
+  const bool is_relative = folder[0] != '/';
+  const int n =
+      std::snprintf(place, sizeof place, "%s%s%s", is_relative ? job.directory : "", is_relative ? "/" : "", folder);
+  const int m = std::snprintf(path, sizeof path, "%s/rank%d.%d.arena", place, job.rank, process);
+  const int u = std::snprintf(unfinished, sizeof unfinished, "%s.flush", path);
+  constexpr int room = PATH_MAX;
+  if (n >= room || m >= room || u >= room || (mkdir(place, 0777) != 0 && errno != EEXIST)) return false;
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return arena::copy(unfinished, path);
+}
+
+void flush_now_and_then() noexcept {
+  static std::atomic<bool> has_said{false};
+  const int saved = errno;
+  if (!flush_arena() && copy_path[0] != '\0' && job.rank == 0 && !has_said.exchange(true)) {
+    say("no copy of the counters in %s: %s; COMMLENS_FLUSH_EVERY will try again", directory_of_copies,
+        std::strerror(errno));
+  }
+  errno = saved;
 }
 
 const char* leave_arena(unsigned state) noexcept {

@@ -11,6 +11,7 @@
 
 #include "core/hot/comm_view.h"
 #include "core/hot/key.h"
+#include "core/hot/peer_cell.h"
 #include "core/mpi/datatypes.h"
 
 namespace commlens {
@@ -32,15 +33,41 @@ inline bool present(const CommView& c, int neighbor) noexcept {
   return neighbor >= 64 || ((c.absent >> neighbor) & 1u) == 0;
 }
 
+// The processes that one exchanges something with in a collective, beside itself.
+inline int others(const CommView& c) noexcept { return c.inter ? c.blocks : c.size - 1; }
+
+// Where a collective has a block of its own for each peer: where it says how large they are.
+struct Blocks {
+  int slots = 0;  // one for each process, or for each neighbour; 0: it has none
+  bool of_neighbors = false;
+  const int* counts = nullptr;  // either of them, or neither: then all are like `count`
+  const MPI_Count* large = nullptr;
+  MPI_Count count = 0;
+  const MPI_Datatype* types = nullptr;  // null: all are of `type`
+  MPI_Datatype type{};
+
+  // Whether each peer's is counted apart: a count for every process of a large communicator costs what a matrix does.
+  bool are_kept() const noexcept { return of_neighbors || matrix.inside; }
+};
+
 // What one call moves.
 struct Volume {
   explicit Volume(std::uint64_t when_it_began = 0) noexcept : freed(when_it_began) {}
 
   std::uint64_t freed;  // HandleMap::freed when the call began
   std::uint32_t bin = 0;
+  // The call has not been made yet: only datatypes that are known are looked at.  What is `unknown` then has no bin.
+  bool is_ahead = false, is_unknown = false;
   bool noncontiguous = false;  // it has a datatype whose elements, as many as a block has, leave gaps
   Bytes sent = 0;
   Bytes received = 0;
+  // Who gets the bytes sent, and from whom those received come, where that is one process; below 0: it is not.
+  int to = -1, from = -1;
+  // Of collectives, on the processes that stand for them: what kind of exchange this is, and the bytes that it has for
+  // all others together; or where it says so for each.
+  Flow shape = Flow::count;  // none
+  Bytes exchanged = 0;
+  Blocks parts;
 
   // ---- point-to-point ----
 
@@ -48,6 +75,7 @@ struct Volume {
   void send(const CommView&, Count count, MPI_Datatype datatype, int dest) noexcept {
     const Bytes block = data(count, datatype);
     set(bin_of(block), dest == MPI_PROC_NULL ? 0 : block, 0);
+    to = dest;
   }
 
   template <class Count>
@@ -55,6 +83,12 @@ struct Volume {
                 MPI_Datatype recvtype) noexcept {
     send(c, sendcount, sendtype, dest);
     look_at(recvcount, recvtype);
+  }
+
+  // What the status of a receive tells.
+  void arrived(Bytes bytes, int source) noexcept {
+    received = bytes;
+    from = source;
   }
 
   // What arrives is in the status.
@@ -67,14 +101,18 @@ struct Volume {
   void partitioned_send(const CommView&, int partitions, Count count, MPI_Datatype datatype, int dest) noexcept {
     const Bytes block = data(MPI_Count{count} * partitions, datatype);
     set(bin_of(block), dest == MPI_PROC_NULL ? 0 : block, 0);
+    to = dest;
   }
 
   template <class Count>
-  void partitioned_receive(const CommView&, int partitions, Count count, MPI_Datatype datatype) noexcept {
+  void partitioned_receive(const CommView&, int partitions, Count count, MPI_Datatype datatype, int source) noexcept {
     set(bin_of(data(MPI_Count{count} * partitions, datatype)), 0, 0);
+    from = source;
   }
 
   // ---- collectives ----
+
+  void barrier(const CommView&) noexcept { exchange(Flow::all_to_all, 0); }
 
   template <class Count>
   void bcast(const CommView& c, Count count, MPI_Datatype datatype, int root) noexcept {
@@ -82,6 +120,7 @@ struct Volume {
     if (r == Role::bystander) return;
     const Bytes block = data(count, datatype);
     set(bin_of(block), r == Role::root ? block : 0, r == Role::root ? 0 : block);
+    if (r == Role::root) exchange(Flow::one_to_all, times(block, others(c)));
   }
 
   template <class Count>
@@ -96,6 +135,7 @@ struct Volume {
       case Role::root: break;
     }
     const Bytes arriving = data(recvcount, recvtype);
+    exchange(Flow::all_to_one, times(arriving, others(c)));
     if (c.inter) return set(bin_of(arriving), 0, times(arriving, c.blocks));
     const Bytes block = in_place(sendbuf) ? arriving : data(sendcount, sendtype);
     set(bin_of(block), block, times(arriving, c.blocks));
@@ -110,6 +150,7 @@ struct Volume {
       case Role::root: break;
     }
     const Bytes arriving = sum(recvcounts, recvtype, c.blocks);
+    exchange(Flow::all_to_one, c, recvcounts, recvtype);
     if (c.inter) return set(v_bin, 0, arriving);
     set(v_bin, in_place(sendbuf) ? data(recvcounts[c.rank], recvtype) : data(sendcount, sendtype), arriving);
   }
@@ -126,6 +167,7 @@ struct Volume {
       case Role::root: break;
     }
     const Bytes leaving = data(sendcount, sendtype);
+    exchange(Flow::one_to_all, times(leaving, others(c)));
     if (c.inter) return set(bin_of(leaving), times(leaving, c.blocks), 0);
     const Bytes block = in_place(recvbuf) ? leaving : data(recvcount, recvtype);
     set(bin_of(block), times(leaving, c.blocks), block);
@@ -140,6 +182,7 @@ struct Volume {
       case Role::root: break;
     }
     const Bytes leaving = sum(sendcounts, sendtype, c.blocks);
+    exchange(Flow::one_to_all, c, sendcounts, sendtype);
     if (c.inter) return set(v_bin, leaving, 0);
     set(v_bin, leaving, in_place(recvbuf) ? data(sendcounts[c.rank], sendtype) : data(recvcount, recvtype));
   }
@@ -150,6 +193,7 @@ struct Volume {
     const Bytes arriving = data(recvcount, recvtype);
     const Bytes block = in_place(sendbuf) ? arriving : data(sendcount, sendtype);
     set(bin_of(block), block, times(arriving, c.blocks));
+    exchange(Flow::all_to_all, times(block, others(c)));
   }
 
   template <class Count>
@@ -157,6 +201,7 @@ struct Volume {
                   const Count recvcounts[], MPI_Datatype recvtype) noexcept {
     const Bytes block = in_place(sendbuf) ? data(recvcounts[c.rank], recvtype) : data(sendcount, sendtype);
     set(v_bin, block, sum(recvcounts, recvtype, c.blocks));
+    exchange(Flow::all_to_all, times(block, others(c)));
   }
 
   template <class Count>
@@ -165,6 +210,7 @@ struct Volume {
     const Bytes arriving = data(recvcount, recvtype);
     const Bytes block = in_place(sendbuf) ? arriving : data(sendcount, sendtype);
     set(bin_of(block), times(block, c.blocks), times(arriving, c.blocks));
+    exchange(Flow::all_to_all, times(block, others(c)));
   }
 
   template <class Count>
@@ -172,6 +218,8 @@ struct Volume {
                  const Count recvcounts[], MPI_Datatype recvtype) noexcept {
     const Bytes arriving = sum(recvcounts, recvtype, c.blocks);
     set(v_bin, in_place(sendbuf) ? arriving : sum(sendcounts, sendtype, c.blocks), arriving);
+    in_place(sendbuf) ? exchange(Flow::all_to_all, c, recvcounts, recvtype)
+                      : exchange(Flow::all_to_all, c, sendcounts, sendtype);
   }
 
   template <class Count>
@@ -179,6 +227,8 @@ struct Volume {
                  const Count recvcounts[], const MPI_Datatype recvtypes[]) noexcept {
     const Bytes arriving = sum(recvcounts, recvtypes, c.blocks);
     set(v_bin, in_place(sendbuf) ? arriving : sum(sendcounts, sendtypes, c.blocks), arriving);
+    in_place(sendbuf) ? exchange(Flow::all_to_all, c, recvcounts, recvtypes)
+                      : exchange(Flow::all_to_all, c, sendcounts, sendtypes);
   }
 
   template <class Count>
@@ -188,18 +238,28 @@ struct Volume {
     const Bytes vector = data(count, datatype);
     const bool sends = !(c.inter && r == Role::root);
     set(bin_of(vector), sends ? vector : 0, r == Role::root ? vector : 0);
+    if (r == Role::root) exchange(Flow::all_to_one, times(vector, others(c)));
   }
 
   template <class Count>
-  void allreduce(const CommView&, Count count, MPI_Datatype datatype) noexcept {
+  void allreduce(const CommView& c, Count count, MPI_Datatype datatype) noexcept {
     const Bytes vector = data(count, datatype);
     set(bin_of(vector), vector, vector);
+    exchange(Flow::all_to_all, times(vector, others(c)));
+  }
+
+  // Of prefix sums Open MPI's monitoring counts the process itself with those that come after it.
+  template <class Count>
+  void scan(const CommView& c, Count count, MPI_Datatype datatype) noexcept {
+    const Bytes vector = data(count, datatype);
+    set(bin_of(vector), vector, vector);
+    exchange(Flow::all_to_all, times(vector, c.size - c.rank));
   }
 
   template <class Count>
   void exscan(const CommView& c, Count count, MPI_Datatype datatype) noexcept {
-    const Bytes vector = data(count, datatype);
-    set(bin_of(vector), vector, c.rank == 0 ? 0 : vector);
+    scan(c, count, datatype);
+    received = c.rank == 0 ? 0 : received;
   }
 
   template <class Count>
@@ -207,12 +267,15 @@ struct Volume {
     MPI_Count vector = 0;  // one block: the parts lie one behind the other
     for (int i = 0; i < c.size; ++i) vector += recvcounts[i];
     set(v_bin, data(vector, datatype), data(recvcounts[c.rank], datatype));
+    // The blocks of an intercommunicator are those of this side, and nothing says who of the other side has which.
+    c.inter ? exchange(Flow::all_to_all, sent) : exchange(Flow::all_to_all, c, recvcounts, datatype);
   }
 
   template <class Count>
   void reduce_scatter_block(const CommView& c, Count recvcount, MPI_Datatype datatype) noexcept {
     const Bytes block = data(recvcount, datatype);
     set(bin_of(block), times(block, c.size), block);
+    exchange(Flow::all_to_all, times(block, others(c)));
   }
 
   // ---- neighbourhood collectives: blocks towards MPI_PROC_NULL, at the border of a grid, do not move ----
@@ -222,6 +285,7 @@ struct Volume {
                           MPI_Datatype recvtype) noexcept {
     const Bytes block = data(sendcount, sendtype);
     set(bin_of(block), c.destinations > 0 ? block : 0, times(data(recvcount, recvtype), c.sources));
+    exchange_with_neighbors(c, sendcount, sendtype);
   }
 
   template <class Count>
@@ -229,6 +293,7 @@ struct Volume {
                            MPI_Datatype recvtype) noexcept {
     const Bytes block = data(sendcount, sendtype);
     set(v_bin, c.destinations > 0 ? block : 0, sum_present(c, recvcounts, recvtype, c.source_slots));
+    exchange_with_neighbors(c, sendcount, sendtype);
   }
 
   template <class Count>
@@ -236,6 +301,7 @@ struct Volume {
                          MPI_Datatype recvtype) noexcept {
     const Bytes block = data(sendcount, sendtype);
     set(bin_of(block), times(block, c.destinations), times(data(recvcount, recvtype), c.sources));
+    exchange_with_neighbors(c, sendcount, sendtype);
   }
 
   template <class Count>
@@ -243,6 +309,7 @@ struct Volume {
                           MPI_Datatype recvtype) noexcept {
     set(v_bin, sum_present(c, sendcounts, sendtype, c.destination_slots),
         sum_present(c, recvcounts, recvtype, c.source_slots));
+    exchange_with_neighbors(c, sendcounts, sendtype);
   }
 
   template <class Count>
@@ -250,6 +317,7 @@ struct Volume {
                           const Count recvcounts[], const MPI_Datatype recvtypes[]) noexcept {
     set(v_bin, sum_present(c, sendcounts, sendtypes, c.destination_slots),
         sum_present(c, recvcounts, recvtypes, c.source_slots));
+    exchange_with_neighbors(c, sendcounts, sendtypes);
   }
 
   // ---- one-sided ----
@@ -260,6 +328,7 @@ struct Volume {
     look_at(target_count, target_datatype);
     const Bytes block = data(origin_count, origin_datatype);
     set(bin_of(block), target_rank == MPI_PROC_NULL ? 0 : block, 0);
+    to = target_rank;
   }
 
   template <class Count>
@@ -268,6 +337,7 @@ struct Volume {
     look_at(target_count, target_datatype);
     const Bytes block = data(origin_count, origin_datatype);
     set(bin_of(block), 0, target_rank == MPI_PROC_NULL ? 0 : block);
+    from = target_rank;
   }
 
   template <class Count>
@@ -281,18 +351,23 @@ struct Volume {
     const std::uint32_t size_bin = bin_of(op == api.no_op ? result : origin);
     if (target_rank == MPI_PROC_NULL) return set(size_bin, 0, 0);
     set(size_bin, origin, result);
+    to = op == api.no_op ? -1 : target_rank;
+    from = target_rank;
   }
 
   void fetch_and_op(const CommView&, MPI_Datatype datatype, int target_rank, MPI_Op op) noexcept {
     const Bytes element = data(1, datatype);
     if (target_rank == MPI_PROC_NULL) return set(bin_of(element), 0, 0);
     set(bin_of(element), op == api.no_op ? 0 : element, element);
+    to = op == api.no_op ? -1 : target_rank;
+    from = target_rank;
   }
 
   void compare_and_swap(const CommView&, MPI_Datatype datatype, int target_rank) noexcept {
     const Bytes element = data(1, datatype);
     if (target_rank == MPI_PROC_NULL) return set(bin_of(element), 0, 0);
     set(bin_of(element), 2 * element, element);
+    to = from = target_rank;
   }
 
   // ---- files ----
@@ -303,7 +378,49 @@ struct Volume {
     set(bin_of(block), block, 0);
   }
 
+  // The blocks for others: visit(rank of the peer, bytes).
+  template <class Visit>
+  void each_block(const CommView& c, Visit visit) const noexcept {
+    for (int i = 0; i < parts.slots; ++i) {
+      const int peer = parts.of_neighbors ? c.neighbors[i] : i;
+      if (peer < 0 || (!c.inter && peer == c.rank)) continue;
+      const MPI_Count n = parts.counts != nullptr  ? parts.counts[i]
+                          : parts.large != nullptr ? parts.large[i]
+                                                   : parts.count;
+      MPI_Datatype type = parts.types != nullptr ? parts.types[i] : parts.type;
+      visit(peer, n <= 0 ? 0 : static_cast<Bytes>(n) * layout_of(type, freed).size());
+    }
+  }
+
  private:
+  void exchange(Flow kind, Bytes bytes) noexcept {
+    shape = kind;
+    exchanged = bytes;
+  }
+
+  template <class Counts, class Types>
+  void exchange(Flow kind, const CommView& c, Counts counts, Types types) noexcept {
+    shape = kind;
+    parts.slots = c.blocks;
+    say_count(counts);
+    say_type(types);
+  }
+
+  template <class Counts, class Types>
+  void exchange_with_neighbors(const CommView& c, Counts counts, Types types) noexcept {
+    shape = Flow::all_to_all;
+    parts.slots = c.neighbors == nullptr ? 0 : c.destination_slots;
+    parts.of_neighbors = true;
+    say_count(counts);
+    say_type(types);
+  }
+
+  void say_count(const int* counts) noexcept { parts.counts = counts; }
+  void say_count(const MPI_Count* counts) noexcept { parts.large = counts; }
+  void say_count(MPI_Count count) noexcept { parts.count = count; }
+  void say_type(MPI_Datatype type) noexcept { parts.type = type; }
+  void say_type(const MPI_Datatype* types) noexcept { parts.types = types; }
+
   void set(std::uint32_t size_bin, Bytes bytes_sent, Bytes bytes_received) noexcept {
     bin = size_bin;
     sent = bytes_sent;
@@ -318,6 +435,11 @@ struct Volume {
   // Blocks of one datatype with `total` elements, `largest` of them in the largest block.
   Bytes blocks(MPI_Count total, MPI_Count largest, MPI_Datatype datatype) noexcept {
     if (total <= 0) return 0;  // the datatype of an empty message may be anything
+    if (is_ahead) {
+      const void* const known = layouts.find(bits(datatype));
+      is_unknown = is_unknown || known == nullptr;
+      return known == nullptr ? 0 : static_cast<Bytes>(total) * Layout(known).size();
+    }
     const Layout layout = layout_of(datatype, freed);
     noncontiguous = noncontiguous || !(layout.gapless() || (largest == 1 && layout.gapless_alone()));
     return static_cast<Bytes>(total) * layout.size();

@@ -6,10 +6,13 @@
 
 #include <mpi.h>
 
+#include "core/hot/peers.h"
 #include "core/hot/table.h"
 #include "core/hot/thread.h"
+#include "core/mpi/below.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/fortran.h"
+#include "core/mpi/pcontrol.h"
 #include "core/mpi/state.h"
 #include "core/mpi/volume.h"
 
@@ -95,6 +98,7 @@ class StatusFor {
   MPI_Status* get() noexcept { return status_; }
   // Of a call that succeeded.  MPICH, whose MPI_STATUS_IGNORE is not null, lets a null status pass as well.
   Bytes received() const noexcept { return status_ == nullptr ? 0 : received_bytes(*status_); }
+  int source() const noexcept { return status_ == nullptr ? -1 : status_->MPI_SOURCE; }
 
  private:
   MPI_Status own_;
@@ -137,16 +141,48 @@ class Call {
   void start_in(MPI_Comm comm) noexcept { begin(bits(comm), Doing::handle); }
   void start_under(std::uint32_t comm) noexcept { begin(comm, Doing::index); }
   std::uint64_t freed() const noexcept { return freed_; }  // HandleMap::freed when it began
+  // The size bin of a collective, for the messages it is made of; before it is called, so that nothing but what is
+  // known to be right may be looked at.  Afterwards its volume says the same.
+  template <class Measure>
+  void foresee(MPI_Comm comm, Measure measure) noexcept {
+#if defined(OPEN_MPI)
+    if (__builtin_expect(!matrix.inside, 1)) return;
+    const void* const known = comms.find(bits(comm));
+    if (known == nullptr) return;
+    Volume volume;
+    volume.is_ahead = true;
+    measure(volume, *static_cast<const CommView*>(known));
+    thread_.call = volume.is_unknown ? 0 : volume.bin + 1;
+#else
+    static_cast<void>(comm);
+    static_cast<void>(measure);
+#endif
+  }
   void stop() noexcept {
     const Ticks end = now();
     spent_ = end > start_ ? end - start_ : 0;  // a thread may move to a core whose counter is a little behind
   }
 
   Cell& record(std::uint32_t comm, const Volume& v) noexcept {
-    return *commlens::record(thread_, make_key(comm, op_, v.bin, thread_.region, v.noncontiguous), site_, spent_,
+    return *commlens::record(thread_, make_key(comm, op_, v.bin, thread_.region(), v.noncontiguous), site_, spent_,
                              v.sent, v.received);
   }
   Cell& record(const CommView& comm, const Volume& v) noexcept { return record(comm.index, v); }
+  // Whom the bytes go to and come from, of procedures where that is one process each.
+  void two_sided(const CommView& comm, const Volume& v) noexcept { peers(comm, v, Flow::sent, Flow::received); }
+  void one_sided(const CommView& comm, const Volume& v) noexcept { peers(comm, v, Flow::written, Flow::read); }
+
+  // What a collective is by its shape, and what it has for each peer where that is not the same for all of them.
+  void collective(const CommView& comm, const Volume& v) noexcept {
+    if (!matrix.peers || v.shape == Flow::count) return;
+    Bytes exchanged = v.exchanged;
+    const bool are_kept = v.parts.are_kept();
+    v.each_block(comm, [&](int peer, Bytes bytes) {
+      if (are_kept) count_message(thread_, Flow::share, comm.index, op_, peer, bytes);
+      exchanged += bytes;
+    });
+    count_shape(thread_, v.shape, comm.index, op_, exchanged);
+  }
 
   void record_request(const CommView& comm, const Volume& v, int rc, const MPI_Request* request,
                       Payload flags) noexcept {
@@ -154,7 +190,7 @@ class Call {
       Volume made = v;
       made.sent = made.received = 0;
       Cell& cell = record(comm, made);
-      if (rc == MPI_SUCCESS) remember_persistent(*request, cell, v, flags);
+      if (rc == MPI_SUCCESS) remember_persistent(*request, cell, comm, v, flags);
       return;
     }
     Cell& cell = record(comm, v);
@@ -175,12 +211,19 @@ class Call {
   }
 
  private:
+  void peers(const CommView& comm, const Volume& v, Flow out, Flow in) noexcept {
+    if (!matrix.peers) return;
+    if (v.to >= 0) count_message(thread_, out, comm.index, 0, v.to, v.sent);
+    if (v.from >= 0) count_message(thread_, in, comm.index, 0, v.from, v.received);
+  }
   void begin(std::uint64_t where, Doing::What what) noexcept {
     freed_ = HandleMap::freed.load(std::memory_order_relaxed);
+    thread_.call = 0;
     start_ = now();
     thread_.doing = {where, start_, site_, static_cast<std::uint32_t>(op_), what};
   }
-  void remember_persistent(MPI_Request request, Cell& maker, const Volume& v, Payload flags) noexcept;  // cold
+  void remember_persistent(MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
+                           Payload flags) noexcept;  // cold
 
   Thread& thread_;
   const Op op_;

@@ -19,12 +19,15 @@ class Parts {
 
   // True when another process of the job has added its part.
   bool has_begun() const;
-  // Adds a rank's part; false, with `error`, when it cannot be written.
+  // Adds a rank's part; false, with `error`, when it cannot be written: then an empty one, if that is possible.
   bool put(int rank, const std::vector<char>& bytes);
   // True for one caller only, and only when all are there.
   bool claim(int ranks);
   // Empty when it cannot be read.
   std::vector<char> get(int rank) const;
+  // What rank 0 wants done with the parts, before it adds its own; empty when it could not say so.
+  void put_orders(const std::vector<char>& bytes);
+  std::vector<char> orders() const;
   void remove(int ranks);
 
   const std::string& directory() const noexcept { return directory_; }
@@ -32,6 +35,7 @@ class Parts {
 
  private:
   std::string file(int rank) const;
+  std::string orders_file() const { return directory_ + "/orders"; }
   std::string directory_;
   std::time_t oldest_;
 };

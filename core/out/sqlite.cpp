@@ -66,6 +66,10 @@ class Insert {
   Insert& count(std::uint64_t n) { return number(static_cast<std::int64_t>(n)); }
   // -1 stands for "not known" wherever a number cannot be negative.
   Insert& known(std::int64_t n) { return n == -1 ? null() : number(n); }
+  Insert& real(double d) {
+    if (db_.ok()) sqlite3_bind_double(statement_, ++at_, d);
+    return *this;
+  }
   Insert& text(const std::string& bytes) {
     const std::string t = utf8(bytes);
     if (db_.ok()) sqlite3_bind_text(statement_, ++at_, t.c_str(), static_cast<int>(t.size()), SQLITE_TRANSIENT);
@@ -98,6 +102,23 @@ const char* kind_name(CommKind kind) {
   }
   return "none";
 }
+
+const char* kind_name(RegionKind kind) {
+  switch (kind) {
+    case RegionKind::region: return "region";
+    case RegionKind::loop: return "loop";
+    case RegionKind::others: return "others";
+    case RegionKind::program: break;
+  }
+  return "program";
+}
+
+constexpr struct {
+  const char* name;
+  bool outward;
+} flows[] = {{"sent", true},     {"received", false}, {"written", true},    {"read", false},      {"collective", true},
+             {"internal", true}, {"share", true},     {"one_to_all", true}, {"all_to_one", true}, {"all_to_all", true}};
+static_assert(std::size(flows) == static_cast<std::size_t>(Flow::count));
 
 // Which part of a profile a file has.
 enum class Part { whole, shard, index };
@@ -158,7 +179,33 @@ void fill(Database& db, const Profile& profile, const Meta& meta, Part part) {
       if (used[id] != 0) insert.count(id).text(op_facts[id].name).text(op_facts[id].klass).row();
     }
   }
-  Insert(db, "region", 3).number(0).null().text("").row();
+  {
+    Insert insert(db, "flow", 3);
+    for (std::size_t id = 0; id < std::size(flows); ++id)
+      insert.count(id).text(flows[id].name).number(flows[id].outward ? 1 : 0).row();
+  }
+  {
+    Insert insert(db, "region", 4);
+    for (std::size_t i = 0; i < profile.regions.size(); ++i) {
+      if (i != 0 && leaves_out(profile.has_region, i)) continue;
+      const Profile::Region& r = profile.regions[i];
+      insert.count(i).known(r.parent).text(r.name).text(kind_name(r.kind)).row();
+    }
+  }
+  {
+    Insert insert(db, "metric", 3);
+    for (std::size_t i = 1; i < profile.quantities.size(); ++i) {
+      if (leaves_out(profile.has_quantity, i)) continue;
+      insert.count(i).text(profile.quantities[i].name).text(profile.quantities[i].unit).row();
+    }
+  }
+  {
+    Insert insert(db, "tag", 3);
+    for (const Profile::Tag& tag : profile.tags) {
+      if (tag.region != 0 && leaves_out(profile.has_region, tag.region)) continue;
+      insert.number(tag.region).text(tag.name).text(tag.value).row();
+    }
+  }
   if (part != Part::shard) {
     Insert insert(db, "coverage", 6);
     for (const auto& [name, imported] : profile.dictionary.coverage()) {
@@ -210,16 +257,21 @@ void fill_rows(Database& db, const Profile& profile, const Phases& phases) {
   }
   {
     Insert insert(db, "slice", 8);
+    Insert regions(db, "region_slice", 5);
     for (const Profile::Slice& s : profile.slices) {
+      if (s.op == region_op) {
+        regions.number(s.comm).number(s.rank).count(s.slot).count(s.calls).count(s.time).row();
+        continue;
+      }
       insert.number(s.comm).number(s.op).number(s.rank).count(s.slot).count(s.calls).count(s.time);
       insert.count(s.bytes_sent).count(s.bytes_received).row();
     }
   }
   {
-    Insert insert(db, "position", 7);
+    Insert insert(db, "position", 8);
     for (const Profile::Place& p : profile.places) {
       insert.number(p.rank).number(p.thread).number(p.inside ? 1 : 0).number(p.op).number(p.comm).number(p.site);
-      insert.count(p.since).row();
+      insert.count(p.since).number(p.region).row();
     }
   }
   Insert insert(db, "overhead", 3);
@@ -229,12 +281,93 @@ void fill_rows(Database& db, const Profile& profile, const Phases& phases) {
     insert.number(r.facts.rank).text("collect").count(r.facts.own_collect_ns).row();
     insert.number(r.facts.rank).text("init").count(r.facts.own_init_ns).row();
   }
-  if (profile.ranks.empty() || phases.begin == 0) return;
-  const int writer = profile.ranks.front().facts.rank;
+  if (phases.begin == 0) return;
+  const int writer = profile.ranks.empty() ? 0 : profile.ranks.front().facts.rank;
   const TickScale scale = TickScale::since_start();
   insert.number(writer).text("gather").count(scale.ns(phases.gathered - phases.begin)).row();
   insert.number(writer).text("agree").count(scale.ns(phases.agreed - phases.gathered)).row();
   insert.number(writer).text("write").count(scale.ns(now() - phases.agreed)).row();
+}
+
+// What each rank has of its regions.
+void fill_regions(Database& db, const Profile& profile) {
+  const auto place = [](Insert& insert, const auto& row) -> Insert& {
+    return insert.number(row.within.region).number(row.within.execution);
+  };
+  {
+    Insert insert(db, "region_time", 11);
+    for (const Profile::RegionRow& r : profile.region_rows) {
+      place(insert, r).number(r.within.iteration).number(r.rank).count(r.calls).count(r.open).count(r.time);
+      insert.count(r.time_min).count(r.time_max).count(r.nested).count(r.mpi).row();
+    }
+  }
+  {
+    Insert insert(db, "loop_time", 10);
+    for (const Profile::RegionRow& r : profile.loop_rows) {
+      place(insert, r).number(r.within.iteration).number(r.rank).count(r.calls).count(r.time);
+      insert.count(r.time_min).count(r.time_max).count(r.nested).count(r.mpi).row();
+    }
+  }
+  {
+    Insert insert(db, "loop_bin", 5);
+    for (const Profile::LoopRow& r : profile.loop_bins) {
+      for (std::size_t bin = 0; bin < r.bins.size(); ++bin) {
+        if (r.bins[bin] != 0) place(insert, r).number(r.rank).count(bin).count(r.bins[bin]).row();
+      }
+    }
+  }
+  Insert insert(db, "metric_value", 11);
+  for (const Profile::QuantityRow& r : profile.quantity_rows) {
+    place(insert.number(r.quantity), r).number(r.within.iteration).number(r.rank).count(r.count).real(r.sum);
+    for (const double d : {r.min, r.max, r.last}) r.count == 0 ? insert.null() : insert.real(d);
+    insert.count(r.not_finite).row();
+  }
+}
+
+// Who talks to whom.
+void fill_peers(Database& db, const Profile& profile) {
+  Insert insert(db, "peer", 13);
+  for (const Profile::PeerRow& r : profile.peer_rows) {
+    insert.number(r.comm).number(static_cast<int>(r.flow)).number(r.op);
+    r.call == 0 ? insert.null() : insert.number(r.call - 1);
+    insert.number(r.region).count(r.slice).number(r.rank);
+    r.peer >= 0 ? insert.number(r.peer) : insert.null();
+    r.peer >= 0 || r.first == no_peer ? insert.null() : insert.number(r.first);
+    insert.number(r.peers).number(r.bin).count(r.messages).count(r.bytes).row();
+  }
+}
+
+const char* name_of(Profile::Counter counter) {
+  constexpr const char* names[] = {"calls",          "time_ns",       "time_min_ns", "time_max_ns", "bytes_sent",
+                                   "bytes_received", "noncontiguous", "init_ns",     "app_ns",      "mpi_ns",
+                                   "outside_ns",     "threads",       "lost_calls",  "own_init_ns", "own_collect_ns",
+                                   "own_call_ns",    "own_calls_ns",  "exclusive_ns"};
+  static_assert(std::size(names) == static_cast<std::size_t>(Profile::Counter::exclusive) + 1);
+  return names[static_cast<std::size_t>(counter)];
+}
+
+// What all ranks together say.
+void fill_lines(Database& db, const Profile& profile) {
+  Insert insert(db, "line", 9);
+  Insert spread(db, "spread", 13);
+  for (std::size_t i = 0; i < profile.lines.size(); ++i) {
+    const Profile::Line& l = profile.lines[i];
+    insert.count(i).known(l.family).known(l.comm).known(l.op);
+    l.bin == static_cast<int>(v_bin) ? insert.number(-1) : insert.known(l.bin);
+    insert.known(l.site);
+    l.key < 0 ? insert.null() : insert.number(id_of(profile, static_cast<std::size_t>(l.key)));
+    insert.known(l.members).known(l.region).row();
+    for (const auto& [counter, s] : l.counters) {
+      if (s.max == 0) continue;
+      const bool is_extreme = counter == Profile::Counter::time_min || counter == Profile::Counter::time_max;
+      spread.count(i).text(name_of(counter)).count(s.ranks);
+      is_extreme ? spread.null() : spread.count(s.sum);
+      spread.count(s.min).number(s.min_rank).count(s.max).number(s.max_rank);
+      for (const double share : {0.05, 0.25, 0.5, 0.75, 0.95})
+        s.min == s.max ? spread.null() : spread.count(s.at(share));
+      spread.row();
+    }
+  }
 }
 
 std::string failed(const char* doing, const std::string& path) {
@@ -305,13 +438,18 @@ Stored write_part(const unsigned char* bytes, std::size_t size, const std::strin
   if (error.empty() && rename(temporary.c_str(), path.c_str()) == 0) return {path, ""};
   if (error.empty()) error = failed("rename to", path);
   unlink(temporary.c_str());
+  rmdir(directory.c_str());  // unless others have written something
   return {"", error};
 }
 
 }  // namespace
 
 Totals::Totals(const Profile& profile)
-    : ranks(profile.ranks.size()), slice_ns(profile.slice_ns), slices_folded(profile.slices_folded) {
+    : ranks(profile.ranks.size()),
+      slice_ns(profile.slice_ns),
+      slices_folded(profile.slices_folded),
+      is_summary(profile.is_summary),
+      oddities(profile.oddities) {
   for (const Profile::Rank& r : profile.ranks) {
     elapsed = std::max(elapsed, r.facts.app_ns);
     nodes.insert(r.facts.node);
@@ -326,6 +464,7 @@ Meta with_totals(Meta begin, const Totals& totals, int ranks) {
   begin.emplace_back("slice_ns", std::to_string(totals.slice_ns));
   begin.emplace_back("slice_of", totals.slices_folded ? "family" : "communicator");
   begin.emplace_back("nodes", std::to_string(totals.nodes.size()));
+  begin.emplace_back("detail", totals.is_summary ? "summary" : "full");
   begin.emplace_back("shard", "");
   return begin;
 }
@@ -357,13 +496,18 @@ std::string temporary_directory() {
   return directory != nullptr && *directory != '\0' ? directory : "/tmp";
 }
 
-// Each table takes a page even if it is empty, and there may be thousands of shards: theirs are small, and what can be
-// had from the schema of another file is not in them.
-void begin(Database& db, Part part) {
-  db.run(part == Part::shard ? "PRAGMA page_size = 1024" : "PRAGMA page_size = 4096");
-  db.run(tables_sql);
+// Each table takes a page even if it is empty: those of small files, such as shards, of which there may be thousands,
+// and summaries, are small.  What the schema of the index has is not in a shard.
+template <class Fill>
+Image built(Part part, bool is_small, Fill fill) {
+  Database db;
+  db.run(is_small ? "PRAGMA page_size = 1024" : "PRAGMA page_size = 4096");
+  db.run(part == Part::shard ? bare_tables_sql : tables_sql);
   if (part != Part::shard) db.run(views_sql);
   db.run("BEGIN");
+  fill(db);
+  db.run("COMMIT");
+  return Image(db);
 }
 
 // As zlib and its like compute it, so that a reader can.
@@ -405,12 +549,12 @@ bool store_shard(const Profile& profile, const Meta& meta, const std::string& di
   for (auto& [key, value] : own) {
     if (key == "shard") value = std::to_string(shard.number);
   }
-  Database db;
-  begin(db, Part::shard);
-  fill(db, profile, own, Part::shard);
-  fill_rows(db, profile, phases);
-  db.run("COMMIT");
-  const Image image(db);
+  const Image image = built(Part::shard, true, [&](Database& db) {
+    fill(db, profile, own, Part::shard);
+    fill_rows(db, profile, phases);
+    fill_regions(db, profile);
+    fill_peers(db, profile);
+  });
   const BlockedSignal file_size_limit(SIGXFSZ);
   Stored stored{"", image.error};
   if (image.error.empty()) {
@@ -428,30 +572,27 @@ bool store_shard(const Profile& profile, const Meta& meta, const std::string& di
 
 Stored store_index(const Profile& profile, const Meta& meta, const std::vector<Shard>& shards,
                    const std::string& directory) {
-  Database db;
-  begin(db, Part::index);
-  fill(db, profile, meta, Part::index);
-  {
+  const Image image = built(Part::index, false, [&](Database& db) {
+    fill(db, profile, meta, Part::index);
     Insert insert(db, "shard", 7);
     for (const Shard& s : shards) {
       insert.count(s.number).text_or_null(s.file).count(s.first_rank).count(s.ranks).count(s.cells).count(s.bytes);
       insert.count(s.crc32).row();
     }
-  }
-  db.run("COMMIT");
-  const Image image(db);
+  });
   if (!image.error.empty()) return {"", image.error};
   const BlockedSignal file_size_limit(SIGXFSZ);
   return write_part(image.bytes(), image.size(), directory, "index.db");
 }
 
 Stored store(const Profile& profile, const Meta& meta, const std::string& name, const Phases& phases) {
-  Database db;
-  begin(db, Part::whole);
-  fill(db, profile, meta, Part::whole);
-  fill_rows(db, profile, phases);
-  db.run("COMMIT");
-  const Image image(db);
+  const Image image = built(Part::whole, profile.is_summary, [&](Database& db) {
+    fill(db, profile, meta, Part::whole);
+    fill_rows(db, profile, phases);
+    fill_regions(db, profile);
+    fill_peers(db, profile);
+    fill_lines(db, profile);
+  });
   if (!image.error.empty()) return {"", image.error};
   const BlockedSignal file_size_limit(SIGXFSZ);
   Stored result = write_file(image.bytes(), image.size(), name);

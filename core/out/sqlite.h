@@ -21,7 +21,9 @@ struct Totals {
   std::uint64_t ranks = 0;  // whose data there is
   Ns slice_ns = 1;
   bool slices_folded = false;
+  bool is_summary = false;
   std::set<std::string> nodes;
+  Profile::Oddities oddities;
 };
 
 // Adds to what `begin` says of a job of `ranks` processes what only all of their data tells.

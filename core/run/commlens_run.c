@@ -178,11 +178,10 @@ static const struct family* family_of_launcher(void) {
   return NULL;
 }
 
-// The library for `family`, beside this program: in a build tree or installed.
-static bool find_library(const struct family* family, char* path) {
-  static const char* const places[] = {"../lib/%s/libcommlens.so", "../lib/commlens/%s/libcommlens.so",
-                                       "../lib64/commlens/%s/libcommlens.so",
-                                       "../lib/x86_64-linux-gnu/commlens/%s/libcommlens.so"};
+// A library of ours, beside this program: in a build tree or installed.
+static bool find_library(const char* folder, const char* name, char* path) {
+  static const char* const places[] = {"../lib/%s/%s", "../lib/commlens/%s/%s", "../lib64/commlens/%s/%s",
+                                       "../lib/x86_64-linux-gnu/commlens/%s/%s"};
   char self[PATH_MAX];
   const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
   if (n <= 0) return false;
@@ -193,20 +192,27 @@ static bool find_library(const struct family* family, char* path) {
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
     char relative[128];
     char joined[PATH_MAX + 128];
-    snprintf(relative, sizeof relative, places[i], family->name);
+    snprintf(relative, sizeof relative, places[i], folder, name);
     snprintf(joined, sizeof joined, "%s%s", self, relative);
     if (realpath(joined, path) != NULL) return true;
   }
   return false;
 }
 
+static const char our_library[] = "libcommlens.so";
+
 static const char separators[] = ": ";  // of LD_PRELOAD; the loader knows no way to write them inside a path
 
-// The last part of a path of `length` characters is our library.
-static bool is_ours(const char* path, size_t length) {
-  static const char name[] = "libcommlens.so";
-  const size_t n = sizeof name - 1;
+static const char caliper_adapter[] = "libcommlens-caliper.so";
+
+static bool is_called(const char* path, size_t length, const char* name) {
+  const size_t n = strlen(name);
   return length >= n && strncmp(path + length - n, name, n) == 0 && (length == n || path[length - n - 1] == '/');
+}
+
+// The last part of a path of `length` characters is what we preload.
+static bool is_ours(const char* path, size_t length) {
+  return is_called(path, length, our_library) || is_called(path, length, caliper_adapter);
 }
 
 // Adds the entries of `others` that are, or are not, the address sanitizer to `list`; never another commlens.
@@ -221,20 +227,93 @@ static void add_others(char* list, const char* others, bool asan) {
   }
 }
 
-// Puts `library` before what is preloaded already, except for the address sanitizer, which must be the first; another
-// commlens among that, of an outer commlens-run, goes.
-static void preload(const char* library) {
+// What else than commlens.h says where the program is, and what has to be in the environment for its adapter to hear
+// it.
+struct annotation {
+  const char* name;
+  const char* adapter;
+  const char* variable;      // that names the tool, ours to set; NULL: the adapter is preloaded
+  const char* old_variable;  // that older versions look at, and newer ones want to be the same
+  const char* argument;      // by which a program is told instead
+};
+static const struct annotation annotations[] = {
+    {"kokkos", "libcommlens-kokkos.so", "KOKKOS_TOOLS_LIBS", "KOKKOS_PROFILE_LIBRARY", "--kokkos-tools-lib"},
+    {"kokkos-kernels", "libcommlens-kokkos-kernels.so", "KOKKOS_TOOLS_LIBS", "KOKKOS_PROFILE_LIBRARY",
+     "--kokkos-tools-lib"},
+    {"nvtx", "libcommlens-nvtx.so", "NVTX_INJECTION64_PATH", NULL, NULL},
+    {"caliper", caliper_adapter, NULL, NULL, NULL},
+};
+
+static const struct annotation* annotation_called(const char* name, size_t length) {
+  for (size_t i = 0; i < sizeof annotations / sizeof *annotations; ++i) {
+    if (strlen(annotations[i].name) == length && strncmp(name, annotations[i].name, length) == 0) {
+      return &annotations[i];
+    }
+  }
+  return NULL;
+}
+
+static bool is_set(const char* variable) {
+  const char* const value = variable == NULL ? NULL : getenv(variable);
+  return value != NULL && *value != '\0';
+}
+
+// By what the user has chosen a tool, which stays; NULL: by nothing.  What an outer commlens-run has set is no choice.
+static const char* chosen_by(const struct annotation* annotation, char** arguments) {
+  if (is_set(annotation->old_variable)) return annotation->old_variable;
+  if (is_set(annotation->variable) && strstr(getenv(annotation->variable), "/libcommlens-") == NULL) {
+    return annotation->variable;
+  }
+  for (; annotation->argument != NULL && *arguments != NULL; ++arguments) {
+    if (strncmp(*arguments, annotation->argument, strlen(annotation->argument)) == 0) return *arguments;
+  }
+  return NULL;
+}
+
+// Does what COMMLENS_ADOPT asks for.  `preloaded` gets the path of an adapter that has to be preloaded.
+static void adopt(char** arguments, char preloaded[PATH_MAX]) {
+  const char* wanted = getenv("COMMLENS_ADOPT");
+  if (wanted == NULL) return;
+  while (*(wanted += strspn(wanted, ", ")) != '\0') {
+    const size_t length = strcspn(wanted, ", ");
+    const struct annotation* const annotation = annotation_called(wanted, length);
+    char path[PATH_MAX];
+    if (annotation == NULL) {
+      if (may_speak()) {
+        say("COMMLENS_ADOPT=%.*s is none of kokkos, kokkos-kernels, nvtx and caliper", (int)length, wanted);
+      }
+    } else if (chosen_by(annotation, arguments) != NULL) {
+      if (may_speak()) {
+        say("%s names a tool already: COMMLENS_ADOPT=%s leaves it", chosen_by(annotation, arguments), annotation->name);
+      }
+    } else if (!find_library("adapters", annotation->adapter, path)) {
+      if (may_speak()) say("%s is not installed beside commlens-run", annotation->adapter);
+    } else if (annotation->variable != NULL) {
+      setenv(annotation->variable, path, 1);
+    } else {
+      strcpy(preloaded, path);
+    }
+    wanted += length;
+  }
+}
+
+// Puts `library`, and the adapter that has to be, before what is preloaded already, except for the address sanitizer,
+// which must be the first; another commlens among that, of an outer commlens-run, goes.
+static void preload(const char* library, char** arguments) {
   if (strpbrk(library, separators) != NULL) {
     if (may_speak()) say("%s cannot be preloaded: its path has a blank or a colon; running unprofiled", library);
     return;
   }
+  char adapter[PATH_MAX] = "";
+  adopt(arguments, adapter);
   const char* others = getenv("LD_PRELOAD");
   if (others == NULL) others = "";
-  char* const list = calloc(strlen(library) + strlen(others) + 3, 1);
+  char* const list = calloc(strlen(library) + strlen(adapter) + strlen(others) + 4, 1);
   if (list == NULL) return;
   add_others(list, others, true);
   if (*list != '\0') strcat(list, ":");
   strcat(list, library);
+  if (*adapter != '\0') strcat(strcat(list, ":"), adapter);
   add_others(list, others, false);
   setenv("LD_PRELOAD", list, 1);
   free(list);
@@ -251,8 +330,9 @@ static void appease_asan(void) {
   free(all);
 }
 
-// path: where the program is, or NULL.
-static void prepare(const char* name, const char* path) {
+// program: its name and arguments; path: where it is, or NULL.
+static void prepare(char** program, const char* path) {
+  const char* const name = *program;
   const char* const enabled = getenv("COMMLENS_ENABLE");
   if (enabled != NULL && (strcmp(enabled, "0") == 0 || strcmp(enabled, "off") == 0 || strcmp(enabled, "no") == 0 ||
                           strcmp(enabled, "false") == 0)) {
@@ -281,8 +361,8 @@ static void prepare(const char* name, const char* path) {
   appease_asan();
   char library[PATH_MAX];
   if (family != NULL) {
-    if (find_library(family, library)) {
-      preload(library);
+    if (find_library(family->name, our_library, library)) {
+      preload(library, program);
     } else if (may_speak()) {
       say("%s uses %s, for which this commlens was not built; running it unprofiled", name, family->title);
     }
@@ -290,8 +370,8 @@ static void prepare(const char* name, const char* path) {
   }
   // No launcher and no name: whichever is there.  If it is the wrong one, the library itself says so.
   for (int f = 0; f < families; ++f) {
-    if (find_library(&known[f], library)) {
-      preload(library);
+    if (find_library(known[f].name, our_library, library)) {
+      preload(library, program);
       return;
     }
   }
@@ -332,7 +412,7 @@ int main(int argc, char** argv) {
   }
   char path[PATH_MAX];
   const bool is_found = find_program(*program, path);
-  prepare(*program, is_found ? path : NULL);
+  prepare(program, is_found ? path : NULL);
   take_our_name_away(program);
   execvp(*program, program);
   if (errno == ENOENT && is_found) execvp(path, program);

@@ -26,22 +26,23 @@ std::string meta_of(const arena::Reader& reader, const char* key) {
   return {};
 }
 
-// A field must not end the line.
+// A field must end neither itself nor the line.
 std::string field(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n'; }, ' ');
+  std::replace_if(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
   return text;
 }
 
 int list(const std::vector<std::string>& files) {
   std::puts(
-      "file\tpid\tis_running\tis_of_this_boot\terror\tstate\trank\tsize\tlaunch\tnode\tprogram\tstart_"
+      "file\tpid\tis_running\tis_of_this_boot\terror\tnotice\tstate\trank\tsize\tlaunch\tnode\tprogram\tstart_"
       "time\toutput\tapp_ns");
   for (const std::string& file : files) {
     arena::Reader reader;
     const bool ok = reader.read(file);
     const journal::JobEntry& job = reader.job();
-    std::printf("%s\t%lld\t%d\t%d\t%s\t", field(file).c_str(), static_cast<long long>(reader.process().pid),
-                reader.is_running() ? 1 : 0, reader.is_of_this_boot() ? 1 : 0, field(reader.error).c_str());
+    std::printf("%s\t%lld\t%d\t%d\t%s\t%s\t", field(file).c_str(), static_cast<long long>(reader.process().pid),
+                reader.is_running() ? 1 : 0, reader.is_of_this_boot() ? 1 : 0, field(reader.error).c_str(),
+                field(ok ? reader.notice() : std::string()).c_str());
     std::printf("%s\t%d\t%d\t%016llx\t%s\t%s\t%s\t%s\t%llu\n", ok ? reader.counted().facts.state.c_str() : "", job.rank,
                 job.size, static_cast<unsigned long long>(job.launch), field(job.node).c_str(),
                 field(meta_of(reader, "program")).c_str(), meta_of(reader, "start_time").c_str(),

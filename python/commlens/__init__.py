@@ -1,2 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the profiles that commlens writes: MPI seen by communicator."""
+"""Reads the profiles that commlens writes, and tells it from within a program what that is doing."""
+
+from commlens.annotate import (
+    active,
+    flush,
+    flush_to,
+    loop,
+    metric,
+    pause,
+    region,
+    reset,
+    resume,
+    tag,
+    version,
+    watch,
+)
+
+__all__ = [
+    "active",
+    "flush",
+    "flush_to",
+    "loop",
+    "metric",
+    "pause",
+    "region",
+    "reset",
+    "resume",
+    "tag",
+    "version",
+    "watch",
+]

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import io
 import signal
+import sys
 
 from commlens.cli import commlens
 
@@ -13,6 +15,9 @@ def main() -> None:
     # `commlens report x | head` ends the way every other program in a pipe does.
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    # Names of files and programs are bytes; those that are no text come out as they came in.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")
     commlens(prog_name="commlens")
 
 

@@ -10,21 +10,33 @@ from typing import NamedTuple
 class Option(NamedTuple):
     """One of them."""
 
-    type: str  # bool, number or text
+    type: str  # bool, number, text or choice
     default: str
     environment_only: bool
+    choices: tuple[str, ...]  # of type choice
 
 
 OPTIONS: dict[str, Option] = {
-    'COMMLENS_ENABLE': Option('bool', '1', False),
-    'COMMLENS_CONFIG': Option('text', '/etc/commlens.conf', True),
-    'COMMLENS_OUTPUT': Option('text', 'commlens-%p-%j.db', False),
-    'COMMLENS_CALLSITES': Option('bool', '1', False),
-    'COMMLENS_QUIET': Option('bool', '0', False),
-    'COMMLENS_MPI': Option('text', 'auto', True),
-    'COMMLENS_PATIENCE': Option('number', '3600', False),
-    'COMMLENS_COMMS': Option('number', '4096', False),
-    'COMMLENS_ARENA_DIR': Option('text', '', False),
-    'COMMLENS_FLUSH_EVERY': Option('number', '0', False),
-    'COMMLENS_AGGREGATORS': Option('number', '0', False),
+    'COMMLENS_ENABLE': Option('bool', '1', False, ()),
+    'COMMLENS_CONFIG': Option('text', '/etc/commlens.conf', True, ()),
+    'COMMLENS_OUTPUT': Option('text', 'commlens-%p-%j.db', False, ()),
+    'COMMLENS_CALLSITES': Option('bool', '1', False, ()),
+    'COMMLENS_QUIET': Option('bool', '0', False, ()),
+    'COMMLENS_MPI': Option('text', 'auto', True, ()),
+    'COMMLENS_PATIENCE': Option('number', '3600', False, ()),
+    'COMMLENS_COMMS': Option('number', '4096', False, ()),
+    'COMMLENS_ARENA_DIR': Option('text', '', False, ()),
+    'COMMLENS_HANG_SIGNAL': Option('text', '', False, ()),
+    'COMMLENS_FLUSH_EVERY': Option('number', '0', False, ()),
+    'COMMLENS_AGGREGATORS': Option('number', '0', False, ()),
+    'COMMLENS_DETAIL': Option('choice', 'full', False, ('full', 'summary')),
+    'COMMLENS_MATRIX': Option('choice', 'p2p', False, ('off', 'p2p', 'all')),
+    'COMMLENS_MATRIX_BY': Option('choice', 'none', False, ('none', 'region', 'slice', 'both')),
+    'COMMLENS_MATRIX_PAIRS': Option('number', '65536', False, ()),
+    'COMMLENS_REGIONS': Option('text', '', False, ()),
+    'COMMLENS_ADOPT': Option('text', '', True, ()),
+    'COMMLENS_PAUSED': Option('bool', '0', False, ()),
+    'COMMLENS_EXECUTIONS': Option('number', '16', False, ()),
+    'COMMLENS_ITERATIONS': Option('number', '1024', False, ()),
+    'COMMLENS_PCONTROL': Option('choice', 'auto', False, ('auto', 'off', 'mpip', 'ipm', 'aps', 'mpitrace', 'mpisee')),
 }

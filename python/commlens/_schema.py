@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 3
+VERSION = 6
 APPLICATION_ID = 1129073742
 
 
@@ -46,9 +46,9 @@ RELATIONS: dict[str, Relation] = {
             Column('pid', 'INTEGER', '', 'Process id on that host.'),
             Column('cpus', 'TEXT', '', 'CPUs the process may run on when MPI was initialised, as ranges: 0-3,8.'),
             Column('init_ns', 'INTEGER', 'ns', 'Time inside MPI_Init or MPI_Init_thread, without ours.'),
-            Column('app_ns', 'INTEGER', 'ns', 'From the return of MPI_Init to the call of MPI_Finalize.'),
+            Column('app_ns', 'INTEGER', 'ns', 'From the return of MPI_Init to the call of MPI_Finalize; without time in which the program had paused counting, and from when it last cleared the counters.'),
             Column('mpi_ns', 'INTEGER', 'ns', 'Time inside measured MPI calls of this process, all threads added up; the sum of time_ns of its cells.'),
-            Column('threads', 'INTEGER', '', 'Threads that made at least one measured MPI call.'),
+            Column('threads', 'INTEGER', '', 'Threads that made a measured MPI call or were in a region.'),
             Column('calls', 'INTEGER', '', 'Measured MPI calls of this process; the sum of calls of its cells.'),
             Column('lost_calls', 'INTEGER', '', 'Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.'),
             Column('state', 'TEXT', '', 'How the process ended: finalized, or what is known of one whose calls were recovered: running (still there when somebody looked), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.'),
@@ -60,21 +60,21 @@ RELATIONS: dict[str, Relation] = {
         (
             Column('id', 'INTEGER', '', "Number within this file; 0 is 'no communicator'."),
             Column('hash', 'INTEGER', '', '64-bit identity, the same on every member, computed without communication.'),
-            Column('name', 'TEXT', '', "Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end: it is the first of many that share the row."),
-            Column('user_name', 'TEXT', '', 'The name the application gave with MPI_Comm_set_name, or NULL.'),
+            Column('name', 'TEXT', '', "Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end: it is the first of many that share the row; s*.1, in summary detail: of many with different leaders."),
+            Column('user_name', 'TEXT', '', 'The name the application gave with MPI_Comm_set_name, or NULL; also NULL where those that share the row in summary detail have different ones.'),
             Column('kind', 'TEXT', '', 'intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.'),
             Column('parent', 'INTEGER', '', 'Communicator it was made from, or NULL.'),
             Column('creator', 'INTEGER', '', 'Procedure that made it, or NULL for predefined ones.'),
             Column('callsite', 'INTEGER', '', "Where the application made it, or NULL; the leader's call site where ranks differ."),
             Column('size', 'INTEGER', 'processes', "Processes in it; of an intercommunicator, in the leader's local group. NULL for none and set."),
             Column('remote_size', 'INTEGER', 'processes', 'Processes in the remote group of an intercommunicator, else NULL.'),
-            Column('leader', 'INTEGER', '', 'World rank of its rank 0, or NULL.'),
-            Column('members', 'TEXT', '', "World ranks in the order of its ranks, as ranges with an optional stride: 0-3, 0-14:2, 5. Of an intercommunicator both groups, joined by ' | '."),
-            Column('topology', 'TEXT', '', 'cart 4x2 periodic 10; graph 3 nodes 4 edges; dist_graph or dist_graph weighted; or NULL.'),
+            Column('leader', 'INTEGER', '', 'World rank of its rank 0, or NULL; also NULL where those that share the row have different ones.'),
+            Column('members', 'TEXT', '', "World ranks in the order of its ranks, as ranges with an optional stride: 0-3, 0-14:2, 5. Of an intercommunicator both groups, joined by ' | '. NULL in summary detail."),
+            Column('topology', 'TEXT', '', 'cart 4x2 periodic 10; graph 3 nodes 4 edges; dist_graph or dist_graph weighted; or NULL, as for user_name.'),
             Column('created_ns', 'INTEGER', 'ns', 'When the leader had it, since its MPI_Init returned.'),
             Column('freed_ns', 'INTEGER', 'ns', 'When the leader freed it, since its MPI_Init returned, or NULL.'),
             Column('family', 'INTEGER', '', 'Communicators made by the same procedure at the same call site from the same family of parents share this number.'),
-            Column('communicators', 'INTEGER', '', 'How many communicators share this row: 1, or more for those beyond COMMLENS_COMMS of one parent, of one procedure, leader and size.'),
+            Column('communicators', 'INTEGER', '', 'How many communicators share this row: 1, or more for those beyond COMMLENS_COMMS of one parent, of one procedure, leader and size; in summary detail for all of one size that one call made on all ranks, such as the rows of a grid. MPI_Comm_create_group and what has no parent: all of one size made with one tag.'),
         ),
     ),
     'comm_set': Relation(
@@ -108,11 +108,102 @@ RELATIONS: dict[str, Relation] = {
     ),
     'region': Relation(
         'table',
-        'Code regions, as a tree; region 0 is the whole program.',
+        'Code regions that the application has marked, as a tree; region 0 is the whole program.',
         (
-            Column('id', 'INTEGER', '', 'Number within this file.'),
+            Column('id', 'INTEGER', '', "Number within this file; the numbers of a region's parents are smaller."),
             Column('parent', 'INTEGER', '', 'Enclosing region, or NULL.'),
             Column('name', 'TEXT', '', 'Name of the region; empty for the whole program.'),
+            Column('kind', 'TEXT', '', 'program, region, loop, or others: regions beyond the 16,384 that a process tells apart, all in one.'),
+        ),
+    ),
+    'region_time': Relation(
+        'table',
+        "Time in code regions, one row per region, execution, iteration and rank that was in it; ranks that were not have no row. Regions within each other have each their own row: the path is part of the region. A region's totals on a rank are the sums over execution and iteration (view region_rank).",
+        (
+            Column('region', 'INTEGER', '', 'The region; never 0.'),
+            Column('execution', 'INTEGER', '', 'Which run of the outermost region around it, from 0, counted by each thread; the last of COMMLENS_EXECUTIONS stands for all that follow.'),
+            Column('iteration', 'INTEGER', '', 'Which iteration of the innermost loop around it that keeps iterations apart, from 0; -1: not in such a loop, or beyond COMMLENS_ITERATIONS.'),
+            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('calls', 'INTEGER', '', 'How many times it was entered.'),
+            Column('open', 'INTEGER', '', 'How many of these had not come to an end when the profile was made; their time until then is in time_ns, and not in time_min_ns and time_max_ns.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Time from entry to end, added up; of all threads.'),
+            Column('time_min_ns', 'INTEGER', 'ns', 'Shortest of those that ended; 0 where none has.'),
+            Column('time_max_ns', 'INTEGER', 'ns', 'Longest of those that ended.'),
+            Column('nested_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent in regions within it; the rest is its exclusive time.'),
+            Column('mpi_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent inside measured MPI calls, also in regions within it.'),
+        ),
+    ),
+    'loop_time': Relation(
+        'table',
+        'Time of the iterations of loops, one row per loop, execution, iteration and rank. Iterations that are not told apart are one row, -1.',
+        (
+            Column('region', 'INTEGER', '', 'The loop.'),
+            Column('execution', 'INTEGER', '', 'As in region_time.'),
+            Column('iteration', 'INTEGER', '', 'Which iteration, from 0; -1: all that are not kept apart, of a loop that is counted as one sum, or beyond COMMLENS_ITERATIONS.'),
+            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('iterations', 'INTEGER', '', 'How many iterations: one, or more where the loop was run several times in one execution, or for -1.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Time of these iterations, added up.'),
+            Column('time_min_ns', 'INTEGER', 'ns', 'Shortest.'),
+            Column('time_max_ns', 'INTEGER', 'ns', 'Longest.'),
+            Column('nested_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent in regions within the loop.'),
+            Column('mpi_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent inside measured MPI calls.'),
+        ),
+    ),
+    'loop_bin': Relation(
+        'table',
+        "How the times of a loop's iterations are distributed, whether they are kept apart or not.",
+        (
+            Column('region', 'INTEGER', '', 'The loop.'),
+            Column('execution', 'INTEGER', '', 'As in region_time.'),
+            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('bin', 'INTEGER', '', 'k for iterations of 2^(k-1) <= time < 2^k nanoseconds, by the length that a tick of the clock was taken for when the first loop began; 0 for none.'),
+            Column('iterations', 'INTEGER', '', 'How many.'),
+        ),
+    ),
+    'region_slice': Relation(
+        'table',
+        'Time in code regions over time, in the same slices as table slice; rows are there for slices in which something happened.',
+        (
+            Column('region', 'INTEGER', '', 'The region.'),
+            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('slot', 'INTEGER', '', 'Slice, as in slice.slot. What was before MPI_Init counts in 0.'),
+            Column('calls', 'INTEGER', '', 'How many times it ended in it.'),
+            Column('exclusive_ns', 'INTEGER', 'ns', 'Time in it in this slice, without regions within it. Looked at when an MPI call or a region ends: what was between two of them counts where the later one ended.'),
+        ),
+    ),
+    'metric': Relation(
+        'table',
+        'Quantities that the application has told, commlens_metric().',
+        (
+            Column('id', 'INTEGER', '', 'Number within this file.'),
+            Column('name', 'TEXT', '', 'Name the application gave.'),
+            Column('unit', 'TEXT', '', 'Unit it gave, or empty. The same name with another unit is another quantity.'),
+        ),
+    ),
+    'metric_value': Relation(
+        'table',
+        'Their values, by where the application was when it told them.',
+        (
+            Column('metric', 'INTEGER', '', 'The quantity.'),
+            Column('region', 'INTEGER', '', 'Innermost region around, or 0.'),
+            Column('execution', 'INTEGER', '', 'As in region_time; 0 outside all regions.'),
+            Column('iteration', 'INTEGER', '', 'As in region_time.'),
+            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('count', 'INTEGER', '', 'How many values, those that are no finite number left out.'),
+            Column('sum', 'REAL', '', 'Their sum, in the unit of the metric; NULL where values of both signs are so large that it is no number.'),
+            Column('min', 'REAL', '', 'The smallest, or NULL.'),
+            Column('max', 'REAL', '', 'The largest, or NULL.'),
+            Column('last', 'REAL', '', 'The last; of several threads, of the one that was there first; or NULL.'),
+            Column('not_finite', 'INTEGER', '', 'How many values were NaN or infinite; they are in no other column.'),
+        ),
+    ),
+    'tag': Relation(
+        'table',
+        'What the application has said of a region, commlens_tag(): COMP, IO. More than one value where it said different things.',
+        (
+            Column('region', 'INTEGER', '', 'The region.'),
+            Column('name', 'TEXT', '', 'Name of the tag.'),
+            Column('value', 'TEXT', '', 'What it says.'),
         ),
     ),
     'callsite': Relation(
@@ -169,6 +260,68 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes received that were known by its end: those of a request count when it is completed.'),
         ),
     ),
+    'flow': Relation(
+        'table',
+        'The kinds of traffic that table peer tells apart; the same in every profile of one schema version.',
+        (
+            Column('id', 'INTEGER', '', 'Number of the kind.'),
+            Column('name', 'TEXT', '', "sent, received: messages of the application's own two-sided calls, told at both ends. written, read: one-sided, told by the origin. collective: messages inside a collective, told by the sender, where the MPI library lets them be seen; internal: likewise inside any other call. share: what a collective has for each single process, where that is not the same for all; of neighbourhood collectives, and with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape."),
+            Column('outward', 'INTEGER', '', '1: the bytes go from rank to peer; 0: the other way.'),
+        ),
+    ),
+    'peer': Relation(
+        'table',
+        'Who talks to whom: one row per communicator, kind, rank, peer and message size that occurred, and per region and slice where COMMLENS_MATRIX_BY asks for them. Empty with COMMLENS_MATRIX=off and in summary detail.',
+        (
+            Column('comm', 'INTEGER', '', 'Communicator; of one-sided traffic that of the window. 0: one the MPI library made for itself.'),
+            Column('flow', 'INTEGER', '', 'Kind of traffic.'),
+            Column('op', 'INTEGER', '', 'Of what is inside calls, and of shapes, the procedure; else 0.'),
+            Column('call_bin', 'INTEGER', '', 'Of messages inside a collective, its own size bin, as key.bin; NULL: not known, as of v and w forms, or none.'),
+            Column('region', 'INTEGER', '', 'Code region; 0 unless COMMLENS_MATRIX_BY asks for it.'),
+            Column('slice', 'INTEGER', '', 'Slice of time, as in slice.slot; 0 unless COMMLENS_MATRIX_BY asks for it.'),
+            Column('rank', 'INTEGER', '', 'World rank that tells it.'),
+            Column('peer', 'INTEGER', '', 'World rank of the other end, or NULL: a process of another world, a block of processes, one of a communicator that had been freed when it was met, one that the MPI library does not tell in a communicator of its own, or a shape, which has no peer.'),
+            Column('first', 'INTEGER', '', "Where peer is NULL: rank of the other end in the communicator (in the remote group of an intercommunicator), of a block the first one; NULL otherwise, of shapes, and in communicators of the MPI library's own."),
+            Column('peers', 'INTEGER', 'processes', '1, or how many consecutive ranks of the communicator are counted together in this row, beyond COMMLENS_MATRIX_PAIRS.'),
+            Column('bin', 'INTEGER', '', 'Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.'),
+            Column('messages', 'INTEGER', '', 'Messages; of shapes calls.'),
+            Column('bytes', 'INTEGER', 'bytes', 'Their bytes.'),
+        ),
+    ),
+    'line': Relation(
+        'table',
+        'What the rows of spread are about, in a profile of summary detail; else empty. NULL means all of them together: the line where all but members are NULL is the whole run. Where procedure and size have one call site only, its line stands for all.',
+        (
+            Column('id', 'INTEGER', '', 'Number within this file.'),
+            Column('family', 'INTEGER', '', 'Family of communicators, comm.family, or NULL; lines of single communicators have none.'),
+            Column('comm', 'INTEGER', '', 'Communicator, or NULL.'),
+            Column('op', 'INTEGER', '', 'MPI procedure, or NULL.'),
+            Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin, or NULL.'),
+            Column('callsite', 'INTEGER', '', 'Call site, or NULL.'),
+            Column('key', 'INTEGER', '', 'The key it is about, or NULL for lines that add up several.'),
+            Column('members', 'INTEGER', 'processes', 'Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in lines of procedures. Of a set: ranks that completed such requests.'),
+            Column('region', 'INTEGER', '', 'Code region, or NULL: lines that have one are about the time in it, and have nothing else.'),
+        ),
+    ),
+    'spread': Relation(
+        'table',
+        'How a counter is spread over the ranks, in a profile of summary detail; else empty. Reduced while the ranks collect, so that its size depends on what the application does, not on how many ranks do it.',
+        (
+            Column('line', 'INTEGER', '', 'What is counted.'),
+            Column('counter', 'TEXT', '', 'A column of view cell, added up over the keys of the line; of a region calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns less mpi_ns), as in view region_rank; of the whole run a column of table rank, outside_ns (app_ns less mpi_ns), or what overhead has: own_init_ns, own_collect_ns, own_call_ns, own_calls_ns. Times in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.'),
+            Column('ranks', 'INTEGER', 'processes', 'Ranks that have the line: that made such calls.'),
+            Column('sum', 'INTEGER', '', 'Sum over these ranks; NULL for time_min_ns and time_max_ns.'),
+            Column('min', 'INTEGER', '', 'Smallest value of a rank.'),
+            Column('min_rank', 'INTEGER', '', 'World rank that has it, the lowest of several.'),
+            Column('max', 'INTEGER', '', 'Largest value of a rank.'),
+            Column('max_rank', 'INTEGER', '', 'World rank that has it, the lowest of several.'),
+            Column('p05', 'INTEGER', '', '5 % of the ranks have no more than this; within 1/16 of the true value, as are the following; NULL, like these, where all ranks have the same.'),
+            Column('p25', 'INTEGER', '', '25 % of the ranks have no more.'),
+            Column('p50', 'INTEGER', '', 'Half of the ranks have no more: the median.'),
+            Column('p75', 'INTEGER', '', '75 % of the ranks have no more.'),
+            Column('p95', 'INTEGER', '', '95 % of the ranks have no more.'),
+        ),
+    ),
     'position': Relation(
         'table',
         'Where the threads of a process were that did not reach MPI_Finalize; empty for those that did.',
@@ -180,6 +333,7 @@ RELATIONS: dict[str, Relation] = {
             Column('comm', 'INTEGER', '', 'Communicator of the call.'),
             Column('callsite', 'INTEGER', '', 'Where the application called, or 0.'),
             Column('since_ns', 'INTEGER', 'ns', 'When the call began, since MPI_Init returned.'),
+            Column('region', 'INTEGER', '', 'Code region it was in, or 0.'),
         ),
     ),
     'shard': Relation(
@@ -219,6 +373,20 @@ RELATIONS: dict[str, Relation] = {
             Column('noncontiguous', 'INTEGER', '', 'Calls of these with a non-contiguous datatype: its elements, as many as a block of the message has, leave gaps in memory, so that MPI must pack them. docs/bytes.md has the rule.'),
         ),
     ),
+    'key_total': Relation(
+        'view',
+        'The counters of every key, all ranks added up; in full and in summary detail.',
+        (
+            Column('key', 'INTEGER', '', 'What is counted, key.id.'),
+            Column('calls', 'INTEGER', '', 'Calls of all ranks.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Time of all ranks added up.'),
+            Column('time_min_ns', 'INTEGER', 'ns', 'Shortest call of all ranks.'),
+            Column('time_max_ns', 'INTEGER', 'ns', 'Longest call of all ranks.'),
+            Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers by all ranks.'),
+            Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers of all ranks.'),
+            Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype.'),
+        ),
+    ),
     'size_bin': Relation(
         'view',
         'The message sizes of every bin.',
@@ -226,6 +394,21 @@ RELATIONS: dict[str, Relation] = {
             Column('bin', 'INTEGER', '', 'Bin as in key.bin; -1 is the bin of calls whose blocks differ in size.'),
             Column('size_low', 'INTEGER', 'bytes', 'Smallest size in it, NULL for bin -1.'),
             Column('size_high', 'INTEGER', 'bytes', 'Largest size in it, NULL for bin -1.'),
+        ),
+    ),
+    'pair': Relation(
+        'view',
+        'Messages and bytes of each pair of processes, from source to destination, as told by one of the two ends; all sizes added up. Pairs of which an end is not known have NULL there.',
+        (
+            Column('comm', 'INTEGER', '', 'Communicator, comm.id.'),
+            Column('kind', 'TEXT', '', 'Kind of traffic, flow.name.'),
+            Column('op', 'INTEGER', '', 'Procedure, op.id, or 0.'),
+            Column('region', 'INTEGER', '', 'Code region, region.id, or 0.'),
+            Column('slice', 'INTEGER', '', 'Slice of time, or 0.'),
+            Column('source', 'INTEGER', '', 'World rank the bytes come from.'),
+            Column('destination', 'INTEGER', '', 'World rank they go to.'),
+            Column('messages', 'INTEGER', '', 'Messages.'),
+            Column('bytes', 'INTEGER', 'bytes', 'Their bytes.'),
         ),
     ),
     'member_range': Relation(
@@ -361,6 +544,61 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers of all ranks.'),
         ),
     ),
+    'region_path': Relation(
+        'view',
+        'Code regions with their whole path.',
+        (
+            Column('region', 'INTEGER', '', 'The region, region.id.'),
+            Column('depth', 'INTEGER', '', '0 for the whole program, 1 for an outermost region.'),
+            Column('path', 'TEXT', '', 'The names from the outermost region to this one, joined by /; empty for the whole program.'),
+        ),
+    ),
+    'region_rank': Relation(
+        'view',
+        'Totals of every code region on every rank that was in it; region 0 is the time from MPI_Init to MPI_Finalize of the process.',
+        (
+            Column('region', 'INTEGER', '', 'The region, region.id.'),
+            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('calls', 'INTEGER', '', 'How many times it was entered.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Inclusive time.'),
+            Column('exclusive_ns', 'INTEGER', 'ns', 'The same without regions within it; NULL for region 0, which regions may begin before and end after.'),
+            Column('mpi_ns', 'INTEGER', 'ns', 'Time inside measured MPI calls, also in regions within it.'),
+            Column('useful_ns', 'INTEGER', 'ns', 'time_ns - mpi_ns; NULL for region 0 of a process with several threads in MPI, whose times are added up and not subtracted from that of one.'),
+        ),
+    ),
+    'region_total': Relation(
+        'view',
+        'Totals of every code region over the ranks, with the efficiencies of the POP methodology (docs/reference/efficiency.md); region 0 is the whole run.',
+        (
+            Column('region', 'INTEGER', '', 'The region, region.id.'),
+            Column('ranks', 'INTEGER', 'processes', 'Ranks that were in it.'),
+            Column('calls', 'INTEGER', '', 'How many times all of them entered it.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Inclusive time of all ranks added up.'),
+            Column('exclusive_ns', 'INTEGER', 'ns', 'Exclusive time of all ranks added up, or NULL.'),
+            Column('mpi_ns', 'INTEGER', 'ns', 'Time inside measured MPI calls, of all ranks added up.'),
+            Column('rank_min_ns', 'INTEGER', 'ns', 'Inclusive time of the rank that was there least.'),
+            Column('rank_max_ns', 'INTEGER', 'ns', 'Inclusive time of the rank that was there longest.'),
+            Column('load_balance', 'REAL', '', 'Time outside MPI: average over the ranks to the largest; the efficiencies are NULL where it is not known of each.'),
+            Column('communication_efficiency', 'REAL', '', 'Largest time outside MPI of a rank to the longest inclusive time of a rank.'),
+            Column('parallel_efficiency', 'REAL', '', 'The product of the two: average time outside MPI to the longest inclusive time.'),
+        ),
+    ),
+    'region_operation': Relation(
+        'view',
+        'What is called where: region, communicator, operation and size bin in one table, all ranks added up. Calls in regions within are theirs, not those of the regions around.',
+        (
+            Column('region', 'INTEGER', '', 'The innermost region, region.id.'),
+            Column('comm', 'INTEGER', '', 'The communicator, comm.id.'),
+            Column('op', 'INTEGER', '', 'MPI procedure, op.id.'),
+            Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin.'),
+            Column('calls', 'INTEGER', '', 'Calls of all ranks.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Time of all ranks added up.'),
+            Column('call_min_ns', 'INTEGER', 'ns', 'Shortest call.'),
+            Column('call_max_ns', 'INTEGER', 'ns', 'Longest call.'),
+            Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers by all ranks.'),
+            Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers of all ranks.'),
+        ),
+    ),
 }
 
 META_KEYS: dict[str, str] = {
@@ -371,25 +609,27 @@ META_KEYS: dict[str, str] = {
     'program': 'File name of the executable of world rank 0.',
     'working_directory': 'Working directory of world rank 0 when MPI was initialised.',
     'start_time': 'When MPI_Init returned on world rank 0: UTC, ISO 8601.',
-    'elapsed_ns': 'From the return of MPI_Init to the call of MPI_Finalize: the longest of all ranks, nanoseconds.',
+    'elapsed_ns': 'From the return of MPI_Init to the call of MPI_Finalize: the longest rank.app_ns, nanoseconds.',
     'ranks': 'Number of processes in MPI_COMM_WORLD.',
     'ranks_collected': 'Number of processes whose data is in this file.',
     'slice_ns': 'Width of the slices of time in table slice, nanoseconds.',
     'slice_of': 'What table slice tells apart: communicator, or family where that would be too many rows.',
     'nodes': 'Number of different host names.',
+    'detail': 'full: every rank has its own rows; summary (COMMLENS_DETAIL): tables line and spread have what all ranks together say, and those of single ranks are empty.',
     'shard': 'Number of this file where it is one of several of a profile, else empty.',
     'mpi_library': 'First line of what MPI_Get_library_version reports.',
     'mpi_family': 'Binary interface of the MPI library: openmpi, mpich or abi.',
     'mpi_standard': 'Version of the MPI standard the library reports, as in 3.1.',
     'thread_level': 'Thread support MPI provided: single, funneled, serialized or multiple.',
     'job_id': 'Job id of the batch system (SLURM_JOB_ID, PBS_JOBID, LSB_JOBID, JOB_ID, COBALT_JOBID), or empty.',
+    'inside': "Whether table peer has the messages inside collectives and other calls (COMMLENS_MATRIX=all): measured; not asked for; or 'not seen: ' and why, as rank 0 says it: then what is told of them can only be modelled.",
     'clock': 'What time was read from: tsc or clock_gettime.',
     'options': 'The COMMLENS_ options in force, one NAME=value per line, all of them.',
 }
 
 SQL = """\
 PRAGMA application_id = 1129073742;
-PRAGMA user_version = 3;
+PRAGMA user_version = 6;
 CREATE TABLE meta ( -- One line per fact about the run: what ran, where, with which MPI, and with which options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
   value TEXT, -- Its value, as text.
@@ -402,9 +642,9 @@ CREATE TABLE rank ( -- One row per process of MPI_COMM_WORLD.
   pid INTEGER, -- Process id on that host.
   cpus TEXT, -- CPUs the process may run on when MPI was initialised, as ranges: 0-3,8.
   init_ns INTEGER, -- [ns] Time inside MPI_Init or MPI_Init_thread, without ours.
-  app_ns INTEGER, -- [ns] From the return of MPI_Init to the call of MPI_Finalize.
+  app_ns INTEGER, -- [ns] From the return of MPI_Init to the call of MPI_Finalize; without time in which the program had paused counting, and from when it last cleared the counters.
   mpi_ns INTEGER, -- [ns] Time inside measured MPI calls of this process, all threads added up; the sum of time_ns of its cells.
-  threads INTEGER, -- Threads that made at least one measured MPI call.
+  threads INTEGER, -- Threads that made a measured MPI call or were in a region.
   calls INTEGER, -- Measured MPI calls of this process; the sum of calls of its cells.
   lost_calls INTEGER, -- Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.
   state TEXT -- How the process ended: finalized, or what is known of one whose calls were recovered: running (still there when somebody looked), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.
@@ -412,21 +652,21 @@ CREATE TABLE rank ( -- One row per process of MPI_COMM_WORLD.
 CREATE TABLE comm ( -- One row per communicator, plus two kinds that are none: 'none' for calls that have no communicator, 'set' for completion calls whose requests belong to several.
   id INTEGER PRIMARY KEY, -- Number within this file; 0 is 'no communicator'.
   hash INTEGER, -- 64-bit identity, the same on every member, computed without communication.
-  name TEXT, -- Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end: it is the first of many that share the row.
-  user_name TEXT, -- The name the application gave with MPI_Comm_set_name, or NULL.
+  name TEXT, -- Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end: it is the first of many that share the row; s*.1, in summary detail: of many with different leaders.
+  user_name TEXT, -- The name the application gave with MPI_Comm_set_name, or NULL; also NULL where those that share the row in summary detail have different ones.
   kind TEXT, -- intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.
   parent INTEGER REFERENCES comm(id), -- Communicator it was made from, or NULL.
   creator INTEGER REFERENCES op(id), -- Procedure that made it, or NULL for predefined ones.
   callsite INTEGER REFERENCES callsite(id), -- Where the application made it, or NULL; the leader's call site where ranks differ.
   size INTEGER, -- [processes] Processes in it; of an intercommunicator, in the leader's local group. NULL for none and set.
   remote_size INTEGER, -- [processes] Processes in the remote group of an intercommunicator, else NULL.
-  leader INTEGER, -- World rank of its rank 0, or NULL.
-  members TEXT, -- World ranks in the order of its ranks, as ranges with an optional stride: 0-3, 0-14:2, 5. Of an intercommunicator both groups, joined by ' | '.
-  topology TEXT, -- cart 4x2 periodic 10; graph 3 nodes 4 edges; dist_graph or dist_graph weighted; or NULL.
+  leader INTEGER, -- World rank of its rank 0, or NULL; also NULL where those that share the row have different ones.
+  members TEXT, -- World ranks in the order of its ranks, as ranges with an optional stride: 0-3, 0-14:2, 5. Of an intercommunicator both groups, joined by ' | '. NULL in summary detail.
+  topology TEXT, -- cart 4x2 periodic 10; graph 3 nodes 4 edges; dist_graph or dist_graph weighted; or NULL, as for user_name.
   created_ns INTEGER, -- [ns] When the leader had it, since its MPI_Init returned.
   freed_ns INTEGER, -- [ns] When the leader freed it, since its MPI_Init returned, or NULL.
   family INTEGER, -- Communicators made by the same procedure at the same call site from the same family of parents share this number.
-  communicators INTEGER -- How many communicators share this row: 1, or more for those beyond COMMLENS_COMMS of one parent, of one procedure, leader and size.
+  communicators INTEGER -- How many communicators share this row: 1, or more for those beyond COMMLENS_COMMS of one parent, of one procedure, leader and size; in summary detail for all of one size that one call made on all ranks, such as the rows of a grid. MPI_Comm_create_group and what has no parent: all of one size made with one tag.
 );
 CREATE TABLE comm_set ( -- Which communicators a comm of kind 'set' stands for.
   comm INTEGER REFERENCES comm(id), -- The set.
@@ -447,11 +687,80 @@ CREATE TABLE coverage ( -- The MPI names that the application imports, in its ex
   ranks INTEGER, -- [processes] Processes of this profile that import it.
   PRIMARY KEY (symbol, object)
 ) WITHOUT ROWID;
-CREATE TABLE region ( -- Code regions, as a tree; region 0 is the whole program.
-  id INTEGER PRIMARY KEY, -- Number within this file.
+CREATE TABLE region ( -- Code regions that the application has marked, as a tree; region 0 is the whole program.
+  id INTEGER PRIMARY KEY, -- Number within this file; the numbers of a region's parents are smaller.
   parent INTEGER REFERENCES region(id), -- Enclosing region, or NULL.
-  name TEXT -- Name of the region; empty for the whole program.
+  name TEXT, -- Name of the region; empty for the whole program.
+  kind TEXT -- program, region, loop, or others: regions beyond the 16,384 that a process tells apart, all in one.
 );
+CREATE TABLE region_time ( -- Time in code regions, one row per region, execution, iteration and rank that was in it; ranks that were not have no row. Regions within each other have each their own row: the path is part of the region. A region's totals on a rank are the sums over execution and iteration (view region_rank).
+  region INTEGER REFERENCES region(id), -- The region; never 0.
+  execution INTEGER, -- Which run of the outermost region around it, from 0, counted by each thread; the last of COMMLENS_EXECUTIONS stands for all that follow.
+  iteration INTEGER, -- Which iteration of the innermost loop around it that keeps iterations apart, from 0; -1: not in such a loop, or beyond COMMLENS_ITERATIONS.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  calls INTEGER, -- How many times it was entered.
+  open INTEGER, -- How many of these had not come to an end when the profile was made; their time until then is in time_ns, and not in time_min_ns and time_max_ns.
+  time_ns INTEGER, -- [ns] Time from entry to end, added up; of all threads.
+  time_min_ns INTEGER, -- [ns] Shortest of those that ended; 0 where none has.
+  time_max_ns INTEGER, -- [ns] Longest of those that ended.
+  nested_ns INTEGER, -- [ns] Part of time_ns that was spent in regions within it; the rest is its exclusive time.
+  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls, also in regions within it.
+  PRIMARY KEY (region, execution, iteration, rank)
+) WITHOUT ROWID;
+CREATE TABLE loop_time ( -- Time of the iterations of loops, one row per loop, execution, iteration and rank. Iterations that are not told apart are one row, -1.
+  region INTEGER REFERENCES region(id), -- The loop.
+  execution INTEGER, -- As in region_time.
+  iteration INTEGER, -- Which iteration, from 0; -1: all that are not kept apart, of a loop that is counted as one sum, or beyond COMMLENS_ITERATIONS.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  iterations INTEGER, -- How many iterations: one, or more where the loop was run several times in one execution, or for -1.
+  time_ns INTEGER, -- [ns] Time of these iterations, added up.
+  time_min_ns INTEGER, -- [ns] Shortest.
+  time_max_ns INTEGER, -- [ns] Longest.
+  nested_ns INTEGER, -- [ns] Part of time_ns that was spent in regions within the loop.
+  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls.
+  PRIMARY KEY (region, execution, iteration, rank)
+) WITHOUT ROWID;
+CREATE TABLE loop_bin ( -- How the times of a loop's iterations are distributed, whether they are kept apart or not.
+  region INTEGER REFERENCES region(id), -- The loop.
+  execution INTEGER, -- As in region_time.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  bin INTEGER, -- k for iterations of 2^(k-1) <= time < 2^k nanoseconds, by the length that a tick of the clock was taken for when the first loop began; 0 for none.
+  iterations INTEGER, -- How many.
+  PRIMARY KEY (region, execution, rank, bin)
+) WITHOUT ROWID;
+CREATE TABLE region_slice ( -- Time in code regions over time, in the same slices as table slice; rows are there for slices in which something happened.
+  region INTEGER REFERENCES region(id), -- The region.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  slot INTEGER, -- Slice, as in slice.slot. What was before MPI_Init counts in 0.
+  calls INTEGER, -- How many times it ended in it.
+  exclusive_ns INTEGER, -- [ns] Time in it in this slice, without regions within it. Looked at when an MPI call or a region ends: what was between two of them counts where the later one ended.
+  PRIMARY KEY (region, rank, slot)
+) WITHOUT ROWID;
+CREATE TABLE metric ( -- Quantities that the application has told, commlens_metric().
+  id INTEGER PRIMARY KEY, -- Number within this file.
+  name TEXT, -- Name the application gave.
+  unit TEXT -- Unit it gave, or empty. The same name with another unit is another quantity.
+);
+CREATE TABLE metric_value ( -- Their values, by where the application was when it told them.
+  metric INTEGER REFERENCES metric(id), -- The quantity.
+  region INTEGER REFERENCES region(id), -- Innermost region around, or 0.
+  execution INTEGER, -- As in region_time; 0 outside all regions.
+  iteration INTEGER, -- As in region_time.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  count INTEGER, -- How many values, those that are no finite number left out.
+  sum REAL, -- Their sum, in the unit of the metric; NULL where values of both signs are so large that it is no number.
+  min REAL, -- The smallest, or NULL.
+  max REAL, -- The largest, or NULL.
+  last REAL, -- The last; of several threads, of the one that was there first; or NULL.
+  not_finite INTEGER, -- How many values were NaN or infinite; they are in no other column.
+  PRIMARY KEY (metric, region, execution, iteration, rank)
+) WITHOUT ROWID;
+CREATE TABLE tag ( -- What the application has said of a region, commlens_tag(): COMP, IO. More than one value where it said different things.
+  region INTEGER REFERENCES region(id), -- The region.
+  name TEXT, -- Name of the tag.
+  value TEXT, -- What it says.
+  PRIMARY KEY (region, name, value)
+) WITHOUT ROWID;
 CREATE TABLE callsite ( -- Places in the application that call MPI: the return address of the outermost MPI call.
   id INTEGER PRIMARY KEY, -- Number within this file.
   module TEXT, -- Path of the executable or shared object; empty when it is not known.
@@ -491,6 +800,53 @@ CREATE TABLE slice ( -- The same counters over time: the time since MPI_Init is 
   bytes_received INTEGER, -- [bytes] Bytes received that were known by its end: those of a request count when it is completed.
   PRIMARY KEY (comm, op, rank, slot)
 ) WITHOUT ROWID;
+CREATE TABLE flow ( -- The kinds of traffic that table peer tells apart; the same in every profile of one schema version.
+  id INTEGER PRIMARY KEY, -- Number of the kind.
+  name TEXT, -- sent, received: messages of the application's own two-sided calls, told at both ends. written, read: one-sided, told by the origin. collective: messages inside a collective, told by the sender, where the MPI library lets them be seen; internal: likewise inside any other call. share: what a collective has for each single process, where that is not the same for all; of neighbourhood collectives, and with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape.
+  outward INTEGER -- 1: the bytes go from rank to peer; 0: the other way.
+);
+CREATE TABLE peer ( -- Who talks to whom: one row per communicator, kind, rank, peer and message size that occurred, and per region and slice where COMMLENS_MATRIX_BY asks for them. Empty with COMMLENS_MATRIX=off and in summary detail.
+  comm INTEGER REFERENCES comm(id), -- Communicator; of one-sided traffic that of the window. 0: one the MPI library made for itself.
+  flow INTEGER REFERENCES flow(id), -- Kind of traffic.
+  op INTEGER REFERENCES op(id), -- Of what is inside calls, and of shapes, the procedure; else 0.
+  call_bin INTEGER, -- Of messages inside a collective, its own size bin, as key.bin; NULL: not known, as of v and w forms, or none.
+  region INTEGER REFERENCES region(id), -- Code region; 0 unless COMMLENS_MATRIX_BY asks for it.
+  slice INTEGER, -- Slice of time, as in slice.slot; 0 unless COMMLENS_MATRIX_BY asks for it.
+  rank INTEGER REFERENCES rank(rank), -- World rank that tells it.
+  peer INTEGER REFERENCES rank(rank), -- World rank of the other end, or NULL: a process of another world, a block of processes, one of a communicator that had been freed when it was met, one that the MPI library does not tell in a communicator of its own, or a shape, which has no peer.
+  first INTEGER, -- Where peer is NULL: rank of the other end in the communicator (in the remote group of an intercommunicator), of a block the first one; NULL otherwise, of shapes, and in communicators of the MPI library's own.
+  peers INTEGER, -- [processes] 1, or how many consecutive ranks of the communicator are counted together in this row, beyond COMMLENS_MATRIX_PAIRS.
+  bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.
+  messages INTEGER, -- Messages; of shapes calls.
+  bytes INTEGER -- [bytes] Their bytes.
+);
+CREATE TABLE line ( -- What the rows of spread are about, in a profile of summary detail; else empty. NULL means all of them together: the line where all but members are NULL is the whole run. Where procedure and size have one call site only, its line stands for all.
+  id INTEGER PRIMARY KEY, -- Number within this file.
+  family INTEGER, -- Family of communicators, comm.family, or NULL; lines of single communicators have none.
+  comm INTEGER REFERENCES comm(id), -- Communicator, or NULL.
+  op INTEGER REFERENCES op(id), -- MPI procedure, or NULL.
+  bin INTEGER, -- Message size bin, as in key.bin, or NULL.
+  callsite INTEGER REFERENCES callsite(id), -- Call site, or NULL.
+  key INTEGER REFERENCES key(id), -- The key it is about, or NULL for lines that add up several.
+  members INTEGER, -- [processes] Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in lines of procedures. Of a set: ranks that completed such requests.
+  region INTEGER REFERENCES region(id) -- Code region, or NULL: lines that have one are about the time in it, and have nothing else.
+);
+CREATE TABLE spread ( -- How a counter is spread over the ranks, in a profile of summary detail; else empty. Reduced while the ranks collect, so that its size depends on what the application does, not on how many ranks do it.
+  line INTEGER REFERENCES line(id), -- What is counted.
+  counter TEXT, -- A column of view cell, added up over the keys of the line; of a region calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns less mpi_ns), as in view region_rank; of the whole run a column of table rank, outside_ns (app_ns less mpi_ns), or what overhead has: own_init_ns, own_collect_ns, own_call_ns, own_calls_ns. Times in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
+  ranks INTEGER, -- [processes] Ranks that have the line: that made such calls.
+  sum INTEGER, -- Sum over these ranks; NULL for time_min_ns and time_max_ns.
+  min INTEGER, -- Smallest value of a rank.
+  min_rank INTEGER, -- World rank that has it, the lowest of several.
+  max INTEGER, -- Largest value of a rank.
+  max_rank INTEGER, -- World rank that has it, the lowest of several.
+  p05 INTEGER, -- 5 % of the ranks have no more than this; within 1/16 of the true value, as are the following; NULL, like these, where all ranks have the same.
+  p25 INTEGER, -- 25 % of the ranks have no more.
+  p50 INTEGER, -- Half of the ranks have no more: the median.
+  p75 INTEGER, -- 75 % of the ranks have no more.
+  p95 INTEGER, -- 95 % of the ranks have no more.
+  PRIMARY KEY (line, counter)
+) WITHOUT ROWID;
 CREATE TABLE position ( -- Where the threads of a process were that did not reach MPI_Finalize; empty for those that did.
   rank INTEGER REFERENCES rank(rank), -- World rank.
   thread INTEGER, -- Thread, in the order of their first MPI calls, from 0.
@@ -499,6 +855,7 @@ CREATE TABLE position ( -- Where the threads of a process were that did not reac
   comm INTEGER REFERENCES comm(id), -- Communicator of the call.
   callsite INTEGER REFERENCES callsite(id), -- Where the application called, or 0.
   since_ns INTEGER, -- [ns] When the call began, since MPI_Init returned.
+  region INTEGER REFERENCES region(id), -- Code region it was in, or 0.
   PRIMARY KEY (rank, thread)
 ) WITHOUT ROWID;
 CREATE TABLE shard ( -- The files of a profile that has several; empty where it is one file. In index.db.
@@ -524,11 +881,33 @@ SELECT key.id AS key, cell_row.id - key.id AS rank,
        key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
   FROM key CROSS JOIN cell_row
     ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1;
+CREATE VIEW key_total AS -- The counters of every key, all ranks added up; in full and in summary detail.
+SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns, MIN(time_min_ns) AS time_min_ns,
+       MAX(time_max_ns) AS time_max_ns, SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received,
+       SUM(noncontiguous) AS noncontiguous
+  FROM cell GROUP BY key
+UNION ALL
+SELECT line.key, SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END),
+       SUM(CASE counter WHEN 'time_ns' THEN sum ELSE 0 END),
+       COALESCE(MIN(CASE counter WHEN 'time_min_ns' THEN min END), 0),
+       COALESCE(MAX(CASE counter WHEN 'time_max_ns' THEN max END), 0),
+       SUM(CASE counter WHEN 'bytes_sent' THEN sum ELSE 0 END),
+       SUM(CASE counter WHEN 'bytes_received' THEN sum ELSE 0 END),
+       SUM(CASE counter WHEN 'noncontiguous' THEN sum ELSE 0 END)
+  FROM line JOIN spread ON spread.line = line.id WHERE line.key IS NOT NULL GROUP BY line.key;
 CREATE VIEW size_bin AS -- The message sizes of every bin.
 WITH RECURSIVE power(bin) AS (SELECT 0 UNION ALL SELECT bin + 1 FROM power WHERE bin < 63)
 SELECT -1 AS bin, NULL AS size_low, NULL AS size_high
 UNION ALL
 SELECT bin, CASE bin WHEN 0 THEN 0 ELSE 1 << (bin - 1) END, ~(-1 << bin) FROM power;
+CREATE VIEW pair AS -- Messages and bytes of each pair of processes, from source to destination, as told by one of the two ends; all sizes added up. Pairs of which an end is not known have NULL there.
+SELECT comm, flow.name AS kind, op, region, slice,
+       CASE outward WHEN 1 THEN rank ELSE peer END AS source,
+       CASE outward WHEN 1 THEN peer ELSE rank END AS destination,
+       SUM(messages) AS messages, SUM(bytes) AS bytes
+  FROM peer JOIN flow ON flow.id = peer.flow
+ WHERE peer IS NOT NULL OR first IS NOT NULL
+ GROUP BY comm, flow, op, region, slice, rank, peer, first;
 CREATE VIEW member_range AS -- The members of every comm as ranges of world ranks: comm.members taken apart. A set has the members of its communicators, comm 0 has all ranks.
 WITH RECURSIVE
   written(comm, members) AS (
@@ -563,8 +942,7 @@ SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, o
 CREATE VIEW procedure AS -- What the application imports or calls of MPI: one row per procedure, state and reason.
 WITH called AS (
        SELECT op.name AS procedure, SUM(part.calls) AS calls
-         FROM (SELECT key, SUM(calls) AS calls FROM cell GROUP BY key) AS part
-         JOIN key ON key.id = part.key JOIN op ON op.id = key.op
+         FROM key_total AS part JOIN key ON key.id = part.key JOIN op ON op.id = key.op
         WHERE op.id <> 0 GROUP BY op.name),
      imported AS (
        SELECT procedure, state, reason, GROUP_CONCAT(DISTINCT object) AS objects
@@ -582,7 +960,8 @@ SELECT comm.family,
        CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
             WHEN MIN(comm.kind) = 'set' THEN '{*}'
             ELSE SUBSTR(MIN(comm.name), 1, 1)
-              || CASE WHEN MIN(comm.leader) = MAX(comm.leader) THEN MIN(comm.leader) ELSE '*' END || '.'
+              || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                      THEN MIN(comm.leader) ELSE '*' END || '.'
               || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
                          = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
                       THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
@@ -604,72 +983,119 @@ CREATE VIEW comm_total AS -- Totals of every comm that has calls: what a report 
 WITH total AS (
   SELECT key.comm, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
          SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
-    FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-                 SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
-            FROM cell GROUP BY key) AS part
-    JOIN key ON key.id = part.key
+    FROM key_total AS part JOIN key ON key.id = part.key
    GROUP BY key.comm)
 SELECT total.comm, size.ranks, calls, time_ns,
-       (SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent FROM key JOIN cell ON cell.key = key.id
-                                 WHERE key.comm = total.comm GROUP BY cell.rank)) AS rank_max_ns,
+       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent FROM key JOIN cell ON cell.key = key.id
+                                 WHERE key.comm = total.comm GROUP BY cell.rank)),
+                (SELECT max FROM line JOIN spread ON spread.line = line.id
+                  WHERE spread.counter = 'time_ns' AND line.comm = total.comm AND line.op IS NULL)) AS rank_max_ns,
        (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
        bytes_sent, bytes_received
-  FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm) AS size ON size.comm = total.comm;
+  FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm
+                    UNION ALL SELECT comm, members FROM line WHERE comm IS NOT NULL AND members IS NOT NULL) AS size
+    ON size.comm = total.comm;
 CREATE VIEW comm_operation AS -- Totals of every comm, operation and size bin: the rows of a report that is not folded.
 WITH total AS (
   SELECT key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
          MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
          SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
-    FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-                 MIN(time_min_ns) AS time_min_ns, MAX(time_max_ns) AS time_max_ns,
-                 SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
-            FROM cell GROUP BY key) AS part
-    JOIN key ON key.id = part.key
+    FROM key_total AS part JOIN key ON key.id = part.key
    GROUP BY key.comm, key.op, key.bin)
 SELECT total.comm, op, bin, calls, time_ns,
-       (SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent FROM key JOIN cell ON cell.key = key.id
+       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent FROM key JOIN cell ON cell.key = key.id
                                  WHERE key.comm = total.comm AND key.op = total.op AND key.bin = total.bin
-                                 GROUP BY cell.rank)) AS rank_max_ns,
+                                 GROUP BY cell.rank)),
+                (SELECT max FROM line JOIN spread ON spread.line = line.id
+                  WHERE spread.counter = 'time_ns' AND line.comm = total.comm AND line.op = total.op
+                    AND line.bin = total.bin ORDER BY line.callsite IS NOT NULL LIMIT 1)) AS rank_max_ns,
        (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
        call_min_ns, call_max_ns, bytes_sent, bytes_received
-  FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm) AS size ON size.comm = total.comm;
+  FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm
+                    UNION ALL SELECT comm, members FROM line WHERE comm IS NOT NULL AND members IS NOT NULL) AS size
+    ON size.comm = total.comm;
 CREATE VIEW family_total AS -- Totals of every family that has calls: the communicator lines of a report.
 WITH total AS (
   SELECT comm.family, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
          SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
-    FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-                 SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
-            FROM cell GROUP BY key) AS part
-    JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm
+    FROM key_total AS part JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm
    GROUP BY comm.family)
 SELECT total.family, size.ranks, calls, time_ns,
-       (SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent
+       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent
                                   FROM comm JOIN key ON key.comm = comm.id JOIN cell ON cell.key = key.id
-                                 WHERE comm.family = total.family GROUP BY cell.rank)) AS rank_max_ns,
+                                 WHERE comm.family = total.family GROUP BY cell.rank)),
+                (SELECT max FROM line JOIN spread ON spread.line = line.id
+                  WHERE spread.counter = 'time_ns' AND line.family = total.family AND line.op IS NULL)) AS rank_max_ns,
        (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
        bytes_sent, bytes_received
   FROM total
   JOIN (SELECT comm.family, COUNT(DISTINCT member.rank) AS ranks FROM member JOIN comm ON comm.id = member.comm
-         GROUP BY comm.family) AS size ON size.family = total.family;
+         GROUP BY comm.family
+        UNION ALL SELECT family, members FROM line WHERE family IS NOT NULL AND members IS NOT NULL) AS size
+    ON size.family = total.family;
 CREATE VIEW family_operation AS -- Totals of every family, operation and size bin: the rows of a report without options.
 WITH total AS (
   SELECT comm.family, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
          MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
          SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
-    FROM (SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns,
-                 MIN(time_min_ns) AS time_min_ns, MAX(time_max_ns) AS time_max_ns,
-                 SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received
-            FROM cell GROUP BY key) AS part
-    JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm
+    FROM key_total AS part JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm
    GROUP BY comm.family, key.op, key.bin)
 SELECT total.family, op, bin, calls, time_ns,
-       (SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent
+       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent
                                   FROM comm JOIN key ON key.comm = comm.id JOIN cell ON cell.key = key.id
                                  WHERE comm.family = total.family AND key.op = total.op AND key.bin = total.bin
-                                 GROUP BY cell.rank)) AS rank_max_ns,
+                                 GROUP BY cell.rank)),
+                (SELECT max FROM line JOIN spread ON spread.line = line.id
+                  WHERE spread.counter = 'time_ns' AND line.family = total.family AND line.op = total.op
+                    AND line.bin = total.bin ORDER BY line.callsite IS NOT NULL LIMIT 1)) AS rank_max_ns,
        (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
        call_min_ns, call_max_ns, bytes_sent, bytes_received
   FROM total
   JOIN (SELECT comm.family, COUNT(DISTINCT member.rank) AS ranks FROM member JOIN comm ON comm.id = member.comm
-         GROUP BY comm.family) AS size ON size.family = total.family;
+         GROUP BY comm.family
+        UNION ALL SELECT family, members FROM line WHERE family IS NOT NULL AND members IS NOT NULL) AS size
+    ON size.family = total.family;
+CREATE VIEW region_path AS -- Code regions with their whole path.
+WITH RECURSIVE walk(region, depth, path) AS (
+  SELECT id, 0, '' FROM region WHERE parent IS NULL
+  UNION ALL
+  SELECT region.id, walk.depth + 1, CASE walk.path WHEN '' THEN region.name ELSE walk.path || '/' || region.name END
+    FROM region JOIN walk ON region.parent = walk.region)
+SELECT region, depth, path FROM walk;
+CREATE VIEW region_rank AS -- Totals of every code region on every rank that was in it; region 0 is the time from MPI_Init to MPI_Finalize of the process.
+SELECT CAST(0 AS INTEGER) AS region, rank, 1 AS calls, app_ns AS time_ns, NULL AS exclusive_ns, mpi_ns,
+       CASE WHEN threads <= 1 AND mpi_ns <= app_ns THEN app_ns - mpi_ns END AS useful_ns
+  FROM rank
+UNION ALL
+SELECT region, rank, SUM(calls), SUM(time_ns), SUM(time_ns - nested_ns), SUM(mpi_ns), SUM(time_ns - mpi_ns)
+  FROM region_time GROUP BY region, rank;
+CREATE VIEW region_total AS -- Totals of every code region over the ranks, with the efficiencies of the POP methodology (docs/reference/efficiency.md); region 0 is the whole run.
+WITH total AS (
+  SELECT region, COUNT(*) AS ranks, SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(exclusive_ns) AS exclusive_ns,
+         SUM(mpi_ns) AS mpi_ns, MIN(time_ns) AS rank_min_ns, MAX(time_ns) AS rank_max_ns,
+         COUNT(useful_ns) AS useful_ranks, SUM(useful_ns) AS useful_sum, MAX(useful_ns) AS useful_max
+    FROM region_rank GROUP BY region
+  UNION ALL
+  SELECT COALESCE(line.region, 0), MAX(spread.ranks),
+         CASE WHEN line.region IS NULL THEN MAX(spread.ranks) ELSE SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END) END,
+         SUM(CASE WHEN counter IN ('time_ns', 'app_ns') THEN sum ELSE 0 END),
+         CASE WHEN line.region IS NOT NULL THEN SUM(CASE counter WHEN 'exclusive_ns' THEN sum ELSE 0 END) END,
+         SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END),
+         MAX(CASE WHEN counter IN ('time_ns', 'app_ns') THEN min END),
+         MAX(CASE WHEN counter IN ('time_ns', 'app_ns') THEN max END),
+         MAX(CASE counter WHEN 'outside_ns' THEN spread.ranks END), SUM(CASE counter WHEN 'outside_ns' THEN sum END),
+         MAX(CASE counter WHEN 'outside_ns' THEN max END)
+    FROM line JOIN spread ON spread.line = line.id
+   WHERE line.comm IS NULL AND line.family IS NULL GROUP BY COALESCE(line.region, 0))
+SELECT region, ranks, calls, time_ns, exclusive_ns, mpi_ns, rank_min_ns, rank_max_ns,
+       CASE useful_ranks WHEN ranks THEN 1.0 * useful_sum / ranks / NULLIF(useful_max, 0) END AS load_balance,
+       CASE useful_ranks WHEN ranks THEN 1.0 * useful_max / NULLIF(rank_max_ns, 0) END AS communication_efficiency,
+       CASE useful_ranks WHEN ranks THEN 1.0 * useful_sum / ranks / NULLIF(rank_max_ns, 0) END AS parallel_efficiency
+  FROM total;
+CREATE VIEW region_operation AS -- What is called where: region, communicator, operation and size bin in one table, all ranks added up. Calls in regions within are theirs, not those of the regions around.
+SELECT key.region, key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+       MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
+       SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
+  FROM key_total AS part JOIN key ON key.id = part.key
+ GROUP BY key.region, key.comm, key.op, key.bin;
 """

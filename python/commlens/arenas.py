@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import csv
 import os
+import sqlite3
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from commlens.doctor.installation import find_runner
 from commlens.errors import CommlensError
+from commlens.profile import open_profile
 
 TOOL = "commlens-arena"
+STARTING = "its process had not come out of MPI_Init"
+PATTERNS = ("*.arena", "commlens-arenas-*/*.arena")
+UNFINISHED = ("commlens-arenas-*/*.arena.flush", "commlens-arenas-*/*.arena.last")
 TOOL_PLACES = (".", "../libexec/commlens")  # from the folder of commlens-run
 
 
@@ -34,6 +41,8 @@ class Arena:
         It is, or was, a process of this machine since it was started last.
     error : str
         Why it cannot be read, else empty; then nothing below is known.
+    notice : str
+        What of it cannot be read, or is missing; else empty.
     state : str
         As in rank.state of a profile.
     rank, size : int
@@ -51,6 +60,7 @@ class Arena:
     is_running: bool
     is_of_this_boot: bool
     error: str
+    notice: str
     state: str
     rank: int
     size: int
@@ -60,6 +70,11 @@ class Arena:
     start_time: str
     output: str
     app_ns: int
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether it is there, and has not come out of MPI_Init."""
+        return self.is_running and self.error.endswith(STARTING)
 
 
 @dataclass(frozen=True)
@@ -82,7 +97,7 @@ class Job:
     def title(self) -> str:
         """Return one line that names it.
 
-        >>> a = Arena(Path("a"), 1, False, True, "", "ended", 0, 4, "1f", "n1", "app", "2026-01-01T00:00:00Z", "x.db", 0)
+        >>> a = Arena(Path("a"), 1, False, True, "", "", "ended", 0, 4, "1f", "n1", "app", "2026-01-01T00:00:00Z", "x.db", 0)
         >>> Job((a,)).title
         'app, 1 of 4 ranks, began 2026-01-01T00:00:00Z'
         """
@@ -96,8 +111,13 @@ def places(env: Mapping[str, str]) -> list[Path]:
     return [Path(place) for place in dict.fromkeys(named) if place and Path(place).is_dir()]
 
 
-def find(where: Iterable[Path]) -> list[Path]:
+def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
     """Return the arenas in folders, in what jobs left there (commlens-arenas-*), and those that are named themselves.
+
+    Parameters
+    ----------
+    unfinished : bool
+        Also copies that a process was making when it ended, or still makes.
 
     Raises
     ------
@@ -112,7 +132,7 @@ def find(where: Iterable[Path]) -> list[Path]:
             found[place] = None
             continue
         try:
-            for pattern in ("*.arena", "commlens-arenas-*/*.arena"):
+            for pattern in PATTERNS + (UNFINISHED if unfinished else ()):
                 found.update(dict.fromkeys(sorted(place.glob(pattern))))
         except OSError as error:
             raise CommlensError(f"{place}: cannot be read: {error.strerror}") from None
@@ -132,14 +152,26 @@ def run_tool(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str
     tool = next((folder / TOOL for folder in folders if os.access(folder / TOOL, os.X_OK)), None)
     if tool is None:
         raise CommlensError(f"{TOOL} is not found: make install, and put its bin into PATH")
-    return subprocess.run([tool, *arguments], capture_output=True, text=True, check=False)
+    # Names come from applications and file systems: any bytes, as Python's own file names keep them.
+    return subprocess.run(
+        [tool, *arguments], capture_output=True, encoding="utf-8", errors="surrogateescape", check=False
+    )
 
 
 def read(files: Sequence[Path]) -> list[Arena]:
-    """Return what is known of each file."""
+    """Return what is known of each file.
+
+    Raises
+    ------
+    CommlensError
+        The tool is not installed, or did not come to its end.
+    """
     if not files:
         return []
-    lines = run_tool(["list", *files]).stdout.splitlines()
+    done = run_tool(["list", *files])
+    if done.returncode != 0:
+        raise CommlensError(ended(done))
+    lines = done.stdout.split("\n")
     return [
         Arena(
             Path(row["file"]),
@@ -147,6 +179,7 @@ def read(files: Sequence[Path]) -> list[Arena]:
             row["is_running"] == "1",
             row["is_of_this_boot"] == "1",
             row["error"],
+            row["notice"],
             row["state"],
             int(row["rank"]),
             int(row["size"]),
@@ -211,10 +244,40 @@ def merge(job: Job, output: Path) -> tuple[Path, list[str]]:
         None of them can be read, or the profile cannot be written.
     """
     done = run_tool(["merge", output, *(arena.file for arena in job.arenas)])
-    said = done.stderr.splitlines()
     if done.returncode != 0:
-        raise CommlensError(said[-1] if said else f"{TOOL} ended with code {done.returncode}")
-    return Path(done.stdout.strip()), said
+        raise CommlensError(ended(done))
+    return Path(done.stdout.removesuffix("\n")), done.stderr.splitlines()
+
+
+@contextmanager
+def looked_at(job: Job) -> Iterator[sqlite3.Connection]:
+    """Open a profile of what a job has counted by now; it is gone afterwards.
+
+    Raises
+    ------
+    CommlensError
+        Nothing can be read, or there is no room for the profile in the folder for temporary files.
+    """
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="commlens-")
+    except OSError as error:
+        raise CommlensError(f"no folder for temporary files (TMPDIR): {error.strerror}") from None
+    with folder:
+        path, _ = merge(job, Path(folder.name) / "now.db")
+        try:
+            with open_profile(str(path)) as connection:
+                yield connection
+        finally:
+            path.unlink(missing_ok=True)  # it may have found room elsewhere only
+
+
+def ended(done: subprocess.CompletedProcess[str]) -> str:
+    r"""Return why the tool has failed, in one line.
+
+    >>> ended(subprocess.CompletedProcess([], 1, "", "x.arena: not a file\ncannot write x.db\n"))
+    'x.arena: not a file; cannot write x.db'
+    """
+    return "; ".join(done.stderr.splitlines()) or f"{TOOL} ended with code {done.returncode}"
 
 
 def ranges(numbers: Iterable[int]) -> str:

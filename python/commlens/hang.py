@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from commlens.arenas import ranges
 from commlens.table import Column, Table
-from commlens.units import time_text
+from commlens.units import path_text, time_text
 
 COLUMNS = (
     Column("where", right=False),
@@ -22,9 +22,9 @@ COLUMNS = (
 
 PLACES_SQL = """\
 SELECT position.rank, position.thread, position.inside, op.name AS op, comm.id AS comm, comm.name AS comm_name,
-       comm.user_name, comm.kind, comm.size, MAX(rank.app_ns - position.since_ns, 0) AS since_ns
+       comm.user_name, comm.kind, comm.size, MAX(rank.app_ns - position.since_ns, 0) AS since_ns, path
   FROM position JOIN op ON op.id = position.op JOIN comm ON comm.id = position.comm
-       JOIN rank ON rank.rank = position.rank
+       JOIN rank ON rank.rank = position.rank LEFT JOIN region_path ON region_path.region = position.region
  ORDER BY position.rank, position.thread"""
 
 MEMBERS_SQL = """\
@@ -49,6 +49,8 @@ class Group:
         World rank -> nanoseconds since the call began.
     absent : list of int
         Members of the communicator that are not in this call, of those that could be looked at.
+    regions : dict of str to list of int
+        Path of a code region -> world ranks that are in it; the empty path is outside all of them.
     """
 
     op: str
@@ -57,6 +59,24 @@ class Group:
     size: int | None
     ranks: dict[int, int] = field(default_factory=dict)
     absent: list[int] = field(default_factory=list)
+    regions: dict[str, list[int]] = field(default_factory=dict)
+
+    def regions_text(self) -> str:
+        """Return in which code regions these ranks are, or nothing where they are in none.
+
+        >>> Group("", "", True, 1, {0: 1, 1: 1, 2: 1}, regions={"solve/norm": [0, 1], "": [2]}).regions_text()
+        'region solve/norm: 0-1; none: 2'
+        >>> Group("", "", True, 1, {0: 1}, regions={"solve/norm": [0]}).regions_text()
+        'region solve/norm'
+        """
+        # Ranks outside MPI that have another thread inside it are not in the group.
+        paths = {path: [r for r in ranks if r in self.ranks] for path, ranks in self.regions.items()}
+        parts = [(path, ranges(ranks)) for path, ranks in sorted(paths.items(), key=lambda p: p[1]) if ranks]
+        if [path for path, _ in parts] in ([], [""]):
+            return ""
+        if len(parts) == 1:
+            return f"region {path_text(parts[0][0])}"
+        return "region " + "; ".join(f"{path_text(path) or 'none'}: {ranks}" for path, ranks in parts)
 
 
 def read_places(connection: sqlite3.Connection) -> list[Group]:
@@ -67,6 +87,7 @@ def read_places(connection: sqlite3.Connection) -> list[Group]:
         name = row["comm_name"] + (f" '{row['user_name']}'" if row["user_name"] else "")
         group = groups.setdefault(key, Group(row["op"], name, bool(row["inside"]), row["size"]))
         group.ranks[row["rank"]] = max(row["since_ns"], group.ranks.get(row["rank"], 0))
+        group.regions.setdefault(row["path"] or "", []).append(row["rank"])
     for (inside, _, comm), group in groups.items():
         if inside and comm != 0:
             members = [rank for (rank,) in connection.execute(MEMBERS_SQL, (comm,))]
@@ -80,13 +101,16 @@ def read_places(connection: sqlite3.Connection) -> list[Group]:
 
 
 def draw(groups: Sequence[Group]) -> Table:
-    """Return the groups as a table; below each, who is not there."""
+    """Return the groups as a table; below each, in which code regions they are and who is not there."""
     table = Table(COLUMNS)
     for group in groups:
         since = sorted(group.ranks.values())
         where = f"in {group.op}" if group.inside else f"outside MPI, last in {group.op}"
         of = "" if group.size is None else str(group.size)
         table.add([where, group.comm, ranges(group.ranks), of, time_text(since[0]), time_text(since[-1])])
+        region = group.regions_text()
+        if region:
+            table.say(region, prefix="  ")
         if group.absent:
             table.say(f"not there: {ranges(group.absent)}", prefix="  ", style="yellow")
     return table

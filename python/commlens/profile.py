@@ -3,67 +3,17 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from commlens._schema import APPLICATION_ID, VERSION
 from commlens.errors import CommlensError
-from commlens.shards import is_directory, merge
+from commlens.header import check_header
+from commlens.outputs import new
+from commlens.shards import NO_ROOM, is_directory, merge
 
-OLDEST_VERSION = 2
 OLDEST_SQLITE = (3, 25, 0)  # window functions
-
-MAGIC = b"SQLite format 3\0"
-HEADER_SIZE = 100  # https://www.sqlite.org/fileformat.html, section 1.3
-
-
-def check_header(path: Path) -> None:
-    """Refuse a file that cannot be a profile this reader understands.
-
-    Looks at the first bytes only: SQLite itself would take an empty file for an empty database, and
-    would notice a missing end only when a query happens to need it.
-
-    Raises
-    ------
-    CommlensError
-        The file is missing, unreadable, no profile, truncated, too new or too old.
-    """
-    try:
-        if not path.exists():
-            raise CommlensError(f"{path}: no such file")
-        if not path.is_file():
-            raise CommlensError(f"{path}: not a profile, not even a file")
-        with path.open("rb") as file:
-            header = file.read(HEADER_SIZE)
-        file_size = path.stat().st_size
-    except OSError as error:
-        raise CommlensError(f"{path}: cannot be read: {error.strerror}") from None
-    if not header:
-        raise CommlensError(f"{path}: not a profile: the file is empty")
-    if not header.startswith(MAGIC) and not MAGIC.startswith(header):
-        raise CommlensError(f"{path}: not a profile: no SQLite file")
-    if len(header) < HEADER_SIZE:
-        raise CommlensError(f"{path}: truncated: {file_size} bytes are left")
-    (application_id,) = struct.unpack_from(">i", header, 68)
-    if application_id != APPLICATION_ID:
-        raise CommlensError(f"{path}: not a profile: an SQLite file of another program")
-    (version,) = struct.unpack_from(">i", header, 60)
-    if version > VERSION:
-        raise CommlensError(
-            f"{path}: has schema version {version}, this commlens reads up to {VERSION}: use a newer commlens"
-        )
-    if version < OLDEST_VERSION:
-        raise CommlensError(
-            f"{path}: has schema version {version}, this commlens reads from {OLDEST_VERSION}: use an older one"
-        )
-    page_size, pages = struct.unpack_from(">H", header, 16)[0], struct.unpack_from(">I", header, 28)[0]
-    page_size = 65536 if page_size == 1 else page_size
-    if file_size < page_size * pages:
-        raise CommlensError(f"{path}: truncated: {file_size} of {page_size * pages} bytes are left")
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -93,11 +43,21 @@ def _authorize(action: int, *_: object) -> int:
     return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
-def is_shard(path: Path) -> bool:
+def is_shard(connection: sqlite3.Connection) -> bool:
     """Tell whether a file is one of several of a profile."""
-    with closing(connect(path)) as connection:
-        row = connection.execute("SELECT value FROM meta WHERE key = 'shard'").fetchone()
+    row = connection.execute("SELECT value FROM meta WHERE key = 'shard'").fetchone()
     return bool(row and row["value"])
+
+
+def connect_all(path: Path) -> sqlite3.Connection:
+    """Return a connection to a profile: a file, a directory with several, or one of these."""
+    if not is_directory(path):
+        check_header(path)
+        connection = connect(path)
+        if not is_shard(connection):
+            return connection
+        connection.close()
+    return put_together(path)
 
 
 def put_together(path: Path) -> sqlite3.Connection:
@@ -122,24 +82,31 @@ def merged_file(directory: Path, output: Path) -> None:
     CommlensError
         None of the files can be read, or `output` exists or cannot be written.
     """
-    temporary = output.with_name(f"{output.name}.tmp.{os.getpid()}")
+    with new(output) as temporary:
+        try:
+            with closing(sqlite3.connect(temporary, uri=True)) as connection:
+                connection.execute("PRAGMA journal_mode = OFF")
+                connection.execute("PRAGMA synchronous = OFF")
+                merge(directory, connection)
+                connection.execute("DELETE FROM shard")
+                connection.commit()
+                connection.execute("VACUUM")  # pages in the order of their keys
+        except sqlite3.Error as error:
+            why = str(error)
+            if why in NO_ROOM:
+                why = refusal(temporary) or f"{why}: no room in the folder for temporary files (TMPDIR)"
+            raise CommlensError(f"{output}: cannot be written: {why}") from error
+
+
+def refusal(path: Path) -> str | None:
+    """Return why a file cannot grow, in the words of the system; SQLite knows one reason for all."""
     try:
-        if output.exists():
-            raise CommlensError(f"{output}: exists")
-        with closing(sqlite3.connect(temporary, uri=True)) as connection:
-            connection.execute("PRAGMA journal_mode = OFF")
-            connection.execute("PRAGMA synchronous = OFF")
-            merge(directory, connection)
-            connection.execute("DELETE FROM shard")
-            connection.commit()
-            connection.execute("VACUUM")  # pages in the order of their keys
-        os.link(temporary, output)
-    except sqlite3.Error as error:
-        raise CommlensError(f"{output}: cannot be written: {error}") from error
+        with path.open("ab", buffering=0) as file:
+            for _ in range(64):
+                file.write(bytes(4096))
     except OSError as error:
-        raise CommlensError(f"{output}: cannot be written: {error.strerror}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+        return error.strerror
+    return None
 
 
 @contextmanager
@@ -160,12 +127,8 @@ def open_profile(name: str) -> Iterator[sqlite3.Connection]:
         needed = ".".join(map(str, OLDEST_SQLITE))
         raise CommlensError(f"this Python has SQLite {sqlite3.sqlite_version}; commlens needs {needed}")
     path = Path(name)
-    is_one_file = not is_directory(path)
-    if is_one_file:
-        check_header(path)
     try:
-        is_whole = is_one_file and not is_shard(path)
-        with closing(connect(path) if is_whole else put_together(path)) as connection:
+        with closing(connect_all(path)) as connection:
             yield connection
     except sqlite3.DatabaseError as error:
         raise CommlensError(f"{path}: damaged: {error}") from error

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
 from rich.console import Console
@@ -16,8 +16,11 @@ PATIENCE = 1.0
 """Seconds without a word."""
 
 
-def tracked(items: Sequence[Item], what: str) -> Iterator[Item]:
-    """Return the items one by one; on a terminal say how many are done, once it takes longer than a second."""
+def tracked(items: Iterable[Item], what: str) -> Iterator[Item]:
+    """Return the items one by one; on a terminal say how many are done, once it takes longer than a second.
+
+    Where nobody knows how many there are the bar only shows that something happens.
+    """
     console = Console(stderr=True)
     begin = time.monotonic()
     bar = None
@@ -26,7 +29,7 @@ def tracked(items: Sequence[Item], what: str) -> Iterator[Item]:
             if bar is None and console.is_terminal and time.monotonic() - begin > PATIENCE:
                 bar = Progress(console=console, transient=True)
                 bar.start()
-                task = bar.add_task(f"reading {what}", total=len(items))
+                task = bar.add_task(f"reading {what}", total=len(items) if isinstance(items, Sized) else None)
             if bar is not None:
                 bar.update(task, completed=done)
             yield item

@@ -12,14 +12,22 @@ from commlens import run
 from commlens.callsites import callsite_labels
 from commlens.query import Queries, Selection, Shape
 from commlens.table import Column, Table
-from commlens.units import bytes_text, share_text, size_text, time_text
+from commlens.units import bytes_text, path_text, share_text, size_text, time_text
 
 Row = dict[str, Any]
 RowKey = tuple[int, ...]
 
 BAR_CELLS = 10
 
-PLURAL = {"family": "families", "communicator": "communicators", "row": "rows", "rank": "ranks"}
+OUTSIDE = "outside all regions"
+
+PLURAL = {
+    "region": "regions",
+    "family": "families",
+    "communicator": "communicators",
+    "row": "rows",
+    "rank": "ranks",
+}
 
 KINDS = {
     "inter": "intercommunicator",
@@ -36,22 +44,23 @@ class Report:
     """All rows of a report, and the statements that gave them."""
 
     shape: Shape
+    regions: list[Row] = field(default_factory=list)
     lines: list[Row] = field(default_factory=list)
-    operations: dict[int, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    operations: dict[RowKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
     ranks: dict[RowKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
     labels: dict[int, str] = field(default_factory=dict)
     statements: list[tuple[str, str]] = field(default_factory=list)
     columns: dict[str, list[str]] = field(default_factory=dict)
 
-    def line_of(self, row: Row) -> int:
-        """Return the number of the communicator line a row belongs to."""
-        number: int = row["family" if self.shape.fold else "comm"]
-        return number
+    def line_of(self, row: Row) -> RowKey:
+        """Return what identifies the communicator line a row belongs to."""
+        region = (row["region"],) if self.shape.by_region else ()
+        return (*region, row["family" if self.shape.fold else "comm"])
 
     def key_of(self, row: Row) -> RowKey:
         """Return what identifies a row of operations."""
         site = (row["callsite"],) if self.shape.callsites else ()
-        return (self.line_of(row), row["op"], row["bucket"], *site)
+        return (*self.line_of(row), row["op"], row["bucket"], *site)
 
     def operation_rows(self) -> list[Row]:
         """Return the rows of operations in the order of the report."""
@@ -62,9 +71,21 @@ class Report:
         return [rank for row in self.operation_rows() for rank in self.ranks[self.key_of(row)]]
 
 
+def refuse_single_ranks(selection: Selection, shape: Shape) -> None:
+    """Refuse what only the counters of single ranks can tell."""
+    asked = {"--rank": selection.ranks, "--time": selection.time_ns, "--all-ranks": shape.all_ranks}
+    for option, is_asked in asked.items():
+        if is_asked:
+            raise run.no_single_ranks(option)
+
+
 def read_report(connection: sqlite3.Connection, selection: Selection, shape: Shape) -> Report:
     """Read the rows of a report."""
-    report, queries, cut = Report(shape), Queries(selection, shape), shape.top is not None
+    is_summary = run.is_summary(connection)
+    if is_summary:
+        refuse_single_ranks(selection, shape)
+    report, queries = Report(shape), Queries(selection, shape, is_summary=is_summary)
+    cut = shape.top is not None
 
     def rows(title: str, sql: str) -> list[Row]:
         report.statements.append((title, sql))
@@ -72,7 +93,14 @@ def read_report(connection: sqlite3.Connection, selection: Selection, shape: Sha
         report.columns[title] = [column[0] for column in cursor.description if column[0] not in CUT]
         return [dict(row) for row in cursor]
 
-    report.lines = rows("communicators", queries.communicators())
+    regions = None
+    if shape.by_region:
+        report.regions = rows("regions", queries.regions())
+        regions = [row["region"] for row in report.regions]
+    report.lines = rows("communicators", queries.communicators(regions if cut else None))
+    if regions is not None:
+        order = {region: i for i, region in enumerate(regions)}
+        report.lines.sort(key=lambda line: order[line["region"]])
     shown = [report.line_of(line) for line in report.lines] if cut else None
     for row in rows("operations", queries.operations(shown)):
         report.operations[report.line_of(row)].append(row)
@@ -100,6 +128,9 @@ COLUMNS = (
     Column("received"),
     Column("non-contig.", wide=1, seldom=True),
 )
+
+
+REGION_COLUMNS = (Column("region", right=False), *COLUMNS[1:])
 
 
 def bar(share: float | None) -> str:
@@ -163,43 +194,64 @@ def name_of(line: Row) -> str:
 
 
 def draw(report: Report) -> Table:
-    """Return the communicators with their operations as one table."""
-    table = Table(COLUMNS)
-    for i, line in enumerate(report.lines):
+    """Return the communicators with their operations as one table, by region those of each region below it."""
+    table = Table(REGION_COLUMNS if report.shape.by_region else COLUMNS)
+    noun = "family" if report.shape.fold else "communicator"
+    if not report.shape.by_region:
+        draw_lines(table, report, report.lines)
+        say_more(table, report.lines, noun, "")
+        return table
+    lines = defaultdict(list)
+    for line in report.lines:
+        lines[line["region"]].append(line)
+    for i, region in enumerate(report.regions):
         if i:
             table.say("")
-        table.add([name_of(line), line_size(line), *numbers(line)], "bold")
+        mine = lines[region["region"]]
+        size = line_size({"size_min": region["ranks"], "size_max": region["ranks"]})
+        table.add([path_text(region["path"]) or OUTSIDE, size, *numbers(region)], "bold")
+        draw_lines(table, report, mine, "  ")
+        say_more(table, mine, noun, "  ")
+    say_more(table, report.regions, "region", "")
+    return table
+
+
+def draw_lines(table: Table, report: Report, lines: list[Row], indent: str = "") -> None:
+    """Draw communicators with their operations; those of a region are indented, without blank lines between them."""
+    style = "" if indent else "bold"
+    for i, line in enumerate(lines):
+        if i and not indent:
+            table.say("")
+        table.add([indent + name_of(line), line_size(line), *numbers(line)], style)
         origin = line_origin(line, report.labels)
         if origin:
-            table.say(origin, "  ")
+            table.say(origin, indent + "  ")
         rows = report.operations[report.line_of(line)]
         for row in rows:
-            table.add([f"  {row['operation']}", size_text(row["size_low"], row["size_high"]), *numbers(row)])
+            size = size_text(row["size_low"], row["size_high"])
+            table.add([f"{indent}  {row['operation']}", size, *numbers(row)])
             if report.shape.callsites:
-                table.say(report.labels.get(row["callsite"], "unknown"), "    ")
+                table.say(report.labels.get(row["callsite"], "unknown"), indent + "    ")
             ranks = report.ranks[report.key_of(row)]
             for rank in ranks:
-                table.add([f"    rank {rank['rank']}", "", *numbers(rank, ranks=False)])
-            left = more(ranks[0], ranks, "rank") if ranks else None
-            if left:
-                table.say(left, "    ")
-        left = more(rows[0], rows, "row") if rows else None
-        if left:
-            table.say(left, "  ")
-    left = (
-        more(report.lines[0], report.lines, "family" if report.shape.fold else "communicator")
-        if report.lines
-        else None
-    )
+                table.add([f"{indent}    rank {rank['rank']}", "", *numbers(rank, ranks=False)])
+            say_more(table, ranks, "rank", indent + "    ")
+        say_more(table, rows, "row", indent + "  ")
+
+
+def say_more(table: Table, shown: list[Row], noun: str, prefix: str) -> None:
+    """Say what --top left out after `shown`, if it left out something."""
+    left = more(shown[0], shown, noun) if shown else None
     if left:
-        table.say("")
-        table.say(left)
-    return table
+        if not prefix:
+            table.say("")
+        table.say(left, prefix)
 
 
 def plain_rows(report: Report, title: str) -> list[Row]:
     """Return the rows of a statement in the order of the report, as its SQL gives them."""
     rows = {
+        "regions": report.regions,
         "communicators": report.lines,
         "operations": report.operation_rows(),
         "ranks": report.rank_rows(),

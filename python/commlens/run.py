@@ -7,7 +7,8 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
-from commlens.units import share_text, time_text
+from commlens.errors import CommlensError
+from commlens.units import path_text, share_text, time_text
 
 META_SQL = "SELECT key, value FROM meta ORDER BY key"
 
@@ -29,6 +30,36 @@ SELECT COUNT(*) AS ranks,
                  GROUP BY state ORDER BY COUNT(*) DESC, state)) AS ends
   FROM rank"""
 
+SUMMARY_RANKS_SQL = """\
+SELECT MAX(members) AS ranks,
+       MAX(CASE counter WHEN 'app_ns' THEN max END) AS elapsed_ns,
+       SUM(CASE counter WHEN 'app_ns' THEN sum END) AS app_ns,
+       SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END) AS mpi_ns,
+       (2 * SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END) + MAX(members)) / (2 * MAX(members)) AS mpi_avg_ns,
+       MAX(CASE counter WHEN 'mpi_ns' THEN min ELSE 0 END) AS mpi_min_ns,
+       MAX(CASE counter WHEN 'mpi_ns' THEN min_rank ELSE 0 END) AS mpi_min_rank,
+       MAX(CASE counter WHEN 'mpi_ns' THEN max ELSE 0 END) AS mpi_max_ns,
+       MAX(CASE counter WHEN 'mpi_ns' THEN max_rank ELSE 0 END) AS mpi_max_rank,
+       1.0 * SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END)
+           / NULLIF(SUM(CASE counter WHEN 'app_ns' THEN sum END), 0) AS mpi_share,
+       CASE WHEN MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) <= 1
+             AND MAX(CASE counter WHEN 'outside_ns' THEN ranks END) = MAX(members)
+            THEN 1.0 * SUM(CASE counter WHEN 'outside_ns' THEN sum END) / MAX(members)
+                 / NULLIF(MAX(CASE counter WHEN 'outside_ns' THEN max END), 0) END AS balance,
+       SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END) AS calls,
+       SUM(CASE counter WHEN 'lost_calls' THEN sum ELSE 0 END) AS lost_calls,
+       MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) AS threads,
+       0 AS unfinished, NULL AS ends
+  FROM line LEFT JOIN spread ON spread.line = line.id WHERE family IS NULL AND comm IS NULL AND region IS NULL"""
+
+SUMMARY_OVERHEAD_SQL = """\
+SELECT MAX(CASE counter WHEN 'own_init_ns' THEN max END) AS init_ns,
+       MAX(CASE counter WHEN 'own_collect_ns' THEN max END) AS collect_ns,
+       MAX(CASE counter WHEN 'own_call_ns' THEN max END) AS call_ns,
+       SUM(CASE WHEN counter IN ('own_init_ns', 'own_collect_ns', 'own_calls_ns') THEN sum ELSE 0 END)
+         + (SELECT COALESCE(SUM(ns), 0) FROM overhead) AS all_ns
+  FROM line JOIN spread ON spread.line = line.id WHERE family IS NULL AND comm IS NULL AND region IS NULL"""
+
 NODES_SQL = "SELECT node, COUNT(*) AS ranks FROM rank GROUP BY node ORDER BY MIN(rank)"
 
 OVERHEAD_SQL = """\
@@ -47,13 +78,32 @@ SELECT SUM(state = 'measured' AND reason IS NULL) AS measured,
        MAX(CASE state WHEN 'unseen' THEN reason END) AS reason
   FROM procedure"""
 
-STATEMENTS = (
-    ("run: facts", META_SQL),
-    ("run: ranks", RANKS_SQL),
-    ("run: nodes", NODES_SQL),
-    ("run: what commlens cost", OVERHEAD_SQL),
-    ("run: what the application imports", IMPORTED_SQL),
-)
+# The region with most time of its own; a profile of summary detail has no times of regions.
+REGIONS_SQL = """\
+SELECT (SELECT COUNT(*) FROM region WHERE id <> 0) AS regions, path AS busiest, exclusive_ns
+  FROM (SELECT 1) LEFT JOIN (
+       SELECT region, SUM(time_ns - nested_ns) AS exclusive_ns
+         FROM region_time GROUP BY region ORDER BY 2 DESC, region LIMIT 1) AS most
+       LEFT JOIN region_path ON region_path.region = most.region"""
+
+# Calls that never returned are in no cell; what was cleared or paused before is in app_ns no more, hence not below 0.
+UNDER_WAY_SQL = """\
+SELECT COUNT(*) AS calls, MAX(MAX(app_ns - since_ns, 0)) AS longest_ns
+  FROM position JOIN rank ON rank.rank = position.rank WHERE inside"""
+
+RANKS, COST = "run: ranks", "run: what commlens cost"
+FACTS, NODES, IMPORTED = "run: facts", "run: nodes", "run: what the application imports"
+REGIONS, UNDER_WAY = "run: code regions", "run: calls that had not returned"
+STATEMENTS = {
+    FACTS: META_SQL,
+    RANKS: RANKS_SQL,
+    NODES: NODES_SQL,
+    COST: OVERHEAD_SQL,
+    IMPORTED: IMPORTED_SQL,
+    REGIONS: REGIONS_SQL,
+    UNDER_WAY: UNDER_WAY_SQL,
+}
+SUMMARY_STATEMENTS = {**STATEMENTS, RANKS: SUMMARY_RANKS_SQL, COST: SUMMARY_OVERHEAD_SQL}
 
 NODES_NAMED = 4
 UNSEEN_NAMED = 4
@@ -68,6 +118,9 @@ class Run:
     nodes: list[tuple[str, int]]
     overhead: dict[str, Any]
     imported: dict[str, Any] | None
+    regions: dict[str, Any] | None
+    under_way: dict[str, Any] | None
+    statements: list[tuple[str, str]]
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it for JSON."""
@@ -77,16 +130,13 @@ class Run:
             "nodes": dict(self.nodes),
             "overhead": self.overhead,
             "imported": self.imported,
+            "regions": self.regions,
+            "under_way": self.under_way,
         }
 
     def head(self) -> list[tuple[str, str]]:
         """Return the head of the report: name and text of each line."""
         meta, ranks = self.meta, self.ranks
-        nodes = [
-            f"{node} ({count})" if len(self.nodes) > 1 else node for node, count in self.nodes[:NODES_NAMED]
-        ]
-        if len(self.nodes) > NODES_NAMED:
-            nodes.append(f"and {len(self.nodes) - NODES_NAMED} more")
         threads = meta.get("thread_level", "")
         mpi = [f"MPI {meta['mpi_standard']}"] if meta.get("mpi_standard") else []
         mpi += [f"threads {threads}"] if threads else []
@@ -99,7 +149,7 @@ class Run:
             ),
             (
                 "where",
-                f"{_many(ranks['ranks'], 'rank')} on {_many(len(self.nodes), 'node')}: {', '.join(nodes)}",
+                f"{_many(ranks['ranks'], 'rank')} on {self.nodes_text()}",
             ),
             ("MPI", meta.get("mpi_library", "") + (f" ({', '.join(mpi)})" if mpi else "")),
             (
@@ -120,6 +170,8 @@ class Run:
                     f"{share_text(ranks['balance'])}: time between MPI calls, average rank to busiest",
                 )
             )
+        if self.regions is not None and self.regions["regions"]:
+            lines.append(("regions", self.regions_text()))
         cost = self.overhead
         if cost["all_ns"] is not None and ranks["app_ns"]:
             parts = [
@@ -135,6 +187,26 @@ class Run:
             lines.append(("commlens", f"{meta.get('commlens_version', '')} cost {share}: {', '.join(parts)}"))
         return [(name, text) for name, text in lines if text]
 
+    def regions_text(self) -> str:
+        """Return how many code regions there are, and the one with most time of its own."""
+        regions = self.regions or {}
+        text = f"{regions['regions']:,}"
+        if regions["busiest"] is not None and self.ranks["app_ns"]:
+            share = share_text(regions["exclusive_ns"] / self.ranks["app_ns"])
+            text += f", most time in {path_text(regions['busiest'])} ({share})"
+        return f"{text}; 'commlens regions' shows them"
+
+    def nodes_text(self) -> str:
+        """Return how many nodes there are, and the first of their names if the profile has them."""
+        if not self.nodes:
+            return _many(int(self.meta.get("nodes") or 0), "node")
+        named = [
+            f"{node} ({count})" if len(self.nodes) > 1 else node for node, count in self.nodes[:NODES_NAMED]
+        ]
+        if len(self.nodes) > NODES_NAMED:
+            named.append(f"and {len(self.nodes) - NODES_NAMED} more")
+        return f"{_many(len(self.nodes), 'node')}: {', '.join(named)}"
+
     def warnings(self) -> list[str]:
         """Return what a reader must know before trusting the numbers."""
         found = []
@@ -144,6 +216,14 @@ class Run:
         if self.ranks["unfinished"]:
             ranks = _many(self.ranks["unfinished"], "rank")
             found.append(f"{ranks} did not reach MPI_Finalize: {self.ranks['ends']}")
+        if self.under_way and self.under_way["calls"]:
+            calls, longest = (
+                _many(self.under_way["calls"], "MPI call"),
+                time_text(self.under_way["longest_ns"]),
+            )
+            found.append(
+                f"{calls} had not returned, the longest after {longest}: this time counts as outside MPI"
+            )
         if self.ranks["lost_calls"]:
             found.append(
                 f"{_many(self.ranks['lost_calls'], 'call')} counted without communicator and operation"
@@ -178,15 +258,33 @@ def _many(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def is_summary(connection: sqlite3.Connection) -> bool:
+    """Tell whether a profile has what all ranks together say, and not what each says."""
+    row = connection.execute("SELECT value FROM meta WHERE key = 'detail'").fetchone()
+    return bool(row) and row[0] == "summary"
+
+
+def no_single_ranks(what: str) -> CommlensError:
+    """Return why something that only the rows of single ranks can tell is refused in summary detail."""
+    return CommlensError(
+        f"{what} is about single ranks, and this profile has summary detail: "
+        "'commlens sql' can ask its table spread; COMMLENS_DETAIL=full keeps all ranks"
+    )
+
+
 def read_run(connection: sqlite3.Connection) -> Run:
     """Read the facts about the run."""
-    ranks = dict(connection.execute(RANKS_SQL).fetchone())
-    overhead = dict(connection.execute(OVERHEAD_SQL).fetchone())
-    tells = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'coverage'").fetchone()
+    statements = SUMMARY_STATEMENTS if is_summary(connection) else STATEMENTS
+    ranks = dict(connection.execute(statements[RANKS]).fetchone())
+    overhead = dict(connection.execute(statements[COST]).fetchone())
+    known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     return Run(
         meta=dict(tuple(row) for row in connection.execute(META_SQL)),
         ranks=ranks,
         nodes=[(node, count) for node, count in connection.execute(NODES_SQL)],
         overhead=overhead,
-        imported=dict(connection.execute(IMPORTED_SQL).fetchone()) if tells else None,
+        imported=dict(connection.execute(IMPORTED_SQL).fetchone()) if "coverage" in known else None,
+        regions=dict(connection.execute(REGIONS_SQL).fetchone()) if "region_time" in known else None,
+        under_way=dict(connection.execute(UNDER_WAY_SQL).fetchone()) if "position" in known else None,
+        statements=list(statements.items()),
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 
@@ -11,7 +12,8 @@ from rich.text import Text
 
 # What a terminal or a locale without Unicode gets instead.
 ASCII = str.maketrans({"µ": "u", "×": "x", "–": "-", "…": ".", "·": "-", "█": "#", "▌": "#",
-                       "├": "|", "└": "`", "│": "|", "─": "-", "≥": ">", "→": ">"})  # fmt: skip
+                       "├": "|", "└": "`", "│": "|", "─": "-", "≥": ">", "→": ">", "░": "=",
+                       "▁": "_", "▂": ".", "▃": ":", "▄": "i", "▅": "l", "▆": "I", "▇": "H"})  # fmt: skip
 
 
 def printable(text: str) -> str:
@@ -49,6 +51,10 @@ class Screen:
                 line.spans = spans
             line.rstrip()
             self.console.print(line, soft_wrap=True)
+
+    def json(self, text: str) -> None:
+        """Print JSON as it is; characters that the output cannot have are escaped, so that nothing of a name is lost."""
+        self.plain(json.dumps(json.loads(text), indent=2) + "\n" if self.ascii else text)
 
     def plain(self, text: str) -> None:
         """Print text as it is, without a newline after it."""

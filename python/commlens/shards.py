@@ -15,14 +15,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from commlens import _schema
 from commlens.errors import CommlensError
+from commlens.header import check_header
 from commlens.progress import tracked
 
 INDEX = "index.db"
-ROWS = ("rank", "slice", "position", "overhead")
-NAMES = ("comm", "comm_set", "op", "region", "callsite", "key")
+ROWS = (
+    *("rank", "slice", "peer", "position", "overhead"),
+    *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value"),
+)
+NAMES = ("comm", "comm_set", "op", "flow", "region", "metric", "tag", "callsite", "key")
 
 # What is usual for a key is that for one block only, and the rows of a block are differences to it.
 CELLS = """
@@ -34,6 +39,9 @@ SELECT r.id, theirs.usual_calls + r.calls - ours.usual_calls, time_ns, time_min_
   FROM part.key AS theirs CROSS JOIN main.key AS ours ON ours.id = theirs.id
        CROSS JOIN part.cell_row AS r ON r.id BETWEEN theirs.id
        AND theirs.id + (SELECT CAST(value AS INTEGER) FROM part.meta WHERE key = 'ranks') - 1"""
+
+# What SQLite says where the file it writes cannot grow: without space, over a quota, at a limit of sizes.
+NO_ROOM = ("database or disk is full", "disk I/O error")
 
 
 class IncompleteProfile(UserWarning):
@@ -81,15 +89,15 @@ def merge(path: Path, into: sqlite3.Connection) -> None:
         No file can be read.
     """
     into.executescript(_schema.SQL)
-    index = path / INDEX if path.is_dir() else None
     world = None
+    has_names = False
     shards = [Shard(-1, path)]
-    if index is not None:
+    if path.is_dir():
+        index = path / INDEX
         known = listed(index)
         shards = known or [Shard(-1, file) for file in sorted(path.glob("shard.*.db"), key=by_number)]
-        if known is not None:
-            copy(into, index, ("meta", "coverage", "shard", *NAMES))
-        else:
+        has_names = known is not None and takes_names(into, index)
+        if not has_names:
             complain(f"{index} cannot be read: what no rank below has used is missing")
             world = most_common_world(shards)
     read = 0
@@ -101,10 +109,14 @@ def merge(path: Path, into: sqlite3.Connection) -> None:
             wrong = None if own in (world, None) else "belongs to another job"
         if wrong is None:
             try:
-                copy(into, shard.path, (*(() if index and shard.number >= 0 else ("meta", *NAMES)), *ROWS))
+                copy(
+                    into, shard.path, (*(() if has_names and shard.number >= 0 else ("meta", *NAMES)), *ROWS)
+                )
                 read += 1
                 continue
             except sqlite3.DatabaseError as error:
+                if has_no_room(into, error):
+                    raise
                 wrong = f"is damaged: {error}"
         complain(f"{shard.name()} {wrong}")
     if read == 0:
@@ -112,23 +124,43 @@ def merge(path: Path, into: sqlite3.Connection) -> None:
     into.commit()
 
 
+def takes_names(into: sqlite3.Connection, index: Path) -> bool:
+    """Take what all ranks have in common from the index; tell whether it can be read."""
+    try:
+        copy(into, index, ("meta", "coverage", "shard", *NAMES))
+    except sqlite3.DatabaseError as error:
+        if has_no_room(into, error):
+            raise
+        return False
+    return True
+
+
+def has_no_room(connection: sqlite3.Connection, error: sqlite3.DatabaseError) -> bool:
+    """Tell whether it is the file this connection writes that has caused an error, not one that it reads."""
+    return str(error) in NO_ROOM and bool(connection.execute("PRAGMA database_list").fetchone()[2])
+
+
 def by_number(file: Path) -> tuple[int, str]:
     """Return what sorts shard.9.db before shard.10.db."""
     return len(file.name), file.name
 
 
+def asked(path: Path, sql: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a query, from a file that nobody changes."""
+    with closing(sqlite3.connect(frozen(path), uri=True)) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def frozen(path: Path) -> str:
+    """Return the URI by which SQLite only reads a file, and needs no second one for it."""
+    return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+
+
 def listed(index: Path) -> list[Shard] | None:
     """Return what the index lists, or None when it cannot be read."""
-    from commlens.profile import check_header
-
     try:
         check_header(index)
-        with closing(
-            sqlite3.connect(f"{index.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-        ) as connection:
-            rows = connection.execute(
-                "SELECT number, file, first_rank, ranks, bytes, crc32 FROM shard"
-            ).fetchall()
+        rows = asked(index, "SELECT number, file, first_rank, ranks, bytes, crc32 FROM shard")
     except (CommlensError, sqlite3.DatabaseError):
         return None
     return [
@@ -139,8 +171,6 @@ def listed(index: Path) -> list[Shard] | None:
 
 def fault(shard: Shard) -> str | None:
     """Return what is wrong with a file, or None."""
-    from commlens.profile import check_header
-
     try:
         check_header(shard.path)
         if shard.crc32 < 0:
@@ -158,13 +188,10 @@ def fault(shard: Shard) -> str | None:
 def world_of(path: Path) -> int | None:
     """Return the random id of the job, or None where no row tells it."""
     try:
-        with closing(
-            sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-        ) as connection:
-            row = connection.execute("SELECT world FROM rank LIMIT 1").fetchone()
+        rows = asked(path, "SELECT world FROM rank LIMIT 1")
     except sqlite3.DatabaseError:
         return None
-    return row[0] if row else None
+    return rows[0][0] if rows else None
 
 
 def most_common_world(shards: Iterable[Shard]) -> int | None:
@@ -178,14 +205,15 @@ def most_common_world(shards: Iterable[Shard]) -> int | None:
 def copy(into: sqlite3.Connection, path: Path, tables: Iterable[str]) -> None:
     """Add rows of these tables; those that are there already stay."""
     into.commit()
-    into.execute("ATTACH ? AS part", (f"{path.resolve().as_uri()}?mode=ro&immutable=1",))
+    into.execute("ATTACH ? AS part", (frozen(path),))
     try:
         with into:
             for table in tables:
                 columns = ", ".join(column_names(into, table))
-                into.execute(
-                    f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM part.{table}"
-                )
+                if columns:
+                    into.execute(
+                        f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM part.{table}"
+                    )
             if "rank" in tables:
                 into.execute(CELLS)
     finally:
@@ -193,6 +221,6 @@ def copy(into: sqlite3.Connection, path: Path, tables: Iterable[str]) -> None:
 
 
 def column_names(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    """Return the columns the file has of a table."""
+    """Return the columns the file has of a table; none where it is from before there was this table."""
     for _, name, *_ in connection.execute(f"PRAGMA part.table_info({table})"):
         yield name

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import textwrap
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 
+from commlens.outputs import csv_writer, finite
 from commlens.screen import printable
 
 NARROWEST = 12
@@ -144,15 +144,26 @@ def fold(
 def csv_text(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as CSV with a heading; NULL is an empty field."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv_writer(buffer)
     writer.writerow(titles)
     writer.writerows(rows)
     return buffer.getvalue()
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON."""
-    return json.dumps(value, indent=2, ensure_ascii=False, default=_json_blob) + "\n"
+    """Return a value as JSON; what is no finite number is null."""
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_json_blob) + "\n"
+    except ValueError:
+        return json_text(_finite(value))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(member) for member in value]
+    return finite(value) if isinstance(value, float) else value
 
 
 def _json_blob(value: Any) -> str:

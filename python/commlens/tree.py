@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The communicators of a run as a tree: which was made from which."""
+"""Trees: the communicators of a run, which was made from which."""
 
 from __future__ import annotations
 
@@ -57,20 +57,30 @@ MEMBERS_SHOWN = 40  # characters; longer lists of ranks are in csv, json and the
 
 @dataclass
 class Tree:
-    """Communicators, or families of them, and the children of each in the order they were made."""
+    """Rows of which each may have a parent, and the children of each in the order of the rows.
+
+    Attributes
+    ----------
+    labels : dict of int to str
+        What call sites of communicators are called.
+    id, parent : str
+        Columns with the number of a row, and with that of its parent.
+    """
 
     rows: list[Row]
     labels: dict[int, str] = field(default_factory=dict)
+    id: str = "line"
+    parent: str = "parent_line"
 
     def walk(self, top: int | None) -> list[tuple[str, str, Row | int]]:
         """Return the tree depth first: the prefix of a row, that of its second line, and the row.
 
         In place of a row stands a number where `top` cut the children of a node: how many are left out.
         """
-        known = {row["line"] for row in self.rows}
+        known = {row[self.id] for row in self.rows}
         children: dict[int | None, list[Row]] = {}
         for row in self.rows:
-            parent = row["parent_line"] if row["parent_line"] in known else None
+            parent = row[self.parent] if row[self.parent] in known else None
             children.setdefault(parent, []).append(row)
         result: list[tuple[str, str, Row | int]] = []
         # What is still to be drawn, last first: a stack instead of recursion, for chains of any length.
@@ -81,7 +91,7 @@ class Tree:
             prefix, is_root, is_last, node = stack.pop()
             own = "" if is_root else prefix + ("└─ " if is_last else "├─ ")
             below = "" if is_root else prefix + ("   " if is_last else "│  ")
-            below_rows = [] if isinstance(node, int) else children.get(node["line"], [])
+            below_rows = [] if isinstance(node, int) else children.get(node[self.id], [])
             result.append((own, below + ("│ " if below_rows else "  "), node))
             nodes: list[Row | int] = list(below_rows)
             if top is not None and len(below_rows) > top:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 TIME_UNITS = ((1, "ns"), (10**3, "µs"), (10**6, "ms"), (10**9, "s"))
+LONGEST_NAME, LONGEST_PATH = 40, 60  # characters; the whole text is in csv, json and the profile
 BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -62,6 +63,24 @@ def share_text(share: float | None) -> str:
     if share == 0:
         return "0 %"
     return "<0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def name_text(name: str) -> str:
+    """Return the name of a code region; of a very long one the beginning.
+
+    >>> name_text("solve"), name_text("x" * 99) == "x" * 39 + "…"
+    ('solve', True)
+    """
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def path_text(path: str) -> str:
+    """Return the path of a code region; of a very long one the end.
+
+    >>> path_text("solve/norm"), path_text("x" * 99 + "/norm") == "…" + "x" * 54 + "/norm"
+    ('solve/norm', True)
+    """
+    return path if len(path) <= LONGEST_PATH else "…" + path[1 - LONGEST_PATH :]
 
 
 def _bound(size: int) -> tuple[str, str]:

@@ -13,7 +13,7 @@ import pytest
 from machine import without_make
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCED = {"step.sh", "openmpi.sh"}
+SOURCED = {"step.sh", "openmpi.sh", "page.sh", "namespaces.sh"}
 
 
 def bash(script: str) -> subprocess.CompletedProcess[str]:

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -68,7 +69,9 @@ def test_the_reference_names_no_option_that_does_not_exist() -> None:
     known |= {opt for command in commlens.commands.values() for param in command.params for opt in param.opts}
     for name in PAGES:
         for line in name.read_text(encoding="utf-8").splitlines():
-            if re.search(r"\bcommlens (report|comms|coverage|sql|schema|doctor)\b", line):
+            if re.search(
+                r"\bcommlens (report|regions|matrix|comms|coverage|sql|schema|export|doctor)\b", line
+            ):
                 used = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", line))
                 assert used <= known, f"{name.name}: {line}"
 
@@ -106,8 +109,23 @@ def test_tables_and_views_have_the_columns_that_are_documented_and_no_others() -
 
 def test_library_and_reader_have_the_same_schema() -> None:
     header = (ROOT / "generated" / "schema_sql.h").read_text(encoding="utf-8")
-    pieces = re.findall(r'R"sql\((.*?)\)sql"', header, re.DOTALL)
-    assert "".join(pieces) == _schema.SQL
+    statements = {
+        name: "".join(re.findall(r'R"sql\((.*?)\)sql"', literals, re.DOTALL))
+        for name, _, literals in (part.partition("[] =") for part in header.split("constexpr char ")[1:])
+    }
+    assert statements["tables_sql"] + statements["views_sql"] == _schema.SQL
+    # A shard's tables are the same without comments.
+    shapes = []
+    for sql in (statements["tables_sql"], statements["bare_tables_sql"]):
+        with closing(sqlite3.connect(":memory:")) as db:
+            db.executescript(sql)
+            names = [name for (name,) in db.execute("SELECT name FROM sqlite_master ORDER BY name")]
+            facts = [db.execute(f"PRAGMA {fact}").fetchone() for fact in ("application_id", "user_version")]
+            shapes.append(
+                (facts, [(name, db.execute(f"PRAGMA table_info({name})").fetchall()) for name in names])
+            )
+    assert shapes[0] == shapes[1]
+    assert "--" not in statements["bare_tables_sql"]
 
 
 def test_coverage_says_how_and_where_of_every_procedure() -> None:
@@ -150,6 +168,19 @@ def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         if not re.match(r"[a-z]+:", target):
             assert (path.parent / target).exists(), target
+
+
+def test_the_lines_that_the_guide_explains_are_said() -> None:
+    """Word by word, with an ellipsis for what differs."""
+    sources = [*(ROOT / "core").rglob("*.cpp"), *(ROOT / "core").rglob("*.c"), *(ROOT / "core").rglob("*.h")]
+    said = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    said = re.sub(r'"\s*\n\s*"', "", said)  # one literal on several lines
+    text = (ROOT / "docs" / "guide" / "trouble.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| `([^`]*)` \|", text, re.MULTILINE)
+    assert len(lines) > 25
+    for line in lines:
+        for piece in re.split(r" ?… ?|: …$", line):
+            assert piece.strip(" ;:,") in said, line
 
 
 def test_the_version_is_the_one_declared() -> None:

@@ -155,7 +155,7 @@ def test_a_rule_names_arguments_its_procedures_have(
     for name, entry in policy.items():
         if not entry.volume:
             continue
-        arguments = re.split(r",\s*", entry.volume.split("(", 1)[1].rstrip(")"))
+        arguments = filter(None, re.split(r",\s*", entry.volume.split("(", 1)[1].rstrip(")")))
         for form in forms[name]:
             assert set(arguments) <= {p.name for p in form.parameters}, form.name
 

@@ -11,10 +11,12 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import uuid
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +42,8 @@ _SANITIZER_ENV = {
     "UCX_MEM_MMAP_HOOK_MODE": "none",
     "TSAN_OPTIONS": f"suppressions={_SUPPRESSIONS / 'threads.txt'}:exitcode=99",
 }
+SANITIZER_ENV = _SANITIZER_ENV if SANITIZER is not None else {}
+"""What a program with a sanitizer needs in its environment; nothing without one."""
 
 # What every launch gets: root may run, more ranks than cores is fine, nobody binds, and whoever waits
 # gives its core away.
@@ -70,8 +74,8 @@ _FAMILY = {
 }
 # The releases every test was made on.  Newer and older ones have faults of their own, which random programs find.
 _KNOWN_RELEASES = {"openmpi": "4.1.", "mpich": "4.0."}
-# Below a launch's directory: what each rank printed, where the launcher keeps that apart; gone when it has ended.
-_RANKS = ".ranks"
+RANKS = ".ranks"
+"""Below a launch's directory: what each rank printed, where the launcher keeps that apart; gone when it has ended."""
 # In the environment of all that a launch starts: what outlives its launcher is found by it.
 LAUNCH_MARK = "MPI_TEST_LAUNCH"
 """Environment variable that all processes of one launch have, and no other."""
@@ -287,7 +291,7 @@ class Mpi:
         where = cwd or self.fresh("run")
         profile = profile or where / "profile.db"
         if self.hydra:
-            launcher_args = ["-outfile-pattern", str(where / _RANKS / "%g.%r"), *launcher_args]
+            launcher_args = ["-outfile-pattern", str(where / RANKS / "%g.%r"), *launcher_args]
         command, environment = self.prepare(
             n, argv, env, profile, mode, preload=preload, launcher_args=launcher_args
         )
@@ -346,8 +350,7 @@ class Mpi:
             k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("COMMLENS_")
         }
         environment.update(self.environment)
-        if SANITIZER is not None:
-            environment.update(_SANITIZER_ENV)
+        environment.update(SANITIZER_ENV)
         if mode != "off":
             environment["COMMLENS_OUTPUT"] = str(profile)
         environment.update(env or {})
@@ -394,7 +397,7 @@ def launch_once(
 ) -> Result | None:
     """Run `command` once; None when it had to be killed."""
     # Files, not pipes: a process that outlives its launcher would keep a pipe open and us waiting.
-    out_path, err_path, ranks = cwd / ".stdout", cwd / ".stderr", cwd / _RANKS
+    out_path, err_path, ranks = cwd / ".stdout", cwd / ".stderr", cwd / RANKS
     ranks.mkdir()
     mark = uuid.uuid4().hex
     begin = time.monotonic()
@@ -431,6 +434,32 @@ def launch_once(
     )
 
 
+def commlens(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command of this checkout."""
+    return subprocess.run(
+        [sys.executable, "-m", "commlens", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **(env or {})},
+    )
+
+
+@contextmanager
+def started(command: Sequence[str], env: Mapping[str, str], where: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a launch in `where`, its output in the file stdout there; at the end nothing of it is left running."""
+    mark = uuid.uuid4().hex
+    with (where / "stdout").open("wb") as out:
+        process = subprocess.Popen(
+            command, env={**env, LAUNCH_MARK: mark}, cwd=where, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            kill_all(process, mark)
+
+
 def kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
     """Kill what is left of a launch: launchers put ranks in process groups of their own, and some in sessions."""
     if leader.poll() is None:
@@ -444,3 +473,31 @@ def kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
             if f"{LAUNCH_MARK}={mark}\0".encode() in (entry / "environ").read_bytes():
                 os.kill(int(entry.name), signal.SIGKILL)
     leader.wait(5)
+
+
+@contextlib.contextmanager
+def small_file_system(where: Path, size: str = "64k") -> Iterator[Path]:
+    """Mount a file system of that size below `where`; skips where nobody may."""
+    mount_point = where / "small"
+    mount_point.mkdir()
+    sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    if sudo and (
+        shutil.which("sudo") is None or subprocess.run([*sudo, "true"], check=False).returncode != 0
+    ):
+        pytest.skip("only root can mount a small file system, and sudo does not help")
+    mount = [
+        "mount",
+        "-t",
+        "tmpfs",
+        "-o",
+        f"size={size},uid={os.getuid()}",
+        "commlens-test",
+        str(mount_point),
+    ]
+    done = subprocess.run([*sudo, *mount], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no small file system: {done.stderr.strip()}")
+    try:
+        yield mount_point
+    finally:
+        subprocess.run([*sudo, "umount", str(mount_point)], check=True)

@@ -97,13 +97,14 @@ class Profile:
             assert rank["state"] == "finalized", rank
             if rank["threads"] <= 1:
                 assert rank["mpi_ns"] <= rank["app_ns"] + 1000, rank
-        # times are rounded to nanoseconds one by one, hence the slack of one a call
+        # times are rounded to nanoseconds one by one, hence the slack of one a call; what is received after a reset by
+        # a request from before it belongs to no call that counts
         strange = self.rows(
-            "SELECT * FROM cell WHERE calls <= 0 OR time_min_ns < 0 OR time_min_ns > time_max_ns "
+            "SELECT * FROM cell WHERE calls < 0 OR (calls = 0 AND (time_ns <> 0 OR bytes_received = 0)) OR time_min_ns < 0 OR time_min_ns > time_max_ns "
             "OR time_ns < time_max_ns OR time_ns < (time_min_ns - 1) * calls OR time_ns > (time_max_ns + 1) * calls "
             "OR bytes_sent < 0 OR bytes_received < 0"
         )
-        assert strange == []
+        assert strange == [], strange
         for table in ("comm", "key", "callsite", "region", "rank"):
             ids = {
                 r["i"] for r in self.rows(f"SELECT {'rank' if table == 'rank' else 'id'} AS i FROM {table}")
@@ -128,7 +129,7 @@ class Profile:
             " UNION ALL SELECT comm, op, rank, -calls, -time_ns, -bytes_sent, -bytes_received, 1 FROM slice) "
             "GROUP BY comm, op, rank) WHERE calls <> 0 OR sent <> 0 OR received <> 0 OR ABS(time_ns) > n"
         )
-        assert apart == []
+        assert apart == [], apart
         slots = self.rows("SELECT MIN(slot) AS low, MAX(slot) AS high FROM slice")[0]
         assert slots["low"] is None or (slots["low"] >= 0 and slots["high"] < 128), slots
         # No more time in a slice than there is, in a process with one thread.
@@ -141,9 +142,95 @@ class Profile:
         assert all(row["slot"] == 0 for row in full), (
             full
         )  # what was before MPI_Init returned is in the first
+        self.check_regions()
         # A leader is a rank of the world, and may be one whose data is not in this file.
         leaders = {r["leader"] for r in self.rows("SELECT leader FROM comm WHERE leader IS NOT NULL")}
         assert leaders <= set(range(int(self.meta()["ranks"]))), leaders
+
+    def check_regions(self) -> None:
+        """Assert what must hold of regions, loops and quantities; of times each row is rounded by itself."""
+        assert self.rows("SELECT * FROM region WHERE parent >= id OR (parent IS NULL) <> (id = 0)") == []
+        for table, column, target in (
+            ("region_time", "region", "region.id"),
+            ("region_time", "rank", "rank.rank"),
+            ("loop_time", "region", "region.id"),
+            ("loop_bin", "region", "region.id"),
+            ("region_slice", "region", "region.id"),
+            ("region_slice", "rank", "rank.rank"),
+            ("metric_value", "metric", "metric.id"),
+            ("metric_value", "region", "region.id"),
+            ("tag", "region", "region.id"),
+            ("position", "region", "region.id"),
+            ("line", "region", "region.id"),
+        ):
+            there, _, name = target.partition(".")
+            lost = f"SELECT {column} FROM {table} WHERE {column} NOT IN (SELECT {name} FROM {there})"
+            assert self.rows(lost) == [], (table, column)
+        for table, calls, ended in (
+            ("region_time", "calls", "calls - open"),
+            ("loop_time", "iterations", "iterations"),
+        ):
+            strange = self.rows(
+                f"SELECT t.* FROM {table} t JOIN region r ON r.id = region WHERE r.kind <> 'others' AND ({calls} <= 0 "
+                f"OR {ended} < 0 OR time_min_ns > time_max_ns OR time_ns < time_max_ns OR nested_ns > time_ns "
+                f"OR mpi_ns > time_ns OR nested_ns < 0 OR mpi_ns < 0 OR time_min_ns < 0 "
+                f"OR time_ns < (time_min_ns - 1) * ({ended}) "
+                + ("OR (open = 0 AND time_ns > (time_max_ns + 1) * calls))" if calls == "calls" else
+                   "OR time_ns > (time_max_ns + 1) * iterations)")
+            )  # fmt: skip
+            assert strange == [], table
+        # As many iterations in the bins as there are, and all of loops.
+        apart = self.rows(
+            "SELECT * FROM (SELECT region, execution, rank, SUM(n) AS n FROM "
+            "(SELECT region, execution, rank, iterations AS n FROM loop_time "
+            " UNION ALL SELECT region, execution, rank, -iterations FROM loop_bin) GROUP BY 1, 2, 3) WHERE n <> 0"
+        )
+        assert apart == [], apart
+        assert self.rows("SELECT * FROM loop_time JOIN region ON id = region WHERE kind <> 'loop'") == []
+        # Over time: the same exclusive time, and the calls that ended.
+        apart = self.rows(
+            "SELECT * FROM (SELECT region, rank, SUM(calls) AS calls, SUM(ns) AS ns, COUNT(*) AS n FROM "
+            "(SELECT region, rank, calls - open AS calls, time_ns - nested_ns AS ns FROM region_time "
+            " UNION ALL SELECT region, rank, -calls, -exclusive_ns FROM region_slice) GROUP BY 1, 2) "
+            "WHERE (calls <> 0 OR ABS(ns) > 2 * n) AND (SELECT COUNT(*) FROM region_slice) > 0"
+        )
+        assert apart == [], apart
+        self._check_region_tree()
+
+    def _check_region_tree(self) -> None:
+        """Assert that what lies in a region is what it says lies in it, in every process."""
+        around = {r["id"]: r["parent"] for r in self.rows("SELECT id, parent FROM region")}
+        times = {
+            (r["region"], r["rank"]): r
+            for r in self.rows(
+                "SELECT region, rank, SUM(time_ns) AS time, SUM(nested_ns) AS nested, SUM(mpi_ns) AS mpi, "
+                "COUNT(*) AS n FROM region_time GROUP BY 1, 2"
+            )
+        }
+        nested, rows = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+        for (region, rank), time in times.items():
+            parent = around[region]
+            while parent and (parent, rank) not in times:  # it does not count
+                parent = around[parent]
+            nested[parent, rank] += time["time"]
+            rows[parent, rank] += time["n"]
+        if "others" not in self.column("SELECT kind FROM region"):  # which lie anywhere
+            for key, time in times.items():
+                assert abs(time["nested"] - nested[key]) <= rows[key] + time["n"], (key, time, nested[key])
+        within, cells = Counter[tuple[int, int]](), Counter[tuple[int, int]]()
+        for row in self.rows(
+            "SELECT region, rank, SUM(time_ns) AS ns, COUNT(*) AS n FROM cell JOIN key ON key.id = cell.key GROUP BY 1, 2"
+        ):
+            region, rank = row["region"], row["rank"]
+            assert not region or (region, rank) in times, ("a call in a region in which nobody was", row)
+            while region:
+                within[region, rank] += row["ns"]
+                cells[region, rank] += row["n"]
+                region = around[region]
+        for key, time in times.items():
+            # A call while another thread paused took longer than its region.
+            slack = cells[key] + time["n"]
+            assert time["mpi"] + slack >= min(within[key], time["time"]), (key, time, within[key])
 
     def shape(self) -> tuple[list[Count], list[tuple[Any, ...]]]:
         """Return all that two runs of one deterministic program share: measured counters and communicators."""

@@ -6,20 +6,15 @@ A launch that does not end within its timeout fails in harness.launch().
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import shutil
 import signal
 import stat
-import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from harness import Mpi, Result
+from harness import Mpi, Result, small_file_system
 from profile_rows import Profile
 
 # Launchers report a death with process ids in it; these lines are the programs' own.
@@ -60,35 +55,6 @@ def test_unwritable_output(mpi: Mpi, why: str) -> None:
     assert output.name[:8] in result.said[0]
     left = {path.name for path in where.iterdir() if not path.name.startswith(".")}
     assert left == {"file"}
-
-
-@contextlib.contextmanager
-def small_file_system(where: Path) -> Iterator[Path]:
-    """Mount 64 KiB."""
-    mount_point = where / "small"
-    mount_point.mkdir()
-    sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
-    if sudo and (
-        shutil.which("sudo") is None or subprocess.run([*sudo, "true"], check=False).returncode != 0
-    ):
-        pytest.skip("only root can mount a small file system, and sudo does not help")
-    subprocess.run(
-        [
-            *sudo,
-            "mount",
-            "-t",
-            "tmpfs",
-            "-o",
-            f"size=64k,uid={os.getuid()}",
-            "commlens-test",
-            str(mount_point),
-        ],
-        check=True,
-    )
-    try:
-        yield mount_point
-    finally:
-        subprocess.run([*sudo, "umount", str(mount_point)], check=True)
 
 
 def test_full_file_system(mpi: Mpi) -> None:

@@ -3,30 +3,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from harness import ROOT, Mpi
+from harness import Mpi, commlens
 from profile_rows import Profile
 
 COUNTS_SQL = """
 SELECT communicator, operation, bin, callsite.offset, rank, calls, bytes_sent, bytes_received, noncontiguous
   FROM counter JOIN callsite ON callsite.id = counter.callsite ORDER BY 1, 2, 3, 4, 5"""
 COMMS_SQL = "SELECT name, size, members, parent, topology, family FROM comm ORDER BY id"
-
-
-def commlens(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run the command of this checkout."""
-    return subprocess.run(
-        [sys.executable, "-m", "commlens", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
-    )
 
 
 def merged(directory: Path) -> Profile:

@@ -13,14 +13,13 @@ import struct
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from harness import LAUNCH_MARK, Mpi, kill_all
+from harness import Mpi, started
 from profile_rows import Profile
 
 RANKS = 4
@@ -112,16 +111,8 @@ def job(mpi: Mpi, how: str, mode: str = "run", env: dict[str, str] | None = None
         where / "out" / "profile.db",
         mode,
     )
-    mark = uuid.uuid4().hex
-    with (where / "stdout").open("wb") as out:
-        process = subprocess.Popen(
-            command, env={**environment, LAUNCH_MARK: mark}, cwd=where, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-            start_new_session=True,
-        )  # fmt: skip
-        try:
-            yield Running(mpi, where, process)
-        finally:
-            kill_all(process, mark)
+    with started(command, environment, where) as process:
+        yield Running(mpi, where, process)
 
 
 def commlens(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> str:

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from commlens import _schema
 
@@ -26,7 +28,40 @@ OPS = {
     14: ("MPI_Cart_create", "comm"),
     15: ("MPI_Comm_get_parent", "comm"),
 }
-OP_ID = {name: id for id, (name, _) in OPS.items()}
+# Those are in a profile only where it has calls of them.
+SELDOM = {
+    16: ("MPI_Barrier", "collective"),
+    17: ("MPI_Reduce", "collective"),
+    18: ("MPI_Gather", "collective"),
+    19: ("MPI_Gatherv", "collective"),
+    20: ("MPI_Scatter", "collective"),
+    21: ("MPI_Scatterv", "collective"),
+    22: ("MPI_Allgather", "collective"),
+    23: ("MPI_Allgatherv", "collective"),
+    24: ("MPI_Alltoall", "collective"),
+    25: ("MPI_Alltoallw", "collective"),
+    26: ("MPI_Reduce_scatter", "collective"),
+    27: ("MPI_Reduce_scatter_block", "collective"),
+    28: ("MPI_Scan", "collective"),
+    29: ("MPI_Exscan", "collective"),
+    30: ("MPI_Ibcast", "collective"),
+    31: ("MPI_Bcast_init", "collective"),
+}
+OP_ID = {name: id for id, (name, _) in {**OPS, **SELDOM}.items()}
+
+# The kinds of traffic, and whether the bytes go from the rank that tells it to its peer.
+FLOWS = {
+    "sent": True,
+    "received": False,
+    "written": True,
+    "read": False,
+    "collective": True,
+    "internal": True,
+    "share": True,
+    "one_to_all": True,
+    "all_to_one": True,
+    "all_to_all": True,
+}
 
 
 def size_bin(size: int | None) -> int:
@@ -76,11 +111,113 @@ class Cell:
     sent: int
     received: int
     noncontiguous: int
+    region: int
+
+
+@dataclass
+class Region:
+    """A code region of the profile to be; 0 is the whole program."""
+
+    id: int
+    parent: int | None
+    name: str
+    kind: str = "region"
+
+
+@dataclass
+class RegionTime:
+    """One row of region_time."""
+
+    region: int
+    execution: int
+    iteration: int
+    rank: int
+    calls: int
+    open: int
+    time_ns: int
+    min_ns: int
+    max_ns: int
+    nested_ns: int
+    mpi_ns: int
+
+
+@dataclass
+class LoopTime:
+    """One row of loop_time."""
+
+    region: int
+    execution: int
+    iteration: int
+    rank: int
+    iterations: int
+    time_ns: int
+    min_ns: int
+    max_ns: int
+    nested_ns: int
+    mpi_ns: int
+
+
+@dataclass
+class LoopBin:
+    """One row of loop_bin."""
+
+    region: int
+    execution: int
+    rank: int
+    bin: int
+    iterations: int
+
+
+@dataclass
+class RegionSlice:
+    """One row of region_slice."""
+
+    region: int
+    rank: int
+    slot: int
+    calls: int
+    exclusive_ns: int
+
+
+@dataclass
+class MetricValue:
+    """One row of metric_value."""
+
+    metric: int
+    region: int
+    execution: int
+    iteration: int
+    rank: int
+    count: int
+    sum: float
+    min: float | None
+    max: float | None
+    last: float | None
+    not_finite: int
+
+
+@dataclass
+class PeerRow:
+    """One row of peer, with the kind and the procedure by their names."""
+
+    comm: int
+    kind: str
+    op: str | None
+    call_bin: int | None
+    region: int
+    slice: int
+    rank: int
+    peer: int | None
+    first: int | None
+    peers: int
+    bin: int
+    messages: int
+    bytes: int
 
 
 @dataclass
 class ProfileBuilder:
-    """Collects communicators and counters, then writes them as a profile."""
+    """Collects communicators, counters and regions, then writes them as a profile."""
 
     ranks: int
     meta: dict[str, str] = field(default_factory=dict)
@@ -88,7 +225,16 @@ class ProfileBuilder:
     cells: list[Cell] = field(default_factory=list)
     sites: dict[int, tuple[str, str, int]] = field(default_factory=dict)
     imports: list[tuple[str, str, str, str, str | None]] = field(default_factory=list)
-    positions: list[tuple[int, int, int, str, int, int]] = field(default_factory=list)
+    positions: list[tuple[int, int, int, str, int, int, int]] = field(default_factory=list)
+    regions: dict[int, Region] = field(default_factory=dict)
+    region_times: list[RegionTime] = field(default_factory=list)
+    loop_times: list[LoopTime] = field(default_factory=list)
+    loop_bins: list[LoopBin] = field(default_factory=list)
+    region_slices: list[RegionSlice] = field(default_factory=list)
+    metrics: list[tuple[str, str]] = field(default_factory=list)
+    metric_values: list[MetricValue] = field(default_factory=list)
+    tags: list[tuple[int, str, str]] = field(default_factory=list)
+    peers: list[PeerRow] = field(default_factory=list)
     states: dict[int, str] = field(default_factory=dict)
     app_ns: int = 10**9
     nodes: int = 1
@@ -98,6 +244,7 @@ class ProfileBuilder:
         self.comms[0] = Comm(0, "-", everybody, kind="none", family=0)
         self.comms[1] = Comm(1, "W0.0", everybody, family=1)
         self.sites[0] = ("", "", 0)
+        self.regions[0] = Region(0, None, "", "program")
 
     def comm(self, name: str, ranks: list[int], **more: object) -> int:
         """Add a communicator and return its id; without a family it is one of its own."""
@@ -119,6 +266,7 @@ class ProfileBuilder:
         received: int = 0,
         callsite: int = 0,
         noncontiguous: int = 0,
+        region: int = 0,
     ) -> None:
         """Add a cell; its shortest and longest call are made up from the average."""
         average = time_ns // calls
@@ -136,14 +284,139 @@ class ProfileBuilder:
                 sent,
                 received,
                 noncontiguous,
+                region,
             )
         )
 
+    def region(self, name: str, parent: int = 0, kind: str = "region") -> int:
+        """Add a code region and return its id."""
+        id = len(self.regions)
+        self.regions[id] = Region(id, parent, name, kind)
+        return id
+
+    def spend(
+        self,
+        region: int,
+        rank: int,
+        calls: int,
+        time_ns: int,
+        nested_ns: int = 0,
+        mpi_ns: int = 0,
+        execution: int = 0,
+        iteration: int = -1,
+        open: int = 0,
+    ) -> None:
+        """Add a row of region_time; the shortest and longest of those that ended are made up from the average."""
+        low, high = (time_ns // calls // 2, time_ns // calls * 2) if calls > open else (0, 0)
+        self.region_times.append(
+            RegionTime(region, execution, iteration, rank, calls, open, time_ns, low, high, nested_ns, mpi_ns)
+        )
+
+    def iterate(
+        self,
+        loop: int,
+        rank: int,
+        iterations: int,
+        time_ns: int,
+        nested_ns: int = 0,
+        mpi_ns: int = 0,
+        execution: int = 0,
+        iteration: int = -1,
+    ) -> None:
+        """Add a row of loop_time, and count its iterations in loop_bin, as if all took the average."""
+        average = time_ns // iterations
+        low, high = (average, average) if iterations == 1 else (average // 2, average * 2)
+        self.loop_times.append(
+            LoopTime(loop, execution, iteration, rank, iterations, time_ns, low, high, nested_ns, mpi_ns)
+        )
+        bin = size_bin(average)
+        for row in self.loop_bins:
+            if (row.region, row.execution, row.rank, row.bin) == (loop, execution, rank, bin):
+                row.iterations += iterations
+                return
+        self.loop_bins.append(LoopBin(loop, execution, rank, bin, iterations))
+
+    def metric(self, name: str, unit: str = "") -> int:
+        """Add a quantity of the application and return its id."""
+        self.metrics.append((name, unit))
+        return len(self.metrics) - 1
+
+    def tell(
+        self,
+        metric: int,
+        region: int,
+        rank: int,
+        values: list[float],
+        not_finite: int = 0,
+        execution: int = 0,
+        iteration: int = -1,
+    ) -> None:
+        """Add the values of a quantity that a rank has told in one place."""
+        low, high, last = (min(values), max(values), values[-1]) if values else (None, None, None)
+        self.metric_values.append(
+            MetricValue(
+                metric,
+                region,
+                execution,
+                iteration,
+                rank,
+                len(values),
+                sum(values),
+                low,
+                high,
+                last,
+                not_finite,
+            )
+        )
+
+    def tell_peer(
+        self,
+        kind: str,
+        rank: int,
+        peer: int | None,
+        messages: int,
+        size: int,
+        comm: int = 1,
+        op: str | None = None,
+        call_bin: int | None = None,
+        region: int = 0,
+        slice: int = 0,
+        first: int | None = None,
+        peers: int = 1,
+    ) -> None:
+        """Let a rank tell of messages of one size, to or from a peer; without one, `first` is where that is known."""
+        row = PeerRow(
+            *(comm, kind, op, call_bin, region, slice, rank, peer, first, peers),
+            *(size_bin(size), messages, messages * size),
+        )
+        self.peers.append(row)
+
+    def send(
+        self,
+        source: int,
+        destination: int,
+        messages: int,
+        size: int,
+        comm: int = 1,
+        region: int = 0,
+        slice: int = 0,
+    ) -> None:
+        """Let both ends tell of two-sided messages."""
+        for kind, rank, peer in (("sent", source, destination), ("received", destination, source)):
+            self.tell_peer(kind, rank, peer, messages, size, comm, region=region, slice=slice)
+
     def stands(
-        self, rank: int, op: str, comm: int, since_ns: int, inside: bool = True, thread: int = 0
+        self,
+        rank: int,
+        op: str,
+        comm: int,
+        since_ns: int,
+        inside: bool = True,
+        thread: int = 0,
+        region: int = 0,
     ) -> None:
         """Let a thread of a rank be in a call, or outside MPI after it."""
-        self.positions.append((rank, thread, int(inside), op, comm, since_ns))
+        self.positions.append((rank, thread, int(inside), op, comm, since_ns, region))
         self.states[rank] = "running"
 
     def write(self, path: Path) -> Path:
@@ -186,8 +459,32 @@ class ProfileBuilder:
             )
             for what, ns in (("init", 10**6), ("collect", 2 * 10**6), ("call", 15), ("calls", 15 * calls)):
                 insert("overhead", [(rank, what, ns)])
-        insert("op", [(0, "unknown", "other"), *((id, *op) for id, op in OPS.items())])
-        insert("region", [(0, None, "")])
+        called = {cell.op for cell in self.cells}
+        ops = {**OPS, **{id: op for id, op in SELDOM.items() if op[0] in called}}
+        insert("op", [(0, "unknown", "other"), *((id, *op) for id, op in ops.items())])
+        insert("flow", [(id, name, int(outward)) for id, (name, outward) in enumerate(FLOWS.items())])
+        insert(
+            "peer",
+            [
+                (
+                    row.comm, list(FLOWS).index(row.kind), OP_ID[row.op] if row.op else 0, row.call_bin, row.region,
+                    row.slice, row.rank, row.peer, row.first, row.peers, row.bin, row.messages, row.bytes,
+                )
+                for row in self.peers
+            ],
+        )  # fmt: skip
+        tables: dict[str, Sequence[Any]] = {
+            "region": list(self.regions.values()),
+            "region_time": self.region_times,
+            "loop_time": self.loop_times,
+            "loop_bin": self.loop_bins,
+            "region_slice": self.region_slices,
+            "metric_value": self.metric_values,
+        }
+        for table, rows in tables.items():
+            insert(table, [astuple(row) for row in rows])
+        insert("metric", [(id, *metric) for id, metric in enumerate(self.metrics)])
+        insert("tag", list(self.tags))
         insert("coverage", [(*row, self.ranks) for row in self.imports])
         insert("callsite", [(id, *site) for id, site in self.sites.items()])
         for comm in self.comms.values():
@@ -210,7 +507,7 @@ class ProfileBuilder:
         # What is usual for a key is what its first cell has; the rows hold differences to it.
         usual: dict[tuple[int, int, int, int, int], tuple[int, Cell]] = {}
         for cell in self.cells:
-            key = (cell.comm, OP_ID[cell.op], cell.bin, 0, cell.callsite)
+            key = (cell.comm, OP_ID[cell.op], cell.bin, cell.region, cell.callsite)
             if key not in usual:
                 usual[key] = ((len(usual) + 1) * self.ranks, cell)
                 of_one = (cell.calls, cell.sent, cell.received, cell.noncontiguous)
@@ -226,8 +523,8 @@ class ProfileBuilder:
                     )
                 ],
             )  # fmt: skip
-        for rank, thread, inside, op, comm_id, since_ns in self.positions:
-            insert("position", [(rank, thread, inside, OP_ID[op], comm_id, 0, since_ns)])
+        for rank, thread, inside, op, comm_id, since_ns, region in self.positions:
+            insert("position", [(rank, thread, inside, OP_ID[op], comm_id, 0, since_ns, region)])
         connection.commit()
         connection.close()
         return path

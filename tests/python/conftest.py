@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from build_profile import ProfileBuilder
+from build_profile import ProfileBuilder, RegionSlice
 
 from commlens.cli import commlens
 
@@ -67,6 +67,99 @@ def small_builder() -> ProfileBuilder:
     build.count(both, "MPI_Waitall", 0, 10, 40 * MS)
     build.count(low, "MPI_Comm_free", 0, 1, MS // 2)
     return build
+
+
+def marked_builder() -> ProfileBuilder:
+    """Return a program that says what it does: set-up, then two solves of three time steps each.
+
+    A time step takes (17.5 + rank) ms on each rank: an exchange between neighbours in a row, an update on odd ranks
+    only, and a norm over all in which the even ranks wait for them.
+    """
+    build = ProfileBuilder(
+        ranks=4,
+        meta={
+            "command_line": "./stencil 256 256",
+            "program": "stencil",
+            "start_time": "2026-11-22T10:00:00Z",
+            "mpi_standard": "3.1",
+            "thread_level": "single",
+            "commlens_version": "0.1.0",
+            "slice_ns": str(100 * MS),
+            "slice_of": "communicator",
+        },
+        app_ns=200 * MS,
+    )
+    build.sites[1] = ("/opt/app/stencil", "", 0x1234)
+    row = {"parent": 1, "creator": "MPI_Comm_split", "callsite": 1, "family": 2, "created_ns": MS}
+    rows = [build.comm("s0.1", [0, 1], **row), build.comm("s2.1", [2, 3], **row)]
+    setup = build.region("set-up")
+    solve = build.region("solve")
+    steps = build.region("time steps", solve, "loop")
+    exchange, update = build.region("exchange", steps), build.region("update", steps)
+    norm, output = build.region("norm", steps), build.region("output", solve)
+    build.tags += [
+        (setup, "kind", "IO"),
+        (update, "kind", "COMP"),
+        (output, "format", "raw"),
+        (output, "kind", "IO"),
+    ]
+    memory, residual = build.metric("memory", "MiB"), build.metric("residual")
+    updated = build.metric("cells updated", "cells")
+    for rank in range(4):
+        is_odd, row_comm = rank % 2 == 1, rows[rank // 2]
+        build.spend(setup, rank, 1, 40 * MS, mpi_ns=(5 + rank) * MS)
+        build.count(1, "MPI_Comm_split", rank, 1, MS, callsite=1, region=setup)
+        build.count(
+            1,
+            "MPI_Bcast",
+            rank,
+            2,
+            (4 + rank) * MS,
+            4096,
+            8192 * (rank == 0),
+            8192 * (rank > 0),
+            region=setup,
+        )
+        build.tell(memory, setup, rank, [100.0 + rank, 120.0])
+        build.tell(memory, 0, rank, [90.0])
+        step, in_norm, in_exchange = (35 + 2 * rank) * MS // 2, (2 if is_odd else 10) * MS, (4 + rank) * MS
+        nested, mpi_ns = step - MS, in_norm + in_exchange
+        for execution in range(2):
+            for i in range(3):
+                here = {"execution": execution, "iteration": i}
+                build.spend(exchange, rank, 1, (6 + rank) * MS, mpi_ns=in_exchange, **here)
+                if is_odd:
+                    build.spend(update, rank, 1, 8 * MS, **here)
+                    build.tell(updated, update, rank, [16384.0], **here)
+                build.spend(norm, rank, 1, in_norm + MS // 2, mpi_ns=in_norm, **here)
+                build.iterate(steps, rank, 1, step, nested, mpi_ns, **here)
+                build.tell(residual, steps, rank, [0.5 ** (3 * execution + i)], **here)
+            build.spend(steps, rank, 1, 3 * step, 3 * nested, 3 * mpi_ns, execution)
+            build.spend(output, rank, 1, 12 * MS, mpi_ns=10 * MS, execution=execution)
+            inside = 3 * step + 12 * MS
+            build.spend(solve, rank, 1, inside + 2 * MS, inside, 3 * mpi_ns + 10 * MS, execution)
+        build.count(row_comm, "MPI_Isend", rank, 6, 6 * MS, 2048, 12288, region=exchange)
+        build.count(
+            row_comm, "MPI_Waitall", rank, 6, 6 * in_exchange - 6 * MS, received=12288, region=exchange
+        )
+        neighbour = rank + 1 if rank % 2 == 0 else rank - 1
+        build.tell_peer("sent", rank, neighbour, 6, 2048, row_comm, region=exchange)
+        build.tell_peer("received", rank, neighbour, 6, 2048, row_comm, region=exchange)
+        build.count(1, "MPI_Allreduce", rank, 6, 6 * in_norm, 8, 48, 48, region=norm)
+        build.count(1, "MPI_File_write_all", rank, 2, 20 * MS, 1 << 20, 2 << 20, region=output)
+        build.count(0, "MPI_Comm_get_parent", rank, 1, 1000)
+        build.region_slices += [
+            RegionSlice(setup, rank, 0, 1, 40 * MS),
+            RegionSlice(exchange, rank, 0, 3, 3 * (6 + rank) * MS),
+            RegionSlice(exchange, rank, 1, 3, 3 * (6 + rank) * MS),
+        ]
+    return build
+
+
+@pytest.fixture(scope="session")
+def marked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path of the profile with regions."""
+    return marked_builder().write(tmp_path_factory.mktemp("marked") / "marked.db")
 
 
 @pytest.fixture(scope="session")

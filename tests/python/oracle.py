@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report must say, computed from the cells by loops: no SQL, nothing from the package."""
+"""What reports must say, computed from what was put into a profile by loops: no SQL, nothing from the package."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from build_profile import OPS, Cell, ProfileBuilder
+from build_profile import OPS, Cell, LoopTime, MetricValue, ProfileBuilder, RegionTime
 
 CLASS_OF = dict(OPS.values())
 Row = dict[str, Any]
@@ -56,6 +56,7 @@ class Oracle:
         callsites: bool = False,
         bounds: list[int] | None = None,
         all_ranks: bool = False,
+        regions: set[int] | None = None,
     ):
         self.build, self.fold, self.callsites, self.bounds = build, fold, callsites, bounds
         self.comms = set(build.comms) if comms is None else comms
@@ -65,6 +66,7 @@ class Oracle:
             cell
             for cell in build.cells
             if cell.comm in self.comms
+            and (regions is None or cell.region in regions)
             and (operations is None or cell.op in operations)
             and (classes is None or CLASS_OF[cell.op] in classes)
             and cell.rank in self.ranks
@@ -169,4 +171,160 @@ class Oracle:
             del row["rank_max_ns"], row["rank_avg_ns"]
             if self.time_ns is None or self.time_ns[0] <= row["time_ns"] <= self.time_ns[1]:
                 rows[key] = row
+        return rows
+
+
+def divided(a: float | None, b: float | None) -> float | None:
+    """Return a / b, or None where one is not known or b is nothing."""
+    return None if a is None or not b else a / b
+
+
+def place(row: RegionTime | LoopTime | MetricValue, by: tuple[str, ...]) -> tuple[int, ...]:
+    """Return what a row is about: its region, and what is told apart in it."""
+    return (row.region, *(getattr(row, column) for column in by))
+
+
+class RegionOracle:
+    """Expected rows of `commlens regions` on `build`."""
+
+    def __init__(self, build: ProfileBuilder):
+        self.build = build
+
+    def path(self, region: int) -> list[str]:
+        """Return the names from the outermost region to this one."""
+        names: list[str] = []
+        while region:
+            names.insert(0, self.build.regions[region].name)
+            region = self.build.regions[region].parent or 0
+        return names
+
+    def with_all_around(self, region: int) -> list[int]:
+        """Return a region and those around it, up to the whole program."""
+        regions = [region]
+        while regions[-1] != 0:
+            regions.append(self.build.regions[regions[-1]].parent or 0)
+        return regions
+
+    @staticmethod
+    def row(ranks: dict[int, Row]) -> Row:
+        """Return what the times of ranks add up to, and the efficiencies."""
+        count = len(ranks)
+        time_ns, mpi_ns = (sum(rank[what] for rank in ranks.values()) for what in ("time", "mpi"))
+        longest = max(rank["time"] for rank in ranks.values())
+        useful = [rank["time"] - rank["mpi"] for rank in ranks.values()]
+        own = [rank["own"] for rank in ranks.values()]
+        exclusive = None if None in own else sum(own)
+        ended_min = [rank["min"] for rank in ranks.values() if rank["min"] is not None]
+        ended_max = [rank["max"] for rank in ranks.values() if rank["max"] is not None]
+        is_known = min(useful) >= 0
+        load_balance = divided(sum(useful) / count, max(useful)) if is_known else None
+        transfer = divided(max(useful), longest) if is_known else None
+        return {
+            "ranks": count,
+            "calls": sum(rank["calls"] for rank in ranks.values()),
+            "time_ns": time_ns,
+            "rank_min_ns": min(rank["time"] for rank in ranks.values()),
+            "rank_max_ns": longest,
+            "rank_avg_ns": rounded(time_ns, count),
+            "exclusive_ns": exclusive,
+            "exclusive_avg_ns": None if exclusive is None else rounded(exclusive, count),
+            "mpi_ns": mpi_ns,
+            "mpi_share": divided(mpi_ns, time_ns),
+            "imbalance": divided(longest, time_ns / count),
+            "load_balance": load_balance,
+            "communication_efficiency": transfer,
+            "parallel_efficiency": divided(sum(useful) / count, longest) if is_known else None,
+            "call_min_ns": min(ended_min, default=None),
+            "call_max_ns": max(ended_max, default=None),
+        }
+
+    def rows_of(
+        self, times: list[RegionTime] | list[LoopTime], by: tuple[str, ...]
+    ) -> dict[tuple[int, ...], Row]:
+        """Return the rows of regions, or of iterations, told apart or not."""
+        ranks: dict[tuple[int, ...], dict[int, Row]] = defaultdict(dict)
+        for row in times:
+            calls, still_open = (row.iterations, 0) if isinstance(row, LoopTime) else (row.calls, row.open)
+            zero: Row = {"calls": 0, "time": 0, "own": 0, "mpi": 0, "min": None, "max": None}
+            sums = ranks[place(row, by)].setdefault(row.rank, zero)
+            sums["calls"] += calls
+            sums["time"] += row.time_ns
+            sums["own"] += row.time_ns - row.nested_ns
+            sums["mpi"] += row.mpi_ns
+            if calls > still_open:
+                sums["min"] = row.min_ns if sums["min"] is None else min(sums["min"], row.min_ns)
+                sums["max"] = row.max_ns if sums["max"] is None else max(sums["max"], row.max_ns)
+        return {key: self.row(of_ranks) for key, of_ranks in ranks.items()}
+
+    def whole(self) -> Row:
+        """Return the row of the whole program."""
+        return self.row(
+            {
+                rank: {
+                    "calls": 1,
+                    "time": self.build.app_ns,
+                    "own": None,
+                    "mpi": sum(cell.time_ns for cell in self.build.cells if cell.rank == rank),
+                    "min": None,
+                    "max": None,
+                }
+                for rank in range(self.build.ranks)
+            }
+        )
+
+    def regions(self) -> dict[int, Row]:
+        """Return the rows of all regions that a rank was in, and of the whole program."""
+        rows = {key[0]: row for key, row in self.rows_of(self.build.region_times, ()).items()}
+        return {0: self.whole(), **rows}
+
+    def communicators(self, fold: bool) -> dict[tuple[int, int], Row]:
+        """Return what was called on each communicator, or family, in a region and in those within it."""
+        rows: dict[tuple[int, int], Row] = {}
+        for cell in self.build.cells:
+            line = self.build.comms[cell.comm].family if fold else cell.comm
+            for region in self.with_all_around(cell.region):
+                row = rows.setdefault(
+                    (region, line), {"calls": 0, "time_ns": 0, "bytes_sent": 0, "bytes_received": 0}
+                )
+                row["calls"] += cell.calls
+                row["time_ns"] += cell.time_ns
+                row["bytes_sent"] += cell.sent
+                row["bytes_received"] += cell.received
+        for (region, _), row in rows.items():
+            row["share"] = row["time_ns"] / sum(
+                r["time_ns"] for (other, _), r in rows.items() if other == region
+            )
+        return rows
+
+    def histograms(self) -> dict[tuple[int, int], int]:
+        """Return the iterations of each loop and bin."""
+        bins: dict[tuple[int, int], int] = defaultdict(int)
+        for row in self.build.loop_bins:
+            bins[row.region, row.bin] += row.iterations
+        return bins
+
+    def metrics(self, by: tuple[str, ...]) -> dict[tuple[int, ...], Row]:
+        """Return what was told of each quantity in each region."""
+        told: dict[tuple[int, ...], list[MetricValue]] = defaultdict(list)
+        for value in self.build.metric_values:
+            told[(value.metric, *place(value, by))].append(value)
+        rows = {}
+        for key, values in told.items():
+            some = [value for value in values if value.count]
+            last: dict[int, MetricValue] = {}
+            for value in some:
+                when = (value.execution, value.iteration == -1, value.iteration)
+                known = last.get(value.rank)
+                if known is None or when > (known.execution, known.iteration == -1, known.iteration):
+                    last[value.rank] = value
+            ends = {value.last for value in last.values()}
+            rows[key] = {
+                "ranks": len({value.rank for value in values}),
+                "count": sum(value.count for value in values),
+                "sum": sum(value.sum for value in values),
+                "min": min((value.min for value in some if value.min is not None), default=None),
+                "max": max((value.max for value in some if value.max is not None), default=None),
+                "last": ends.pop() if len(ends) == 1 else None,
+                "not_finite": sum(value.not_finite for value in values),
+            }
         return rows

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import importlib
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +18,7 @@ from commlens import hang, top
 from commlens.arenas import Arena, Job, find, jobs_of, places
 from commlens.cli.clean import is_left
 from commlens.errors import CommlensError
+from commlens.profile import open_profile
 
 
 def arena(rank: int, size: int = 4, **more: Any) -> Arena:
@@ -25,6 +28,7 @@ def arena(rank: int, size: int = 4, **more: Any) -> Arena:
         "is_running": False,
         "is_of_this_boot": True,
         "error": "",
+        "notice": "",
         "state": "ended",
         "rank": rank,
         "size": size,
@@ -126,6 +130,23 @@ def test_hang_groups_ranks_and_names_who_is_not_there(tmp_path: Path) -> None:
     assert text[2].strip() == "not there: 1, 3"
 
 
+def test_hang_says_in_which_regions_ranks_are(tmp_path: Path) -> None:
+    build = ProfileBuilder(ranks=5, app_ns=10**10)
+    solve = build.region("solve")
+    norm = build.region("norm", solve)
+    for rank in range(3):
+        build.stands(rank, "MPI_Bcast", 1, 10**9, region=norm if rank < 2 else 0)
+    build.stands(2, "MPI_Comm_rank", 0, 10**9, inside=False, thread=1, region=solve)
+    build.stands(3, "MPI_Allreduce", 1, 10**9, region=solve)
+    build.stands(4, "MPI_Comm_rank", 0, 10**9, inside=False, region=norm)
+    path = build.write(tmp_path / "stuck.db")
+    with open_profile(str(path)) as connection:
+        text = [line.plain.strip() for line in hang.draw(hang.read_places(connection)).lines(None)]
+    assert text[2:4] == ["region solve/norm: 0-1; none: 2", "not there: 3-4"]
+    assert text[5] == "region solve"
+    assert text[-1] == "region solve/norm", "rank 2 has a thread in MPI: it is not outside"
+
+
 def test_top_counts_a_call_under_way(tmp_path: Path) -> None:
     look = top.look_at(stuck(tmp_path))
     assert (look.ranks, look.app_ns, look.elapsed_ns) == (4, 40 * 10**9, 10 * 10**9)
@@ -162,3 +183,57 @@ def test_clean_without_anything_to_do(run: Run, tmp_path: Path) -> None:
     result = run("clean", tmp_path)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("0 files removed")
+
+
+def test_clean_passes_over_what_goes_meanwhile(run: Run, tmp_path: Path) -> None:
+    """A job that ends takes its arenas with it, also between two looks at a folder."""
+    (tmp_path / "commlens-0-1-1.arena").symlink_to(tmp_path / "gone")
+    result = run("clean", tmp_path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("0 files removed")
+
+
+def test_clean_knows_copies_that_were_never_finished(tmp_path: Path) -> None:
+    folder = tmp_path / "commlens-arenas-77"
+    folder.mkdir()
+    names = ("rank0.1.arena", "rank0.1.arena.last", "rank1.2.arena.flush", "notes")
+    for name in names:
+        (folder / name).touch()
+    assert sorted(path.name for path in find([tmp_path], unfinished=True)) == list(names[:3])
+    assert [path.name for path in find([tmp_path])] == list(names[:1])
+
+
+def test_hang_passes_over_a_job_that_ends_meanwhile(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says where the others are, and which processes are not out of MPI_Init."""
+    cli = importlib.import_module("commlens.cli.hang")
+    stuck(tmp_path).close()
+    early = "/x: its process had not come out of MPI_Init"
+    arenas = [
+        arena(0, is_running=True, launch="gone"),
+        arena(0, is_running=True, launch="stuck", start_time="2026-01-02T00:00:00Z"),
+        *(arena(-1, is_running=True, error=early, pid=pid) for pid in (31, 30)),
+        arena(-1, is_running=False, error=early, pid=32),
+    ]
+
+    def merged(job: Job, output: Path) -> tuple[Path, list[str]]:
+        if job.first.launch == "gone":
+            raise CommlensError("no such file")
+        return Path(shutil.copy(tmp_path / "stuck.db", output)), []
+
+    def found(files: list[Path]) -> list[Arena]:
+        """Return what is there at first; who looks again at the first job finds that it has ended."""
+        return arenas if len(files) != 1 else []
+
+    monkeypatch.setattr(cli, "find", lambda _: [])
+    monkeypatch.setattr(cli, "read", found)
+    monkeypatch.setattr("commlens.arenas.merge", merged)
+    result = run("hang", tmp_path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith("app, 1 of 4 ranks, began 2026-01-02T00:00:00Z\n")
+    assert result.stdout.splitlines()[-1] == "still in MPI_Init: processes 30-31"
+    arenas[:] = arenas[:1]
+    result = run("hang", tmp_path)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "commlens: no process under commlens runs here\n"

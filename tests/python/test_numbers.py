@@ -27,12 +27,40 @@ def written_as_ranges(ranks: list[int], dice: random.Random) -> str:
     return ", ".join(map(str, ranks))
 
 
+def mark(build: ProfileBuilder, dice: random.Random) -> None:
+    """Add up to eight regions, and what ranks, executions and iterations say of them; none in one profile of three."""
+    metrics = [build.metric("memory", "MiB"), build.metric("memory", "GiB"), build.metric("residual")]
+    for i in range(dice.choice([0, 4, 8])):
+        parent = dice.choice(list(build.regions.values()))
+        region = build.region(f"part {i}", parent.id, dice.choice(["region", "region", "loop", "others"]))
+        build.tags += [(region, name, str(i)) for name in ("kind", "phase") if dice.random() < 0.3]
+        build.tags += [(region, "kind", "IO")] * (dice.random() < 0.3)
+        iterations = [-1, 0, 1, 5] if parent.kind == "loop" else [-1]
+        for rank in range(build.ranks):
+            for execution in range(dice.randrange(3)):
+                for iteration in iterations:
+                    here = {"execution": execution, "iteration": iteration}
+                    time_ns = dice.choice([0, *(dice.randrange(10**9) for _ in range(19))])
+                    nested_ns, mpi_ns = dice.randrange(time_ns + 1), dice.randrange(time_ns + 1)
+                    calls = dice.randrange(1, 9)
+                    ends = {"open": dice.choice([0, 0, 1, calls])}
+                    build.spend(region, rank, calls, time_ns, nested_ns, mpi_ns, **here, **ends)
+                    values = [dice.randrange(-40, 40) / 4 for _ in range(dice.randrange(4))]
+                    build.tell(dice.choice(metrics), region, rank, values, dice.randrange(2), **here)
+                for iteration in [-1, 0, 2] if build.regions[region].kind == "loop" else []:
+                    time_ns = dice.randrange(10**9)
+                    nested_ns, mpi_ns = dice.randrange(time_ns + 1), dice.randrange(time_ns + 1)
+                    here = {"execution": execution, "iteration": iteration}
+                    build.iterate(region, rank, dice.randrange(1, 9), time_ns, nested_ns, mpi_ns, **here)
+
+
 def made_up(seed: int) -> ProfileBuilder:
     """Return a profile with families, sets and an intercommunicator, and random counters in all of them."""
     dice = random.Random(seed)
     build = ProfileBuilder(ranks=dice.choice([1, 2, 5, 12]))
     build.sites.update({1: ("/bin/app", "", 64), 2: ("/bin/app", "", 128)})
     everybody = list(range(build.ranks))
+    mark(build, dice)
     for family in range(2, 6):
         for i in range(dice.randrange(1, 4)):
             stride = dice.choice([1, 1, 2, 3])
@@ -56,13 +84,13 @@ def made_up(seed: int) -> ProfileBuilder:
     for _ in range(300):
         comm = dice.choice(list(build.comms.values()))
         op, size = dice.choice(list(CLASS_OF)), dice.choice(SIZES)
-        rank, site = dice.choice(comm.ranks), dice.randrange(3)
-        if (comm.id, op, size and size.bit_length(), rank, site) not in seen:
-            seen.add((comm.id, op, size and size.bit_length(), rank, site))
+        rank, site, region = dice.choice(comm.ranks), dice.randrange(3), dice.choice(list(build.regions))
+        if (comm.id, op, size and size.bit_length(), rank, site, region) not in seen:
+            seen.add((comm.id, op, size and size.bit_length(), rank, site, region))
             calls = dice.randrange(1, 50)
             build.count(
                 comm.id, op, rank, calls, dice.randrange(1, 10**9), size,
-                dice.randrange(10**6), dice.randrange(10**6), site, dice.randrange(calls + 1),
+                dice.randrange(10**6), dice.randrange(10**6), site, dice.randrange(calls + 1), region,
             )  # fmt: skip
     return build
 

@@ -11,6 +11,8 @@ from typing import Callable
 import pytest
 from conftest import Run
 
+from commlens._schema import VERSION
+
 Spoil = Callable[[Path], None]
 
 
@@ -80,7 +82,7 @@ def garbage(path: Path) -> None:
         (half, "truncated: {half} of {size} bytes are left"),
         (fifty_bytes, "truncated: 50 bytes are left"),
         (seven_bytes, "truncated: 7 bytes are left"),
-        (version(99), "has schema version 99, this commlens reads up to 3: use a newer commlens"),
+        (version(99), f"has schema version 99, this commlens reads up to {VERSION}: use a newer commlens"),
         (version(0), "has schema version 0, this commlens reads from 2: use an older one"),
         (garbage, "damaged: database disk image is malformed"),
     ],

@@ -34,7 +34,7 @@ def million(tmp_path_factory: pytest.TempPathFactory) -> Path:
             SELECT i FROM n;
         INSERT INTO op SELECT i, 'MPI_Operation_' || i, 'collective' FROM n WHERE i BETWEEN 1 AND 8;
         INSERT INTO callsite SELECT i, '/bin/app', '', 16 * i FROM n WHERE i < 50;
-        INSERT INTO region VALUES (0, NULL, '');
+        INSERT INTO region VALUES (0, NULL, '', 'program');
         INSERT INTO meta VALUES ('ranks', '{RANKS}');
         INSERT INTO rank SELECT i, 1, 'n' || (i / 64), i, '', 0, 60000000000, 1, 1, 1, 0, 'finalized'
             FROM n WHERE i < {RANKS};
@@ -91,7 +91,7 @@ def test_cells_are_found_by_their_key_and_never_scanned_within_a_scan(million: P
     """SQLite reads `cell` in its own order or by key; a nested full scan would be a million times a thousand."""
     connection = sqlite3.connect(million)
     queries = Queries(Selection(), Shape(fold=fold, top=10))
-    for sql in (queries.communicators(), queries.operations([2, 3])):
+    for sql in (queries.communicators(), queries.operations([(2,), (3,)])):
         steps = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
         touching = [step for step in steps if " cell_row" in step]
         assert touching

@@ -16,6 +16,10 @@ from commlens import _schema, shards
 from commlens.profile import open_profile
 
 BLOCK = 2
+TABLES_OF_RANKS = (
+    *("rank", "slice", "peer", "position", "overhead"),
+    *("region_time", "loop_time", "loop_bin", "region_slice", "metric_value"),
+)
 
 
 def split(whole: Path, into: Path, world: int = 7) -> Path:
@@ -34,7 +38,7 @@ def split(whole: Path, into: Path, world: int = 7) -> Path:
             for view in [name for name, relation in _schema.RELATIONS.items() if relation.kind == "view"]:
                 connection.execute(f"DROP VIEW {view}")
             connection.execute("ATTACH ? AS whole", (str(whole),))
-            for table in ("meta", "comm", "comm_set", "op", "region", "callsite"):
+            for table in ("meta", "comm", "comm_set", "op", "flow", "region", "metric", "tag", "callsite"):
                 connection.execute(f"INSERT INTO main.{table} SELECT * FROM whole.{table}")
             connection.execute("UPDATE meta SET value = ? WHERE key = 'shard'", (str(number),))
             connection.execute(
@@ -46,7 +50,7 @@ def split(whole: Path, into: Path, world: int = 7) -> Path:
                 " bytes_received, noncontiguous FROM whole.cell_row WHERE id % ?2 BETWEEN ?3 AND ?4",
                 (number, ranks, first, last),
             )
-            for table in ("rank", "slice", "position", "overhead"):
+            for table in TABLES_OF_RANKS:
                 connection.execute(
                     f"INSERT INTO main.{table} SELECT * FROM whole.{table} WHERE rank BETWEEN ? AND ?",
                     (first, last),
@@ -57,7 +61,7 @@ def split(whole: Path, into: Path, world: int = 7) -> Path:
         content = shard.read_bytes()
         listed.append((number, shard.name, first, BLOCK, cells, len(content), zlib.crc32(content)))
     with closing(sqlite3.connect(index)) as connection:
-        for table in ("rank", "cell_row", "slice", "position", "overhead"):
+        for table in ("cell_row", *TABLES_OF_RANKS):
             connection.execute(f"DELETE FROM {table}")
         connection.executemany("INSERT INTO shard VALUES (?, ?, ?, ?, ?, ?, ?)", listed)
         connection.commit()
@@ -101,6 +105,42 @@ def test_merge_makes_the_file_there_would_have_been(small: Path, directory: Path
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     again = run("merge", directory)
     assert (again.exit_code, again.stderr) == (2, f"commlens: {merged}: exists\n")
+
+
+def test_all_that_is_known_of_regions_is_put_together(marked: Path, tmp_path: Path, run: Run) -> None:
+    whole = tmp_path / "marked.db"
+    whole.write_bytes(marked.read_bytes())
+    parts = split(whole, tmp_path / "parts.commlens")
+    tables = [name for name, relation in _schema.RELATIONS.items() if relation.kind == "table"]
+    with open_profile(str(whole)) as one, open_profile(str(parts)) as several:
+        for table in set(tables) - {"shard", "key", "cell_row"}:  # what is usual depends on the files
+            rows = [tuple(row) for row in one.execute(f"SELECT * FROM {table} ORDER BY 1, 2")]
+            assert [tuple(row) for row in several.execute(f"SELECT * FROM {table} ORDER BY 1, 2")] == rows
+            assert rows or table in ("slice", "position", "comm_set", "coverage", "line", "spread"), table
+    (parts / "index.db").unlink()
+    result = run("sql", parts, "SELECT COUNT(*) FROM tag")
+    assert (result.exit_code, result.stdout.split()) == (3, ["COUNT(*)", "4"]), "names are in each file, too"
+
+
+def test_files_from_before_there_were_regions_are_read(small: Path, directory: Path, run: Run) -> None:
+    before = run("report", small).stdout
+    (directory / "index.db").unlink()
+    for shard in directory.glob("shard.*.db"):
+        with closing(sqlite3.connect(shard)) as connection:
+            for table in (
+                "region_time",
+                "loop_time",
+                "loop_bin",
+                "region_slice",
+                "metric_value",
+                "metric",
+                "tag",
+            ):
+                connection.execute(f"DROP TABLE {table}")
+            connection.execute("ALTER TABLE region RENAME TO newer")
+            connection.execute("CREATE TABLE region AS SELECT id, parent, name FROM newer")
+            connection.execute("PRAGMA user_version = 4")
+    assert run("report", directory).stdout == before
 
 
 def rows_of(path: Path) -> dict[int, int]:
@@ -164,6 +204,29 @@ def test_without_the_index_all_rows_are_there(small: Path, directory: Path, run:
         == f"commlens: {directory / 'index.db'} cannot be read: what no rank below has used is missing\n"
     )
     assert result.stdout == run("report", small, "--all-ranks").stdout
+
+
+@pytest.mark.parametrize("how", ["missing", "truncated", "empty", "garbled"])
+def test_an_index_that_cannot_be_read_hides_no_rank(
+    small: Path, directory: Path, run: Run, tmp_path: Path, how: str
+) -> None:
+    index = directory / "index.db"
+    if how == "garbled":
+        content = index.read_bytes()
+        with closing(sqlite3.connect(index)) as connection:
+            root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'comm'").fetchone()[0]
+        index.write_bytes(content[: (root - 1) * 4096] + b"\xff" * 4096 + content[root * 4096 :])
+    else:
+        damage(index, how)
+    result = run("report", directory, "--all-ranks")
+    assert result.exit_code == 3
+    assert result.stderr.startswith(f"commlens: {index} ")
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == run("report", small, "--all-ranks").stdout
+    merged = tmp_path / "merged.db"
+    assert run("merge", directory, "-o", merged).exit_code == 3
+    again = run("report", merged, "--all-ranks")
+    assert (again.exit_code, again.stderr, again.stdout) == (0, "", result.stdout)
 
 
 def test_one_shard_is_a_profile_of_its_ranks(directory: Path, run: Run) -> None:

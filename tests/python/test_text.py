@@ -249,13 +249,25 @@ def test_an_output_without_unicode_gets_plain_letters(small: Path) -> None:
         assert (b"500 us" if command == "report" else b"`- s*.1 x2") in done.stdout
 
 
+def test_json_without_unicode_has_the_same_names(tmp_path: Path) -> None:
+    build = ProfileBuilder(ranks=1)
+    name = "größer → 日本語 \U0001f600"
+    build.spend(build.region(name), 0, 1, 100)
+    done = subprocess.run(
+        program("regions", build.write(tmp_path / "x.db"), "--format", "json"),
+        env=environment(PYTHONUTF8="0", PYTHONIOENCODING="ascii"),
+        capture_output=True,
+    )
+    assert [row["name"] for row in json.loads(done.stdout)["regions"]][1:] == [name]
+
+
 def in_terminal(columns: int, *arguments: object, **more: str) -> str:
     """Return what the program prints on a terminal of that width."""
     master, slave = os.openpty()
     termios.tcsetwinsize(slave, (50, columns)) if sys.version_info >= (3, 11) else _set_width(slave, columns)
     process = subprocess.Popen(
         program(*arguments),
-        env=environment(TERM="xterm-256color", **more),
+        env=environment(**{"TERM": "xterm-256color", **more}),
         stdin=slave,
         stdout=slave,
         stderr=slave,

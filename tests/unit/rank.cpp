@@ -29,7 +29,7 @@ std::vector<char> packed_by_rank(int rank, const std::function<void(Registry&)>&
     clock_is_tsc = false;
     Registry registry;
     life(registry);
-    Counted counted = counted_here(registry);
+    Counted counted = counted_here(registry, now());
     RankFacts& facts = counted.facts;
     facts.rank = rank;
     facts.world = world_id;

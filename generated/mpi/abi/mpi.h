@@ -21,6 +21,9 @@ typedef struct commlens_MPI_Op* MPI_Op;
 typedef struct commlens_MPI_Request* MPI_Request;
 typedef struct commlens_MPI_Session* MPI_Session;
 typedef struct commlens_MPI_Win* MPI_Win;
+typedef struct commlens_MPI_T_enum* MPI_T_enum;
+typedef struct commlens_MPI_T_pvar_handle* MPI_T_pvar_handle;
+typedef struct commlens_MPI_T_pvar_session* MPI_T_pvar_session;
 typedef long MPI_Aint;
 typedef long MPI_Count;
 typedef long MPI_Offset;
@@ -47,6 +50,19 @@ typedef struct {
 #define MPI_CART (211)
 #define MPI_GRAPH (212)
 #define MPI_DIST_GRAPH (213)
+#define MPI_T_ERR_NOT_INITIALIZED (1003)
+#define MPI_T_ERR_INVALID (1006)
+#define MPI_T_ERR_INVALID_INDEX (1007)
+#define MPI_T_ERR_INVALID_SESSION (1009)
+#define MPI_T_ERR_INVALID_HANDLE (1010)
+#define MPI_T_ERR_INVALID_NAME (1011)
+#define MPI_T_ERR_OUT_OF_HANDLES (1012)
+#define MPI_T_ERR_PVAR_NO_WRITE (1016)
+#define MPI_T_VERBOSITY_TUNER_BASIC (17)
+#define MPI_T_BIND_MPI_COMM (2)
+#define MPI_T_PVAR_CLASS_SIZE (3)
+#define MPI_T_PVAR_CLASS_COUNTER (7)
+#define MPI_T_PVAR_CLASS_AGGREGATE (8)
 #define MPI_MAX_LIBRARY_VERSION_STRING (8192)
 #define MPI_IN_PLACE ((void *)(1L))
 #define MPI_STATUS_IGNORE ((MPI_Status *)(0L))
@@ -54,6 +70,7 @@ typedef struct {
 #define MPI_COMM_WORLD ((MPI_Comm)0x101)
 #define MPI_COMM_SELF ((MPI_Comm)0x102)
 #define MPI_COMM_NULL ((MPI_Comm)0x100)
+#define MPI_UNSIGNED_LONG ((MPI_Datatype)0x20e)
 #define MPI_BYTE ((MPI_Datatype)0x247)
 #define MPI_NO_OP ((MPI_Op)0x3d)
 #define MPI_REQUEST_NULL ((MPI_Request)0x180)

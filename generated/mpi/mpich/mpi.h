@@ -21,6 +21,9 @@ typedef int MPI_Op;
 typedef int MPI_Request;
 typedef int MPI_Session;
 typedef int MPI_Win;
+typedef struct commlens_MPI_T_enum* MPI_T_enum;
+typedef struct commlens_MPI_T_pvar_handle* MPI_T_pvar_handle;
+typedef struct commlens_MPI_T_pvar_session* MPI_T_pvar_session;
 typedef long MPI_Aint;
 typedef long MPI_Count;
 typedef long MPI_Offset;
@@ -48,6 +51,19 @@ typedef struct {
 #define MPI_CART (2)
 #define MPI_GRAPH (1)
 #define MPI_DIST_GRAPH (3)
+#define MPI_T_ERR_NOT_INITIALIZED (60)
+#define MPI_T_ERR_INVALID (74)
+#define MPI_T_ERR_INVALID_INDEX (62)
+#define MPI_T_ERR_INVALID_SESSION (67)
+#define MPI_T_ERR_INVALID_HANDLE (64)
+#define MPI_T_ERR_INVALID_NAME (73)
+#define MPI_T_ERR_OUT_OF_HANDLES (65)
+#define MPI_T_ERR_PVAR_NO_WRITE (71)
+#define MPI_T_VERBOSITY_TUNER_BASIC (224)
+#define MPI_T_BIND_MPI_COMM (9701)
+#define MPI_T_PVAR_CLASS_SIZE (242)
+#define MPI_T_PVAR_CLASS_COUNTER (246)
+#define MPI_T_PVAR_CLASS_AGGREGATE (247)
 #define MPI_MAX_LIBRARY_VERSION_STRING (8192)
 #define MPI_IN_PLACE ((void *)(-1L))
 #define MPI_STATUS_IGNORE ((MPI_Status *)(1L))
@@ -55,6 +71,7 @@ typedef struct {
 #define MPI_COMM_WORLD ((MPI_Comm)0x44000000)
 #define MPI_COMM_SELF ((MPI_Comm)0x44000001)
 #define MPI_COMM_NULL ((MPI_Comm)0x4000000)
+#define MPI_UNSIGNED_LONG ((MPI_Datatype)0x4c000808)
 #define MPI_BYTE ((MPI_Datatype)0x4c00010d)
 #define MPI_ERRORS_RETURN ((MPI_Errhandler)0x54000001)
 #define MPI_NO_OP ((MPI_Op)0x5800000e)

@@ -21,6 +21,9 @@ typedef struct commlens_MPI_Op* MPI_Op;
 typedef struct commlens_MPI_Request* MPI_Request;
 typedef struct commlens_MPI_Session* MPI_Session;
 typedef struct commlens_MPI_Win* MPI_Win;
+typedef struct commlens_MPI_T_enum* MPI_T_enum;
+typedef struct commlens_MPI_T_pvar_handle* MPI_T_pvar_handle;
+typedef struct commlens_MPI_T_pvar_session* MPI_T_pvar_session;
 typedef long MPI_Aint;
 typedef long MPI_Count;
 typedef long MPI_Offset;
@@ -48,6 +51,19 @@ typedef struct {
 #define MPI_CART (1)
 #define MPI_GRAPH (2)
 #define MPI_DIST_GRAPH (3)
+#define MPI_T_ERR_NOT_INITIALIZED (55)
+#define MPI_T_ERR_INVALID (72)
+#define MPI_T_ERR_INVALID_INDEX (57)
+#define MPI_T_ERR_INVALID_SESSION (62)
+#define MPI_T_ERR_INVALID_HANDLE (59)
+#define MPI_T_ERR_INVALID_NAME (73)
+#define MPI_T_ERR_OUT_OF_HANDLES (60)
+#define MPI_T_ERR_PVAR_NO_WRITE (66)
+#define MPI_T_VERBOSITY_TUNER_BASIC (3)
+#define MPI_T_BIND_MPI_COMM (1)
+#define MPI_T_PVAR_CLASS_SIZE (2)
+#define MPI_T_PVAR_CLASS_COUNTER (6)
+#define MPI_T_PVAR_CLASS_AGGREGATE (7)
 #define MPI_MAX_LIBRARY_VERSION_STRING (256)
 #define MPI_IN_PLACE ((void *)(1L))
 #define MPI_STATUS_IGNORE ((MPI_Status *)(0L))

@@ -8,13 +8,17 @@ from typing import Any
 
 import click
 
+from commlens.cli.algorithms import algorithms
 from commlens.cli.clean import clean
 from commlens.cli.comms import comms
 from commlens.cli.coverage import coverage
 from commlens.cli.doctor import doctor
+from commlens.cli.export import export
 from commlens.cli.hang import hang
+from commlens.cli.matrix import matrix
 from commlens.cli.merge import merge
 from commlens.cli.recover import recover
+from commlens.cli.regions import regions
 from commlens.cli.report import report
 from commlens.cli.schema import schema
 from commlens.cli.sql import sql
@@ -50,5 +54,21 @@ def commlens() -> None:
     """
 
 
-for command in (report, comms, coverage, sql, schema, doctor, hang, top, recover, merge, clean):
+for command in (
+    report,
+    regions,
+    matrix,
+    algorithms,
+    comms,
+    coverage,
+    sql,
+    schema,
+    export,
+    doctor,
+    hang,
+    top,
+    recover,
+    merge,
+    clean,
+):
     commlens.add_command(command)

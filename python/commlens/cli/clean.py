@@ -24,6 +24,20 @@ def is_left(arena: Arena, node: str) -> bool:
     return arena.is_of_this_boot or arena.node == node
 
 
+def facts_of(file: Path) -> os.stat_result | None:
+    """Return the facts of a file; None when it is gone: jobs that end take theirs with them."""
+    try:
+        return file.stat()
+    except OSError:
+        return None
+
+
+def is_own(file: Path) -> bool:
+    """Return whether the file is there, and of this user."""
+    facts = facts_of(file)
+    return facts is not None and facts.st_uid == os.getuid()
+
+
 @click.command()
 @click.argument("where", nargs=-1, type=click.Path(path_type=Path), metavar="[PLACE]...")
 @click.option("-n", "--dry-run", is_flag=True, help="Only say what would be removed.")
@@ -35,15 +49,16 @@ def clean(where: tuple[Path, ...], dry_run: bool) -> None:
     """
     node = socket.gethostname()
     removed = kept = size = 0
-    for arena in read(
-        [file for file in find(where or places(os.environ)) if file.stat().st_uid == os.getuid()]
-    ):
+    for arena in read([file for file in find(where or places(os.environ), unfinished=True) if is_own(file)]):
+        facts = facts_of(arena.file)
+        if facts is None:
+            continue
         if not is_left(arena, node):
             kept += 1
             continue
         what = f"{arena.program}, rank {arena.rank} of {arena.size}" if not arena.error else "unfinished"
         click.echo(f"{arena.file}: {what}")
-        size += arena.file.stat().st_size
+        size += facts.st_size
         removed += 1
         if not dry_run:
             arena.file.unlink(missing_ok=True)

@@ -42,7 +42,7 @@ def comms(profile: str, unfold: bool, top: int, style: str, show_sql: bool) -> N
     if show_sql:
         screen.plain(f"-- communicators\n{sql};\n")
     elif style == "json":
-        screen.plain(json_text(tree.rows))
+        screen.json(json_text(tree.rows))
     elif style == "csv":
         screen.plain(
             csv_text(list(tree.rows[0]) if tree.rows else [], [list(row.values()) for row in tree.rows])

@@ -41,7 +41,7 @@ def coverage(profile: str, states: tuple[str, ...], style: str, show_sql: bool) 
     if show_sql:
         screen.plain(f"-- procedures\n{sql};\n")
     elif style == "json":
-        screen.plain(json_text(rows))
+        screen.json(json_text(rows))
     elif style == "csv":
         screen.plain(csv_text(list(rows[0]) if rows else [], [list(row.values()) for row in rows]))
     else:

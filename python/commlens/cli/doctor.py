@@ -44,7 +44,7 @@ def doctor(context: click.Context, runner: str | None, style: str, command: tupl
     found = examine(command, os.environ, runner)
     screen = Screen()
     if style == "json":
-        screen.plain(json_text([finding._asdict() for finding in found]))
+        screen.json(json_text([finding._asdict() for finding in found]))
     elif style == "csv":
         screen.plain(csv_text(("check", "state", "text", "advice"), found))
     else:

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import click
 from rich.text import Text
 
-from commlens.arenas import find, jobs_of, merge, places, read
+from commlens.arenas import find, jobs_of, looked_at, places, ranges, read
 from commlens.errors import CommlensError
 from commlens.hang import draw, read_places
-from commlens.profile import open_profile
 from commlens.screen import Screen
 
 
@@ -23,22 +21,29 @@ def hang(where: tuple[Path, ...]) -> None:
     """Say where the ranks of the jobs that run on this machine are.
 
     Ranks are grouped by the MPI call they are in and its communicator, with the time since the call began; below, those
-    members of the communicator that are not in that call. A rank outside MPI is named with its last call.
+    members of the communicator that are not in that call, and the code regions where the application marks them. A rank outside MPI is named with its last call. Processes that
+    are still in MPI_Init, and so have no rank yet, are named at the end.
 
     Reads what the processes write anyway: neither stops nor slows them. PLACE is a folder with arenas; by default
     COMMLENS_ARENA_DIR, /dev/shm and $TMPDIR.
     """
     arenas = read([file for file in find(where or places(os.environ)) if os.access(file, os.R_OK)])
-    jobs = jobs_of(arena for arena in arenas if arena.is_running)
-    if not jobs:
+    blocks = []
+    for job in jobs_of(arena for arena in arenas if arena.is_running):
+        try:
+            with looked_at(job) as connection:
+                blocks.append((job.title, read_places(connection)))
+        except CommlensError:  # unless it has ended meanwhile
+            if any(arena.is_running for arena in read([arena.file for arena in job.arenas])):
+                raise
+    starting = [arena.pid for arena in arenas if arena.is_starting]
+    if not blocks and not starting:
         raise CommlensError("no process under commlens runs here")
     screen = Screen()
-    with tempfile.TemporaryDirectory() as folder:
-        for number, job in enumerate(jobs):
-            path, _ = merge(job, Path(folder) / f"{number}.db")
-            with open_profile(str(path)) as connection:
-                groups = read_places(connection)
-            if number:
-                screen.lines([Text("")])
-            screen.lines([Text(job.title, style="bold")])
-            screen.lines(draw(groups).lines(screen.width))
+    for number, (title, groups) in enumerate(blocks):
+        if number:
+            screen.lines([Text("")])
+        screen.lines([Text(title, style="bold")])
+        screen.lines(draw(groups).lines(screen.width))
+    if starting:
+        screen.lines([Text(f"still in MPI_Init: processes {ranges(starting)}")])

@@ -10,6 +10,7 @@ from commlens import names, run
 from commlens.cli.options import BUCKETS, RANKS, SECONDS, SIZES, format_option, profile_argument, sql_option
 from commlens.profile import open_profile
 from commlens.query import ORDERS, Selection, Shape
+from commlens.regions import refuse_older
 from commlens.report import as_dict, draw, plain_rows, read_report
 from commlens.screen import Screen
 from commlens.sizes import BinRange, Buckets
@@ -82,8 +83,15 @@ DEFAULT_TOP = 10
     "--top",
     type=click.IntRange(min=0),
     metavar="N",
-    help="At most N communicators, N rows in each and N ranks in each row; 0 means all.  "
+    help="At most N communicators, N rows in each and N ranks in each row, by region at most N regions with as many "
+    "communicators each; 0 means all.  "
     f"[default: {DEFAULT_TOP} in a table, all in csv and json]",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["region"]),
+    help="Rows by code region: for each region its communicators and their operations, of the calls that no region "
+    "within it has.",
 )
 @click.option("--unfold", is_flag=True, help="Every communicator for itself instead of families.")
 @format_option
@@ -101,6 +109,7 @@ def report(
     buckets: Buckets,
     sort: str,
     top: int | None,
+    by: str | None,
     unfold: bool,
     style: str,
     show_sql: bool,
@@ -108,7 +117,8 @@ def report(
     """Show where the time and the bytes of PROFILE went.
 
     Communicators come first, by time; under each its operations by message size. Communicators that one
-    line of the application made are folded into a family: s*.1 x64.
+    line of the application made are folded into a family: s*.1 x64. With --by region there are code regions above
+    them, by the time in MPI that is spent in each and not in a region within it.
 
     Columns: calls of all ranks; max/rank, the time of the rank that spent most, and avg/rank, the time of all
     ranks divided by the number of ranks in the communicator, whether they made the call or not; the longest
@@ -118,11 +128,20 @@ def report(
     if top is None:
         top = DEFAULT_TOP if style == "table" else 0
     shape = Shape(
-        fold=not unfold, callsites=callsites, all_ranks=all_ranks, buckets=buckets, sort=sort, top=top or None
+        fold=not unfold,
+        callsites=callsites,
+        all_ranks=all_ranks,
+        by_region=by == "region",
+        buckets=buckets,
+        sort=sort,
+        top=top or None,
     )
     with open_profile(profile) as connection:
+        if shape.by_region:
+            refuse_older(connection)
         names.check_communicators(connection, comms)
-        names.check_ranks(connection, ranks or ())
+        if not run.is_summary(connection):
+            names.check_ranks(connection, ranks or ())
         selection = Selection(
             comms=comms,
             operations=names.matching_operations(connection, operations),
@@ -135,10 +154,10 @@ def report(
         result = read_report(connection, selection, shape)
     screen = Screen()
     if show_sql:
-        for title, statement in (*run.STATEMENTS, *result.statements):
+        for title, statement in (*facts.statements, *result.statements):
             screen.plain(f"-- {title}\n{statement};\n\n")
     elif style == "json":
-        screen.plain(json_text(as_dict(result, facts)))
+        screen.json(json_text(as_dict(result, facts)))
     elif style == "csv":
         title = "ranks" if all_ranks else "operations"
         screen.plain(

@@ -32,7 +32,7 @@ def schema(table: str | None, style: str) -> None:
     screen = Screen()
     width = screen.width
     if style == "json":
-        screen.plain(json_text([dict(zip(TITLES, row)) for row in rows]))
+        screen.json(json_text([dict(zip(TITLES, row)) for row in rows]))
     elif style == "csv":
         screen.plain(csv_text(TITLES, rows))
     elif table is None:
@@ -48,9 +48,10 @@ def schema(table: str | None, style: str) -> None:
     else:
         relation = RELATIONS[table]
         lines = [Text(f"{relation.kind} {table}", "bold"), *fold("", relation.doc, width), Text("")]
+        widest = max(len(column.name) for column in relation.columns)
         for column in relation.columns:
             kind = f"{column.type.lower()}, {column.unit}" if column.unit else column.type.lower()
-            lines += fold(f"  {column.name:<16}{kind:<20}", column.doc, width)
+            lines += fold(f"  {column.name:<{widest}}  {kind:<20}", column.doc, width)
         if table == "meta":
             lines += [Text(""), Text("keys", "bold")]
             for name, doc in META_KEYS.items():

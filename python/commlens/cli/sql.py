@@ -54,7 +54,7 @@ def sql(profile: str, query: str, style: str) -> None:
     titles = [column[0] for column in cursor.description or ()]
     screen = Screen()
     if style == "json":
-        screen.plain(json_text([dict(zip(titles, row)) for row in rows]))
+        screen.json(json_text([dict(zip(titles, row)) for row in rows]))
     elif style == "csv":
         screen.plain(csv_text(titles, rows))
     elif titles:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from commlens.arenas import Job, find, jobs_of, merge, places, read
+from commlens.arenas import Job, find, jobs_of, looked_at, places, read
 from commlens.errors import CommlensError
-from commlens.profile import open_profile
 from commlens.screen import Screen
 from commlens.top import Look, between, draw, heading, look_at
 
@@ -29,14 +27,13 @@ def running(where: tuple[Path, ...]) -> list[Job]:
 def look(jobs: list[Job]) -> dict[tuple[str, int], Look]:
     """Look at all jobs; those that end meanwhile are left out."""
     looks = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for number, job in enumerate(jobs):
-            try:
-                path, _ = merge(job, Path(folder) / f"{number}.db")
-                with open_profile(str(path)) as connection:
-                    looks[job.first.launch, job.first.pid] = look_at(connection)
-            except CommlensError:
-                continue
+    for job in jobs:
+        try:
+            with looked_at(job) as connection:
+                looks[job.first.launch, job.first.pid] = look_at(connection)
+        except CommlensError:
+            if any(arena.is_running for arena in read([arena.file for arena in job.arenas])):
+                raise
     return looks
 
 

@@ -49,6 +49,8 @@ def wrong(name: str, value: str) -> str | None:
         return f"'{value}' is neither 1 nor 0"
     if kind == "number" and not re.fullmatch(r"[0-9]{1,9}", value):
         return f"'{value}' is not a whole number"
+    if kind == "choice" and value not in OPTIONS[name].choices:
+        return f"'{value}' is none of {' '.join(OPTIONS[name].choices)}"
     return None
 
 

@@ -129,6 +129,22 @@ TEST(a_number_is_whole_and_not_negative) {
   }
 }
 
+TEST(a_choice_is_one_of_its_words) {
+  for (const char* choice : {"full", "summary"}) {
+    Setting setting;
+    setting.set("COMMLENS_DETAIL", choice);
+    unsetenv("COMMLENS_CONFIG");
+    CHECK_EQ(Options::read().text(Option::detail), std::string(choice));
+  }
+  for (const char* none : {"", "all", "summar", "full summary", "Full", " "}) {
+    Setting setting;
+    setting.file("detail = summary\n").set("COMMLENS_DETAIL", none);
+    const Options options = Options::read();
+    CHECK_EQ(options.text(Option::detail), std::string("summary"));
+    CHECK(one_warning(options, "COMMLENS_DETAIL"));
+  }
+}
+
 TEST(an_unknown_variable_is_named_once_and_ignored) {
   Setting setting;
   setting.file("").set("COMMLENS_OUTPTU", "x.db").set("COMMLENSE", "not ours").set("MY_COMMLENS_X", "not ours");

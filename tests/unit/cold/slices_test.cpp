@@ -68,7 +68,7 @@ std::map<Where, Sum> found(const Sliced& sliced) {
 Thread fresh() {
   begin_slices(origin);
   Thread thread{};
-  thread.due = 1;
+  thread.wait_until(1);
   return thread;
 }
 
@@ -94,7 +94,7 @@ TEST(slices_are_those_of_a_model_however_long_the_run) {
     Thread thread = fresh();
     const std::vector<Call> calls = random_calls(3000, longest, static_cast<unsigned>(longest));
     for (const Call& call : calls) make(thread, call, call.sent % 7);
-    finish_slices(thread);
+    finish_slices(thread, 0);
     const Sliced sliced = added_up({slices_of(thread)});
     CHECK(found(sliced) == expected(calls, sliced.width));
     for (const SliceEntry& entry : sliced.entries) CHECK(entry.slot < max_slices);
@@ -111,7 +111,7 @@ TEST(one_call_that_is_longer_than_all_slices) {
                                    {1, 1, origin + first_slice_width * max_slices * 1000 + 1,
                                     origin + first_slice_width * max_slices * 1000 + 2, 1}};
   for (const Call& call : calls) make(thread, call);
-  finish_slices(thread);
+  finish_slices(thread, 0);
   const Sliced sliced = added_up({slices_of(thread)});
   CHECK(found(sliced) == expected(calls, sliced.width));
 }
@@ -143,7 +143,7 @@ TEST(with_many_communicators_slices_are_wider_and_still_those_of_a_model) {
     make(thread, call);
     longest = std::max(longest, thread.slices.entries);
   }
-  finish_slices(thread);
+  finish_slices(thread, 0);
   const Sliced sliced = added_up({slices_of(thread)});
   CHECK(found(sliced) == expected(calls, sliced.width));
   CHECK(longest < 20 * comms);  // 120 * comms if nothing were done about it
@@ -155,7 +155,7 @@ TEST(bytes_of_a_request_count_when_it_is_completed) {
   make(thread, {1, 1, origin + 10, origin + 20, 0});
   make(thread, {1, 1, origin + 3 * first_slice_width, origin + 3 * first_slice_width + 5, 0});
   find_cell(thread.table, make_key(1, 1, 0, 0), 0)->bytes_received += 77;
-  finish_slices(thread);
+  finish_slices(thread, 0);
   const std::map<Where, Sum> sums = found(slices_of(thread));
   CHECK_EQ(sums.at({1, 1, 0}).received, 0u);
   CHECK_EQ(sums.at({1, 1, 3}).received, 77u);
@@ -167,8 +167,8 @@ TEST(threads_of_different_width_add_up) {
   const std::vector<Call> of_a = random_calls(1000, 1 << 16, 1), of_b = random_calls(1000, 1 << 22, 2);
   for (const Call& call : of_a) make(a, call);
   for (const Call& call : of_b) make(b, call);
-  finish_slices(a);
-  finish_slices(b);
+  finish_slices(a, 0);
+  finish_slices(b, 0);
   all = of_a;
   all.insert(all.end(), of_b.begin(), of_b.end());
   const Sliced sliced = added_up({slices_of(a), slices_of(b)});
@@ -178,11 +178,11 @@ TEST(threads_of_different_width_add_up) {
 TEST(calls_before_the_beginning_are_in_the_first_slice) {
   begin_slices(0);
   Thread thread{};
-  thread.due = 1;
+  thread.wait_until(1);
   make(thread, {1, 1, 10, 20, 1});
   begin_slices(origin);
   make(thread, {1, 1, origin + 10, origin + 20, 1});
-  finish_slices(thread);
+  finish_slices(thread, 0);
   const std::map<Where, Sum> sums = found(slices_of(thread));
   CHECK_EQ(sums.size(), 1u);
   CHECK_EQ(sums.at({1, 1, 0}).calls, 2u);

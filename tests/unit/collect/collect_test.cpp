@@ -2,7 +2,9 @@
 // Whole jobs whose processes are threads: what is in the files must not depend on how many write them.
 #include "core/collect/collect.h"
 
+#include <cmath>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -10,6 +12,7 @@
 #include "core/collect/agree.h"
 #include "core/collect/package.h"
 #include "core/collect/profile.h"
+#include "core/collect/spread.h"
 #include "tests/unit/check.h"
 #include "tests/unit/collect/crowd.h"
 #include "tests/unit/collect/virtual_job.h"
@@ -36,7 +39,8 @@ class Place {
 };
 
 // Runs a job to its end; returns how many ranks know their data in a profile.
-int collected(const VirtualJob& job, const fs::path& name, unsigned long aggregators) {
+int collected(const VirtualJob& job, const fs::path& name, const std::function<unsigned long(int)>& aggregators,
+              int asks_for_summary = -1) {
   std::mutex mutex;
   int stored = 0;
   Crowd(job.ranks).run([&](Crowd::Member& member) {
@@ -45,13 +49,18 @@ int collected(const VirtualJob& job, const fs::path& name, unsigned long aggrega
     terms.counted = [&] { return job.counted(member.rank(), records); };
     terms.meta = [] { return out::Meta{{"program", "virtual"}}; };
     terms.name = [&] { return name.string(); };
-    terms.aggregators = aggregators;
+    terms.aggregators = aggregators(member.rank());
+    terms.summary = member.rank() == asks_for_summary;
     terms.quiet = true;
     const Collected result = collect_together(member, terms);
     const std::lock_guard<std::mutex> lock(mutex);
     stored += result == Collected::stored ? 1 : 0;
   });
   return stored;
+}
+
+int collected(const VirtualJob& job, const fs::path& name, unsigned long aggregators, int asks_for_summary = -1) {
+  return collected(job, name, [aggregators](int) { return aggregators; }, asks_for_summary);
 }
 
 // The rows of a query, columns joined by '|'.
@@ -90,6 +99,7 @@ const char rows_sql[] =
     "    ON r.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1 "
     "UNION ALL SELECT 'rank', rank, node, pid, app_ns, mpi_ns, calls, threads, state FROM rank "
     "UNION ALL SELECT 'slice', comm, op, rank, slot, calls, time_ns, bytes_sent, bytes_received FROM slice "
+    "UNION ALL SELECT 'peer', comm, flow, rank, peer, peers, bin, messages, bytes FROM peer "
     "UNION ALL SELECT 'overhead', rank, what, 0, 0, 0, 0, 0, 0 FROM overhead WHERE what IN ('init', 'call')";
 
 std::multiset<std::string> rows_of(const std::vector<fs::path>& files) {
@@ -116,7 +126,12 @@ TEST(the_same_rows_and_numbers_come_out_however_many_ranks_write) {
     VirtualJob job;
     job.ranks = ranks;
     job.slices = 5;
+    job.neighbours = 26;
     CHECK_EQ(collected(job, place.root / "one.db", 1), ranks);
+    // 26 messages of a thousand each way.
+    CHECK_EQ(asked(place.root / "one.db", "SELECT SUM(messages), SUM(bytes) FROM peer WHERE flow = 0")[0],
+             std::to_string(26'000 * ranks) + "|" +
+                 std::to_string(1000ull * static_cast<unsigned>(ranks) * ((6 << 14) + (12 << 8) + (8 << 2))));
     const std::multiset<std::string> rows = rows_of({place.root / "one.db"});
     const std::vector<std::string> dictionary = asked(place.root / "one.db", dictionary_sql);
     const std::size_t comms = static_cast<std::size_t>(1 + job.duplicates + 2 + 1);
@@ -188,6 +203,128 @@ TEST(dictionaries_that_are_the_same_send_no_entries) {
   }
 }
 
+TEST(what_as_many_ranks_of_two_blocks_import_is_not_taken_for_what_all_do) {
+  const std::string often = written({{"MPI_Send", "app", Treatment::measured}});
+  const std::string seldom = written({{"MPI_Put", "plugin", Treatment::measured}});
+  for (const bool is_same : {true, false}) {
+    Dictionary low, high;
+    for (int rank = 0; rank < 8; ++rank) {
+      Dictionary& own = rank < 4 ? low : high;
+      own.add_rank(rank);
+      CHECK(own.imports(rank % 4 == 1 ? seldom : often));
+    }
+    if (!is_same) high.site({"app", "", 1});
+    const std::vector<Identity> there = high.identities();
+    CHECK_EQ(digest_of(there) == digest_of(low.identities()), is_same);
+    if (is_same) {
+      low.add_same(high.block());
+    } else {
+      CHECK(low.add_entries(high.entries(low.wanted(there, high.block())), high.block()));
+    }
+    CHECK_EQ(low.coverage().at({"MPI_Put", "plugin"}).ranks, 2);
+    CHECK_EQ(low.coverage().at({"MPI_Send", "app"}).ranks, 6);
+  }
+}
+
+// What SQL says of the rows of all ranks is what the ranks have come to without them.
+TEST(a_summary_says_what_the_rows_of_all_ranks_say) {
+  for (const int ranks : {1, 2, 5, 16, 33}) {
+    const Place place;
+    VirtualJob job;
+    job.ranks = ranks;
+    CHECK_EQ(collected(job, place.root / "full.db", 1), ranks);
+    CHECK_EQ(collected(job, place.root / "summary.db", 3, ranks / 2), ranks);
+    const auto same = [&](const std::string& full, const std::string& summary) {
+      const std::vector<std::string> wanted = asked(place.root / "full.db", full);
+      const std::vector<std::string> found = asked(place.root / "summary.db", summary);
+      CHECK(!wanted.empty());
+      CHECK_EQ(found.size(), wanted.size());
+      for (std::size_t i = 0; i < std::min(found.size(), wanted.size()); ++i) CHECK_EQ(found[i], wanted[i]);
+    };
+    // Communicators by what those of one size that one call made have in common: here the call site, the size and
+    // the letter, and the count of their leaders for duplicates.
+    const std::string kin =
+        "CASE WHEN SUBSTR(comm.name, 1, 1) = 'd' THEN comm.name ELSE SUBSTR(comm.name, 1, 1) END "
+        "|| ' ' || comm.size || ' ' || COALESCE((SELECT offset FROM callsite WHERE callsite.id = comm.callsite), '')";
+    const std::string site = "COALESCE((SELECT offset FROM callsite WHERE callsite.id = key.callsite), 0)";
+    same("SELECT " + kin + " AS kin, COUNT(*) FROM comm WHERE kind = 'intra' GROUP BY kin ORDER BY kin",
+         "SELECT " + kin + " AS kin, communicators FROM comm WHERE kind = 'intra' ORDER BY kin");
+    const auto spread = [](const std::string& name, const std::string& counter) {
+      const std::string sum = counter == "time_min_ns" || counter == "time_max_ns" ? "'-'" : "sum";
+      return "SELECT " + name + ", ranks, " + sum +
+             ", min, min_rank, max, max_rank FROM spread JOIN line ON line.id = spread.line "
+             "JOIN key ON key.id = line.key JOIN comm ON comm.id = key.comm WHERE counter = '" +
+             counter + "' ORDER BY 1";
+    };
+    const std::string key = kin + " || ' ' || key.op || ' ' || key.bin || ' ' || " + site;
+    for (const std::string counter :
+         {"calls", "time_ns", "time_min_ns", "time_max_ns", "bytes_sent", "bytes_received"}) {
+      same(
+          "WITH r AS (SELECT " + key + " AS line, cell.rank, SUM(cell." + counter +
+              ") AS value FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm GROUP BY line, rank) "
+              "SELECT line, COUNT(*), " +
+              (counter.substr(0, 5) == "time_" && counter != "time_ns" ? "'-'" : "SUM(value)") +
+              ", MIN(value), "
+              "(SELECT MIN(rank) FROM r AS s WHERE s.line = r.line AND value = MIN(r.value)), MAX(value), "
+              "(SELECT MIN(rank) FROM r AS s WHERE s.line = r.line AND value = MAX(r.value)) FROM r GROUP BY line",
+          spread(key, counter));
+    }
+    for (const std::string view : {"family_total", "family_operation"})
+      same(
+          "SELECT (SELECT name FROM family WHERE family.family = v.family), * FROM " + view + " AS v ORDER BY 2, 3, 4",
+          "SELECT (SELECT name FROM family WHERE family.family = v.family), * FROM " + view + " AS v ORDER BY 2, 3, 4");
+    same("SELECT COUNT(*), SUM(app_ns), MAX(app_ns), SUM(mpi_ns), MIN(mpi_ns), MAX(mpi_ns), SUM(calls) FROM rank",
+         "SELECT app.ranks, app.sum, app.max, mpi.sum, mpi.min, mpi.max, calls.sum FROM line "
+         "JOIN spread AS app ON app.line = line.id AND app.counter = 'app_ns' "
+         "JOIN spread AS mpi ON mpi.line = line.id AND mpi.counter = 'mpi_ns' "
+         "JOIN spread AS calls ON calls.line = line.id AND calls.counter = 'calls' "
+         "WHERE family IS NULL AND comm IS NULL");
+    same("SELECT value FROM meta WHERE key IN ('ranks', 'ranks_collected', 'elapsed_ns', 'nodes') ORDER BY key",
+         "SELECT value FROM meta WHERE key IN ('ranks', 'ranks_collected', 'elapsed_ns', 'nodes') ORDER BY key");
+    same("SELECT * FROM coverage", "SELECT * FROM coverage");
+    CHECK_EQ(
+        asked(place.root / "summary.db",
+              "SELECT (SELECT COUNT(*) FROM rank) + (SELECT COUNT(*) FROM cell_row) + (SELECT COUNT(*) FROM slice)")[0],
+        "0");
+  }
+}
+
+TEST(a_summary_is_as_large_for_many_ranks_as_for_few) {
+  const Place place;
+  std::vector<std::size_t> sizes;
+  for (const int ranks : {16, 64, 256}) {
+    VirtualJob job;
+    job.ranks = ranks;
+    job.columns = 4;
+    const fs::path name = place.root / (std::to_string(ranks) + ".db");
+    CHECK_EQ(collected(job, name, 0, 0), ranks);
+    sizes.push_back(fs::file_size(name));
+    CHECK_EQ(asked(name, "SELECT COUNT(*) FROM line WHERE key IS NOT NULL")[0], "28");
+  }
+  CHECK(sizes[2] < sizes[0] + sizes[0] / 8);
+}
+
+TEST(quantiles_are_within_a_sixteenth) {
+  Spread all, other;
+  std::vector<std::uint64_t> values;
+  for (std::uint64_t i = 0; i < 1000; ++i) values.push_back(mixed(i) >> (i % 60));
+  for (std::size_t i = 0; i < values.size(); ++i) (i % 3 == 0 ? other : all).add(values[i], static_cast<int>(i));
+  all.add(other);
+  std::sort(values.begin(), values.end());
+  CHECK_EQ(all.ranks, values.size());
+  CHECK_EQ(all.min, values.front());
+  CHECK_EQ(all.max, values.back());
+  for (const double share : {0.001, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0}) {
+    const auto at = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size()))) - 1;
+    const auto wanted = static_cast<double>(values[at]), found = static_cast<double>(all.at(share));
+    CHECK(std::abs(found - wanted) <= wanted / 16);
+  }
+  Spread same;
+  for (int rank = 0; rank < 100; ++rank) same.add(1'000'003, rank);
+  CHECK_EQ(same.at(0.05), 1'000'003u);
+  CHECK_EQ(same.at(0.95), 1'000'003u);
+}
+
 TEST(one_rank_writes_a_million_rows_and_many_ranks_more) {
   CHECK_EQ(block_size(1024, 0, 474'000), 1024);
   CHECK_EQ(block_size(1'000'000, 0, 1'000'000), 1'000'000);
@@ -196,6 +333,19 @@ TEST(one_rank_writes_a_million_rows_and_many_ranks_more) {
   CHECK_EQ(block_size(7, 3, 0), 3);
   CHECK_EQ(block_size(7, 100, 0), 1);
   CHECK_EQ(block_size(1, 0, 0), 1);
+}
+
+TEST(the_largest_number_of_aggregators_that_a_rank_was_told_holds_for_all) {
+  const Place place;
+  VirtualJob job;
+  job.ranks = 6;
+  const auto told = [](int rank) { return rank == 0 ? 3UL : static_cast<unsigned long>(rank % 2); };
+  CHECK_EQ(collected(job, place.root / "told.db", told), 6);
+  for (const char* const shard : {"shard.0.db", "shard.1.db", "shard.2.db"}) {
+    const std::vector<std::string> ranks = {"2"};
+    CHECK(asked(place.root / "told.commlens" / shard, "SELECT COUNT(*) FROM rank") == ranks);
+  }
+  CHECK(!fs::exists(place.root / "told.commlens" / "shard.3.db"));
 }
 
 TEST(a_rank_with_a_session_keeps_all_from_collecting) {

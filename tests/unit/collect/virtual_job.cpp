@@ -1,23 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/unit/collect/virtual_job.h"
 
+#include <array>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
 #include "core/cold/coverage.h"
 #include "generated/procedures.h"
 
 namespace commlens {
 
+namespace {
+
+// The largest cube that the ranks fill, and a line of the others.
+class Grid {
+ public:
+  explicit Grid(int ranks) : ranks_(ranks) {
+    while ((side_ + 1) * (side_ + 1) * (side_ + 1) <= ranks) ++side_;
+  }
+
+  // Neighbour i of 26, faces first, and in how many dimensions it is another place.
+  std::pair<int, int> neighbour(int rank, int i) const {
+    std::vector<std::array<int, 3>> steps;
+    for (int distance = 1; distance <= 3; ++distance) {
+      for (int n = 0; n < 27; ++n) {
+        const std::array<int, 3> step{n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1};
+        if (std::abs(step[0]) + std::abs(step[1]) + std::abs(step[2]) == distance) steps.push_back(step);
+      }
+    }
+    const std::array<int, 3> step = steps[static_cast<std::size_t>(i)];
+    const int distance = std::abs(step[0]) + std::abs(step[1]) + std::abs(step[2]);
+    if (rank >= side_ * side_ * side_) return {(rank + step[0] + ranks_) % ranks_, distance};
+    int at = 0;
+    for (int d = 2, size = side_ * side_; d >= 0; --d, size /= side_)
+      at += (rank / size % side_ + step[static_cast<std::size_t>(d)] + side_) % side_ * size;
+    return {at, distance};
+  }
+
+ private:
+  int ranks_, side_ = 1;
+};
+
+}  // namespace
+
 Counted VirtualJob::counted(int rank, std::deque<CommRecord>& records) const {
   records.clear();
   records.emplace_back();  // no communicator
   std::uint32_t count = 0;
-  const auto add = [&](Identity identity, char letter, std::uint32_t parent, std::uint32_t op, Site site, int leader,
-                       int own, int size) {
+  const auto add = [&](Identity identity, Identity kin, char letter, std::uint32_t parent, std::uint32_t op, Site site,
+                       int leader, int own, int size) {
     CommRecord& c = records.emplace_back();
     c.view.index = static_cast<std::uint32_t>(records.size() - 1);
     c.view.rank = own;
     c.view.size = size;
     c.kind = CommKind::intra;
     c.identity = identity;
+    c.kin = kin;
     c.parent = parent;
     c.op = op;
     c.letter = letter;
@@ -26,17 +65,20 @@ Counted VirtualJob::counted(int rank, std::deque<CommRecord>& records) const {
     c.count = letter == letter_world || letter == letter_self ? 0 : ++count;
     c.created = 1000 + static_cast<Ticks>(rank) + c.view.index;
   };
-  add(1000, letter_world, 0, 0, 0, 0, rank, ranks);
+  add(1000, 1000, letter_world, 0, 0, 0, 0, rank, ranks);
   for (int i = 0; i < duplicates; ++i)
-    add(2000 + static_cast<Identity>(i), 'd', 1, op::MPI_Comm_dup, 0x100, 0, rank, ranks);
+    add(2000 + static_cast<Identity>(i), 2000 + static_cast<Identity>(i), 'd', 1, op::MPI_Comm_dup, 0x100, 0, rank,
+        ranks);
   if (columns != 0) {
     const int row = rank / columns, column = rank % columns;
     const int in_row = std::min(columns, ranks - row * columns);
-    add(30'000 + static_cast<Identity>(row), 's', 1, op::MPI_Comm_split, 0x200, row * columns, column, in_row);
-    add(60'000'000 + static_cast<Identity>(column), 's', 1, op::MPI_Comm_split, 0x300, column, row,
-        (ranks - column + columns - 1) / columns);
+    add(30'000 + static_cast<Identity>(row), combine(30'000, static_cast<Identity>(in_row)), 's', 1, op::MPI_Comm_split,
+        0x200, row * columns, column, in_row);
+    const int in_column = (ranks - column + columns - 1) / columns;
+    add(60'000'000 + static_cast<Identity>(column), combine(60'000'000, static_cast<Identity>(in_column)), 's', 1,
+        op::MPI_Comm_split, 0x300, column, row, in_column);
   }
-  if (has_self) add(90'000'000 + static_cast<Identity>(rank), letter_self, 0, 0, 0, rank, 0, 1);
+  if (has_self) add(90'000'000 + static_cast<Identity>(rank), 90'000'000, letter_self, 0, 0, 0, rank, 0, 1);
 
   Counted counted;
   RankFacts& facts = counted.facts;
@@ -58,8 +100,8 @@ Counted VirtualJob::counted(int rank, std::deque<CommRecord>& records) const {
       const Ticks each = 500 + mixed(n * 1'000'003 + comm * 1009 + static_cast<std::uint64_t>(rank)) % 40'000;
       const Ticks time = 1000 * n * each + mixed(each + comm) % 1000;
       Cell cell{};
-      cell.key =
-          make_key(comm, ops[static_cast<std::size_t>(i) % std::size(ops)], bin_of(std::uint64_t{8} << (i / 8)), 0);
+      cell.key = make_key(comm, ops[static_cast<std::size_t>(i) % std::size(ops)], bin_of(std::uint64_t{8} << (i / 8)),
+                          regions == 0 ? 0 : 1 + static_cast<std::uint32_t>(i % regions));
       cell.site = 0x1000 + static_cast<Site>(i);
       cell.calls = 1000 * n;
       cell.time = time;
@@ -72,6 +114,33 @@ Counted VirtualJob::counted(int rank, std::deque<CommRecord>& records) const {
         counted.slices.entries.push_back(
             {slice_key(cell.key), static_cast<std::uint64_t>(slot), 1000, time / 128, 8, 8});
       }
+    }
+  }
+  std::vector<Ticks> inside(static_cast<std::size_t>(regions) + 1, 0);  // time in the regions within each
+  for (std::size_t i = 1; i <= static_cast<std::size_t>(regions); ++i)
+    counted.regions.names.push_back(
+        {static_cast<std::uint32_t>((i - 1) / 4), RegionKind::region, "region_of_the_program_" + std::to_string(i)});
+  for (std::size_t i = inside.size() - 1; i > 0; --i) {
+    const Ticks own = 1'000'000 + mixed(i * 1'000'003 + static_cast<std::uint64_t>(rank)) % 400'000;
+    CountedRegions::Sum& sum = counted.regions.times[make_region_key(static_cast<std::uint32_t>(i), 0, -1)];
+    sum.calls = 1000;
+    sum.time = own + inside[i];
+    sum.time_min = sum.time / 2000;
+    sum.time_max = sum.time / 100;
+    sum.nested = inside[i];
+    sum.mpi = own / 4;
+    inside[(i - 1) / 4] += sum.time;
+  }
+  const Grid grid(ranks);
+  for (int i = 0; i < neighbours; ++i) {
+    const auto [peer, distance] = grid.neighbour(rank, i);
+    const std::uint64_t bytes = std::uint64_t{1} << (20 - 6 * distance);
+    const PeerPlace place = make_peer_place(static_cast<std::uint32_t>(peer), 0);
+    for (const Flow flow : {Flow::sent, Flow::received}) {
+      PeerSum& sum = counted.peers[{make_peer_key(flow, bin_of(bytes), 1, 0, 0), place}];
+      sum.messages += 1000;
+      sum.bytes += 1000 * bytes;
+      sum.world = peer;
     }
   }
   counted.place = [](Site site) { return SiteFacts{"/opt/app/bin/app", "0123456789abcdef", site}; };

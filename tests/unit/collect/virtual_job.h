@@ -16,6 +16,11 @@ struct VirtualJob {
   int operations = 4;    // in each communicator
   bool has_self = true;  // uses MPI_COMM_SELF
   int slices = 0;        // of time, in which each operation is called once
+  int regions = 0;       // in a tree of which each has up to four others in it; operations are in them by turns
+
+  // Peers of each rank in a cubic grid that wraps around, nearest first, 26 at most; to and from each of them go
+  // messages on the world, of a size for faces, edges and corners.
+  int neighbours = 0;
 
   // records: where what is returned points to.
   Counted counted(int rank, std::deque<CommRecord>& records) const;

@@ -76,11 +76,11 @@ TEST(a_later_thread_goes_on_with_the_table_of_one_that_ended) {
 TEST(a_thread_that_begins_is_in_no_call_and_in_no_region) {
   std::thread([] {
     this_thread().outermost = reinterpret_cast<char*>(&this_thread());  // it ends inside a call
-    this_thread().region = 7;
+    this_thread().count_in(7);
   }).join();
   std::thread([] {
     CHECK(this_thread().outermost == nullptr);
-    CHECK_EQ(this_thread().region, 0u);
+    CHECK_EQ(this_thread().region(), 0u);
   }).join();
 }
 

@@ -40,15 +40,18 @@ TEST(the_last_one_and_nobody_else_claims_all_parts) {
   for (int rank = 0; rank < 3; ++rank) {
     Parts mine(where + "/x.db", 0x1234, now);
     CHECK(!mine.claim(3));
+    if (rank == 0) mine.put_orders(bytes_of(5));
     CHECK(mine.put(rank, bytes_of(rank)));
     CHECK_EQ(mine.claim(3), rank == 2);
   }
   Parts late(where + "/y.db", 0x1234, now);  // the name of the profile may differ from rank to rank
   CHECK(!late.claim(3));
   for (int rank = 0; rank < 3; ++rank) CHECK(late.get(rank) == bytes_of(rank));
+  CHECK(late.orders() == bytes_of(5));
   late.remove(3);
   CHECK_EQ(entries(where), 0);
   CHECK(late.get(1).empty());
+  CHECK(late.orders().empty());
   rmdir(where.c_str());
 }
 

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * libcommlens-api: the interface of commlens.h without effect.  Programs link it so that they run without the profiler;
+ * the profiler defines the same functions, comes first in the order in which the loader looks, and is called instead.
+ * For that to work this has to be a shared library: what is linked into a program statically nobody can replace. */
+#pragma GCC visibility push(default)
+#include "include/commlens/commlens.h"
+
+void commlens_begin(const char* name) {}
+void commlens_end(const char* name) {}
+commlens_region_t commlens_region(const char* name) { return 0; }
+void commlens_begin_region(commlens_region_t region) {}
+void commlens_end_region(commlens_region_t region) {}
+
+void commlens_loop_begin(const char* name, int mode) {}
+void commlens_loop_iteration(void) {}
+void commlens_loop_end(const char* name) {}
+
+commlens_metric_t commlens_metric(const char* name, const char* unit) { return 0; }
+void commlens_record(commlens_metric_t metric, double value) {}
+void commlens_tag(const char* name, const char* value) {}
+
+const char* commlens_version(void) { return ""; }
+int commlens_active(void) { return 0; }
+void commlens_pause(void) {}
+void commlens_resume(void) {}
+void commlens_reset(void) {}
+int commlens_flush(void) { return 1; }
+int commlens_flush_to(const char* folder) { return 1; }
+
+commlens_watch_t commlens_watch(const void* comm, int kind) { return 0; }
+void commlens_watch_start(commlens_watch_t watch) {}
+void commlens_watch_stop(commlens_watch_t watch) {}
+void commlens_watch_reset(commlens_watch_t watch) {}
+commlens_watch_t commlens_watch_snapshot(commlens_watch_t watch) { return 0; }
+int commlens_watch_size(commlens_watch_t watch) { return 0; }
+int commlens_watch_read(commlens_watch_t watch, unsigned long* messages, unsigned long* bytes) { return 0; }
+void commlens_watch_free(commlens_watch_t watch) {}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "core/hot/key.h"
+
+// Who talks to whom: messages and bytes between this process and each of its peers.
+namespace [[gnu::visibility("hidden")]] commlens {
+
+// What kind of traffic it is, and in which direction as this process sees it.
+enum class Flow : std::uint32_t {
+  sent,        // two-sided, by the application's own calls
+  received,    // the same, at the other end
+  written,     // one-sided: put and accumulate, told by the origin
+  read,        // one-sided: get, told by the origin
+  collective,  // sent inside a collective, seen below it
+  internal,    // sent inside any other call, likewise
+  share,       // what a collective says that this process sends to that one, whatever messages it is made of
+  one_to_all,  // calls and bytes of collectives by their shape; without peer
+  all_to_one,
+  all_to_all,
+  count
+};
+
+// What a cell of peers counts.  The top bit keeps a used key from being 0.
+//
+//   63   62..59  58..52  51..27         26..17      16..7     6..0
+//   1    flow    bin     communicator   procedure   doublings slice
+//
+// procedure: of flows inside calls, that call; else 0.  Slices of time where they are asked for: of the width that a
+// slice had, by how often that had doubled.
+using PeerKey = std::uint64_t;
+
+inline constexpr PeerKey make_peer_key(Flow flow, std::uint32_t bin, std::uint32_t comm, std::uint32_t op,
+                                       std::uint32_t slice) noexcept {
+  return (PeerKey{1} << 63) | (PeerKey{static_cast<std::uint32_t>(flow)} << 59) | (PeerKey{bin} << 52) |
+         (PeerKey{comm} << 27) | (PeerKey{op} << 17) | slice;
+}
+inline constexpr Flow flow_of(PeerKey k) noexcept { return static_cast<Flow>((k >> 59) & 0xf); }
+inline constexpr std::uint32_t bin_of_peer(PeerKey k) noexcept { return static_cast<std::uint32_t>(k >> 52) & 0x7f; }
+inline constexpr std::uint32_t comm_of_peer(PeerKey k) noexcept {
+  return static_cast<std::uint32_t>(k >> 27) & max_comm;
+}
+inline constexpr std::uint32_t op_of_peer(PeerKey k) noexcept { return static_cast<std::uint32_t>(k >> 17) & 0x3ff; }
+inline constexpr std::uint32_t slice_of_peer(PeerKey k) noexcept { return static_cast<std::uint32_t>(k) & 0x1ffff; }
+inline constexpr std::uint32_t slice_bits = 7;
+
+// The second word: with whom, and in which region where that is asked for.
+//
+//   63..57  56..52  51..32  31..0
+//   call    shift   region  rank of the peer in the communicator (of the remote group of an intercommunicator); no_peer
+//
+// call: of messages inside a collective its own size bin, plus 1; 0: not known.
+// shift: of a block of 2^shift peers that are not told apart, of which the rank is the first.
+using PeerPlace = std::uint64_t;
+inline constexpr std::uint32_t no_peer = 0xffffffff;
+
+inline constexpr PeerPlace make_peer_place(std::uint32_t peer, std::uint32_t region, unsigned shift = 0,
+                                           std::uint32_t call = 0) noexcept {
+  return (PeerPlace{call} << 57) | (PeerPlace{shift} << 52) | (PeerPlace{region} << 32) | peer;
+}
+inline constexpr std::uint32_t peer_of(PeerPlace p) noexcept { return static_cast<std::uint32_t>(p); }
+inline constexpr std::uint32_t region_of_peer(PeerPlace p) noexcept {
+  return static_cast<std::uint32_t>(p >> 32) & max_region;
+}
+inline constexpr std::uint32_t call_of_peer(PeerPlace p) noexcept { return static_cast<std::uint32_t>(p >> 57); }
+inline constexpr unsigned shift_of(PeerPlace p) noexcept { return static_cast<unsigned>(p >> 52) & 31; }
+
+// Messages of one size to or from one peer, on one thread.
+struct PeerCell {
+  PeerKey key;  // 0: free
+  PeerPlace site;
+  std::uint64_t messages;
+  std::uint64_t bytes;
+  std::int32_t world;  // rank of the peer in MPI_COMM_WORLD
+};
+inline constexpr std::int32_t world_not_known = -1, of_another_world = -2;
+
+// What is kept, as the user wants it (COMMLENS_MATRIX, COMMLENS_MATRIX_BY).  Written before anything is counted.
+struct MatrixChoice {
+  bool peers;   // of the application's own messages
+  bool inside;  // of the messages inside collectives, too
+  bool by_region, by_slice;
+  std::uint32_t most;  // cells of a thread, beyond which peers are not told apart
+};
+extern MatrixChoice matrix;
+
+}  // namespace commlens

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// What include/commlens/commlens.h declares: the application says what it is doing.
+#include "core/mpi/annotate.h"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "core/api/place.h"
+#include "core/cold/regions.h"
+#include "core/cold/say.h"
+#include "core/mpi/bind.h"
+#include "core/mpi/job.h"
+#include "core/mpi/state.h"
+#include "core/mpi/survive.h"
+#include "include/commlens/commlens.h"
+
+// The whole interface is visible; all else is hidden.
+#define COMMLENS_PUBLIC extern "C" __attribute__((visibility("default")))
+#define COMMLENS_PLACE __builtin_extract_return_addr(__builtin_return_address(0))
+
+namespace commlens {
+namespace {
+
+enum State : int { unknown, on, off };
+std::atomic<int> state{unknown};
+
+// The first thing that the application says, perhaps before an MPI library is there.
+__attribute__((noinline)) bool start() noexcept {
+  read_options();
+  const bool counts = options().on(Option::enable) && prepare_counting();
+  int expected = unknown;
+  state.compare_exchange_strong(expected, counts ? on : off);
+  return state.load() == on;
+}
+
+inline bool is_on() noexcept {
+  const int now = state.load(std::memory_order_relaxed);
+  return __builtin_expect(now == on, 1) || (now == unknown && start());
+}
+
+constexpr char no_name[] = "(no name)";
+
+inline const char* text_of(const char* name) noexcept { return name == nullptr || *name == '\0' ? no_name : name; }
+
+inline Called called(const char* name) noexcept {
+  name = text_of(name);
+  const std::size_t bytes = strnlen(name, most_name_bytes);
+  return {identity_of_name(name, bytes), name, bytes};
+}
+
+inline Called called(commlens_region_t region) noexcept {
+  const auto* const name = reinterpret_cast<const Name*>(region);
+  return {name->identity, name->text, name->bytes};
+}
+
+inline Site site_of(const void* place) noexcept { return reinterpret_cast<Site>(place); }
+
+// At an end no name means the innermost region.
+inline Called ended(const char* name) noexcept { return name == nullptr ? Called{0, "", 0} : called(name); }
+
+}  // namespace
+
+void check_annotations() {
+  const void* const begin = dlsym(RTLD_DEFAULT, "commlens_begin");
+  Dl_info theirs, ours;
+  if (begin == nullptr || dladdr(begin, &theirs) == 0 || dladdr(&state, &ours) == 0) return;
+  if (theirs.dli_fbase == ours.dli_fbase || launcher_rank() > 0) return;
+  say("libcommlens.so is linked behind %s, so that regions go past it. Link it first, or start the program with "
+      "commlens-run",
+      theirs.dli_fname);
+}
+
+bool is_annotating() noexcept { return is_on(); }
+void stop_annotating() noexcept { state.store(off); }
+
+}  // namespace commlens
+
+using namespace commlens;
+
+void commlens_begin_at(const char* name, const void* place) {
+  if (is_on()) begin_region(this_thread(), called(name), site_of(place), Opened::region);
+}
+
+void commlens_end_at(const char* name, const void* place) {
+  if (is_on()) end_region(this_thread(), ended(name), site_of(place));
+}
+
+void commlens_begin_region_at(commlens_region_t region, const void* place) {
+  if (region != nullptr && is_on()) begin_region(this_thread(), called(region), site_of(place), Opened::region);
+}
+
+void commlens_end_region_at(commlens_region_t region, const void* place) {
+  if (region != nullptr && is_on()) end_region(this_thread(), called(region), site_of(place));
+}
+
+void commlens_loop_begin_at(const char* name, int mode, const void* place) {
+  if (!is_on()) return;
+  const Opened kind = mode == COMMLENS_LOOP_EACH ? Opened::loop_one_by_one : Opened::loop_as_sum;
+  begin_region(this_thread(), called(name), site_of(place), kind);
+}
+
+void commlens_loop_iteration_at(const void* place) {
+  if (is_on()) begin_iteration(this_thread(), site_of(place));
+}
+
+COMMLENS_PUBLIC void commlens_begin(const char* name) { commlens_begin_at(name, COMMLENS_PLACE); }
+COMMLENS_PUBLIC void commlens_end(const char* name) { commlens_end_at(name, COMMLENS_PLACE); }
+COMMLENS_PUBLIC void commlens_begin_region(commlens_region_t region) {
+  commlens_begin_region_at(region, COMMLENS_PLACE);
+}
+COMMLENS_PUBLIC void commlens_end_region(commlens_region_t region) { commlens_end_region_at(region, COMMLENS_PLACE); }
+COMMLENS_PUBLIC void commlens_loop_begin(const char* name, int mode) {
+  commlens_loop_begin_at(name, mode, COMMLENS_PLACE);
+}
+COMMLENS_PUBLIC void commlens_loop_iteration(void) { commlens_loop_iteration_at(COMMLENS_PLACE); }
+COMMLENS_PUBLIC void commlens_loop_end(const char* name) { commlens_end_at(name, COMMLENS_PLACE); }
+
+COMMLENS_PUBLIC commlens_region_t commlens_region(const char* name) {
+  return reinterpret_cast<commlens_region_t>(name_of(text_of(name)));
+}
+
+// A handle is the number of the quantity: nothing is behind it.
+COMMLENS_PUBLIC commlens_metric_t commlens_metric(const char* name, const char* unit) {
+  if (!is_on()) return nullptr;
+  return reinterpret_cast<commlens_metric_t>(quantity_of(text_of(name), unit == nullptr ? "" : unit));
+}
+
+COMMLENS_PUBLIC void commlens_record(commlens_metric_t metric, double value) {
+  const auto quantity = reinterpret_cast<std::uint64_t>(metric);
+  if (quantity != 0 && is_on()) record_value(this_thread(), quantity, value);
+}
+
+COMMLENS_PUBLIC void commlens_tag(const char* name, const char* value) {
+  if (name != nullptr && value != nullptr && is_on()) tag(this_thread(), name, value);
+}
+
+COMMLENS_PUBLIC void commlens_pause(void) {
+  if (is_on()) pause_counting();
+}
+
+COMMLENS_PUBLIC void commlens_resume(void) {
+  if (is_on()) resume_counting();
+}
+
+COMMLENS_PUBLIC void commlens_reset(void) {
+  if (is_on()) forget_counted();
+}
+
+COMMLENS_PUBLIC int commlens_flush(void) { return job.ready && flush_arena() ? 0 : 1; }
+
+COMMLENS_PUBLIC const char* commlens_version(void) { return COMMLENS_VERSION; }
+
+COMMLENS_PUBLIC int commlens_active(void) {
+  return state.load() != off && job.ready && !is_paused(pauses.changes.load()) ? 1 : 0;
+}

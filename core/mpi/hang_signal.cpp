@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A job that hangs is asked, by a signal, where it is.
+#include "core/mpi/hang_signal.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <iterator>
+
+#include "core/cold/say.h"
+#include "core/cold/signals.h"
+#include "core/cold/where.h"
+#include "core/mpi/job.h"
+#include "core/mpi/state.h"
+
+namespace commlens {
+namespace {
+
+int wanted = 0;  // 0: none
+pid_t process = 0;
+int launched_as = -1;               // the rank, before MPI tells it
+struct sigaction before;            // the program's, or a default
+std::atomic<bool> is_spent{false};  // `before` was for one time only
+
+// A signal can be sent to several threads; what one of them says holds for all.
+void say_where_once() noexcept {
+  static std::atomic<bool> is_busy{false};
+  if (is_busy.exchange(true, std::memory_order_acquire)) return;
+  // A thread that is to be cancelled must not be, in here: files and locks of its own are as they happen to be.
+  int could_be_cancelled = 0;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &could_be_cancelled);
+  const bool began = job.ready || job.ended != 0;
+  say_where(*registry, {job.rank >= 0 ? job.rank : launched_as, began ? "MPI_Finalize" : "MPI_Init"});
+  pthread_setcancelstate(could_be_cancelled, nullptr);
+  is_busy.store(false, std::memory_order_release);
+}
+
+void call_the_former(int signal, siginfo_t* info, void* context) noexcept {
+  if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) return;
+  if ((before.sa_flags & SA_RESETHAND) != 0 && is_spent.exchange(true)) return;
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    before.sa_sigaction(signal, info, context);
+  } else {
+    before.sa_handler(signal);
+  }
+}
+
+// The former handler may call the one before it, and that may be this one.  It may also leave by longjmp; so it is not
+// enough to note that it is running.
+struct Serving {
+  const void* context;
+  const char* frame;
+};
+
+void asked(int signal, siginfo_t* info, void* context) noexcept {
+  static __thread Serving serving{nullptr, nullptr};
+  const auto* const frame = static_cast<const char*>(__builtin_frame_address(0));
+  if (context == serving.context && frame < serving.frame) return;
+  const int saved = errno;
+  if (getpid() == process) say_where_once();
+  errno = saved;
+  serving = {context, frame};
+  call_the_former(signal, info, context);
+}
+
+bool is_ours(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == asked;
+}
+
+// In front of whatever is there.  What that handler was promised it gets: its mask, its stack, calls that it
+// interrupts.
+bool put_in_front() noexcept {
+  struct sigaction there{};
+  if (sigaction(wanted, nullptr, &there) != 0) return false;
+  if (is_ours(there)) return true;
+  const bool has_handler = there.sa_handler != SIG_DFL && there.sa_handler != SIG_IGN;
+  struct sigaction ours{};
+  ours.sa_sigaction = asked;
+  sigemptyset(&ours.sa_mask);
+  ours.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  if (has_handler) {
+    ours.sa_mask = there.sa_mask;
+    ours.sa_flags = SA_SIGINFO | (there.sa_flags & (SA_ONSTACK | SA_RESTART | SA_NODEFER));
+  }
+  before = there;
+  return sigaction(wanted, &ours, nullptr) == 0;
+}
+
+}  // namespace
+
+void watch_for_hang_signal() {
+  const std::string& text = options().text(Option::hang_signal);
+  wanted = signal_named(text);
+  if (wanted == 0) return;
+  process = getpid();
+  launched_as = launcher_rank();
+  const bool is_fatal =
+      std::find(std::begin(fatal_signals), std::end(fatal_signals), wanted) != std::end(fatal_signals);
+  if (wanted > 0 && !is_fatal && put_in_front()) return;
+  wanted = 0;
+  if (launched_as > 0) return;
+  say("COMMLENS_HANG_SIGNAL: '%s' is not a signal that can be taken, such as USR2; none is", text.c_str());
+}
+
+void keep_watching() noexcept {
+  process = getpid();  // one process may call MPI first, and its child MPI_Init
+  if (wanted != 0) put_in_front();
+}
+
+}  // namespace commlens

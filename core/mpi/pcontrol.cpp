@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/mpi/pcontrol.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "core/cold/memory.h"
+#include "core/cold/notices.h"
+#include "core/cold/regions.h"
+#include "core/mpi/annotate.h"
+#include "core/mpi/job.h"
+#include "core/mpi/state.h"
+#include "core/mpi/survive.h"
+
+namespace commlens {
+namespace {
+
+enum class Dialect : std::uint8_t { automatic, off, mpip, ipm, aps, mpitrace, mpisee };
+
+Dialect dialect = Dialect::automatic;
+std::atomic<bool> has_started{false};  // mpitrace: a block to profile
+
+// The names of COMMLENS_PCONTROL, in the order of Dialect.
+constexpr const char* names[] = {"auto", "off", "mpip", "ipm", "aps", "mpitrace", "mpisee"};
+
+// A text that the application has passed, or may have: MPI_Pcontrol has variable arguments, and nothing says how many
+// came.  What stands there instead may be any number, so that it is read with care and must look like a name.
+class Text {
+ public:
+  // bytes: the length that a Fortran compiler has told, or 0.
+  Text(const void* at, std::uint32_t bytes) noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(at);
+    constexpr std::uintptr_t page = 4096;
+    if (address < page) return;
+    std::size_t length = 0, known = 0;
+    const std::size_t most = bytes != 0 && bytes < most_name_bytes ? bytes : most_name_bytes;
+    for (; length < most && length == known;) {
+      const std::size_t more = std::min(most - known, page - (address + known) % page);
+      if (!read_memory(static_cast<const char*>(at) + known, text_ + known, more)) break;
+      known += more;
+      length += strnlen(text_ + length, known - length);
+    }
+    // Longer ones are cut, as everywhere.
+    const bool ends = length < known || length == most_name_bytes || (length == bytes && dialect == Dialect::ipm);
+    while (bytes != 0 && length > 0 && text_[length - 1] == ' ') --length;  // Fortran fills up with blanks
+    text_[std::min(length, most_name_bytes)] = '\0';
+    const auto is_printable = [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != 0x7f; };
+    bytes_ = ends && std::all_of(text_, text_ + length, is_printable) ? length : 0;
+  }
+  explicit operator bool() const noexcept { return bytes_ != 0; }
+  Called called() const noexcept { return {identity_of_name(text_, bytes_), text_, bytes_}; }
+  const char* text() const noexcept { return text_; }
+
+ private:
+  char text_[most_name_bytes + 1] = "";
+  std::size_t bytes_ = 0;
+};
+
+constexpr Called innermost{0, "", 0};
+
+// The name of a region that only has a number.
+class Number {
+ public:
+  explicit Number(long level) noexcept { std::snprintf(text_, sizeof text_, "MPI_Pcontrol(%ld)", level); }
+  Called called() const noexcept {
+    const std::size_t bytes = std::strlen(text_);
+    return {identity_of_name(text_, bytes), text_, bytes};
+  }
+
+ private:
+  char text_[32];
+};
+
+void begin(const Called& name, Site site) noexcept { begin_region(this_thread(), name, site, Opened::region); }
+void end(const Called& name, Site site) noexcept { end_region(this_thread(), name, site); }
+
+void flush() noexcept { static_cast<void>(job.ready && flush_arena()); }
+
+// True when the level is one of those that all dialects have.
+bool is_switch(int level) noexcept {
+  if (level == 0) pause_counting();
+  if (level == 1) resume_counting();
+  return level == 0 || level == 1;
+}
+
+bool of_mpip(int level) noexcept {
+  if (level == 2) forget_counted();
+  if (level == 3 || level == 4) flush();  // a report, of all there is so far
+  return is_switch(level) || (level >= 2 && level <= 4);
+}
+
+bool of_ipm(int level, const Text& text, Site site) noexcept {
+  if (level == 1 && text) {
+    begin(text.called(), site);
+  } else if (level == -1) {
+    end(text ? text.called() : innermost, site);
+  } else if (level == 0 && text) {  // something happened
+    const std::uint64_t event = quantity_of(text.text(), "events");
+    if (event != 0) record_value(this_thread(), event, 1);
+  } else {
+    return is_switch(level);
+  }
+  return true;
+}
+
+bool of_aps(int level, Site site) noexcept {
+  if (level >= 5) begin(Number(level).called(), site);
+  if (level <= -5) end(Number(-static_cast<long>(level)).called(), site);
+  return is_switch(level) || level >= 5 || level <= -5;
+}
+
+bool of_mpitrace(int level, Site site) noexcept {
+  if (level == 1 && !has_started.exchange(true)) forget_counted();  // only blocks are wanted
+  if (level == 101) begin(Number(level).called(), site);
+  if (level == 100) end(Number(101).called(), site);
+  return is_switch(level) || level == 100 || level == 101;
+}
+
+// What cannot be mistaken, and where it can, what loses nothing.
+bool of_any(int level, const Text& text, Site site) noexcept {
+  const bool is_going_on = level == 1 && is_paused(pauses.changes.load());
+  if (level == -1 || (level == 1 && !is_going_on && text)) return of_ipm(level, text, site);
+  if (level == 100 || level == 101) return of_mpitrace(level, site);
+  if (level >= 2 && level <= 4) {
+    flush();
+    return true;
+  }
+  return of_aps(level, site);
+}
+
+}  // namespace
+
+void choose_dialect() noexcept {
+  const std::string& wanted = options().text(Option::pcontrol);
+  for (std::size_t i = 0; i < std::size(names); ++i) {
+    if (wanted == names[i]) dialect = static_cast<Dialect>(i);
+  }
+}
+
+namespace {
+
+void pcontrol(int level, const void* argument, std::uint32_t bytes, Site site) noexcept try {
+  if (dialect == Dialect::off || !is_annotating()) return;
+  const bool may_have_text = dialect == Dialect::ipm || dialect == Dialect::automatic;
+  const bool has_text = may_have_text && level >= -1 && level <= 1;
+  const Text text(has_text ? argument : nullptr, bytes);
+  bool is_known = false;
+  switch (dialect) {
+    case Dialect::mpip: is_known = of_mpip(level); break;
+    case Dialect::ipm: is_known = of_ipm(level, text, site); break;
+    case Dialect::aps: is_known = of_aps(level, site); break;
+    case Dialect::mpitrace: is_known = of_mpitrace(level, site); break;
+    case Dialect::mpisee: is_known = is_switch(level); break;
+    case Dialect::automatic: is_known = of_any(level, text, site); break;
+    case Dialect::off: break;
+  }
+  if (is_known || is_noticed(Notice::level)) return;
+  notice(Notice::level, "MPI_Pcontrol(" + std::to_string(level) + ") means nothing in the dialect " +
+                            names[static_cast<std::size_t>(dialect)] + ": passed by. COMMLENS_PCONTROL names another");
+} catch (const std::bad_alloc&) {
+  return;
+}
+
+// What the binding of the MPI library, which has one argument, would not pass on.
+struct FortranCaller {
+  Site site;  // 0: the call does not come from Fortran
+  std::uint32_t bytes;
+};
+__thread FortranCaller fortran_caller;
+
+}  // namespace
+
+void pcontrol(int level, const void* argument, Site site) noexcept {
+  const FortranCaller caller = fortran_caller;
+  fortran_caller = {};
+  pcontrol(level, argument, caller.bytes, caller.site != 0 ? caller.site : site);
+}
+
+}  // namespace commlens
+
+// A Fortran program that passes a name has no interface for it: an address comes, and the length behind all arguments.
+#define COMMLENS_FORTRAN_PCONTROL(name, c_name)                                                               \
+  extern "C" int c_name(int, ...);                                                                            \
+  extern "C" __attribute__((visibility("default"))) void name(const int* level, const char* text,             \
+                                                              std::uint32_t bytes) noexcept {                 \
+    commlens::fortran_caller = {                                                                              \
+        reinterpret_cast<commlens::Site>(__builtin_extract_return_addr(__builtin_return_address(0))), bytes}; \
+    c_name(*level, text);                                                                                     \
+  }
+// NOLINTBEGIN(readability-identifier-naming): names as compilers write them
+COMMLENS_FORTRAN_PCONTROL(mpi_pcontrol_, MPI_Pcontrol)
+COMMLENS_FORTRAN_PCONTROL(mpi_pcontrol__, MPI_Pcontrol)
+COMMLENS_FORTRAN_PCONTROL(mpi_pcontrol, MPI_Pcontrol)
+COMMLENS_FORTRAN_PCONTROL(MPI_PCONTROL, MPI_Pcontrol)
+COMMLENS_FORTRAN_PCONTROL(pmpi_pcontrol_, PMPI_Pcontrol)
+COMMLENS_FORTRAN_PCONTROL(pmpi_pcontrol__, PMPI_Pcontrol)
+COMMLENS_FORTRAN_PCONTROL(pmpi_pcontrol, PMPI_Pcontrol)
+COMMLENS_FORTRAN_PCONTROL(PMPI_PCONTROL, PMPI_Pcontrol)
+// NOLINTEND(readability-identifier-naming)

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads from a profile which collectives were called: how often, with how many bytes, by whom."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+from typing import Any
+
+import numpy as np
+
+from commlens.algorithms.registry import COLLECTIVES, ROOTED
+from commlens.algorithms.schedule import Integers
+from commlens.matrix.query import Comm, comm_of
+from commlens.query import any_of, comm_condition
+
+VARIES = -1
+"""Bin of calls whose blocks differ in size."""
+PERSISTENT = "_init"
+
+COMMS_SQL = """\
+SELECT id, name, kind, size, remote_size, communicators, members, topology, family FROM comm ORDER BY id"""
+
+
+@dataclass(frozen=True)
+class Where:
+    """A communicator: its name and family, and the world ranks of its ranks where they are known."""
+
+    id: int
+    name: str
+    family: int
+    size: int
+    members: Integers
+    why: str
+    """Why nothing can be said of its messages, or the empty text."""
+
+
+@dataclass(frozen=True)
+class Calls:
+    """The calls of one procedure on one communicator that have one size bin.
+
+    Attributes
+    ----------
+    bins : size bins, as key.bin; more than one where messages of calls of several sizes are not told apart
+    calls : of the rank with most; of a persistent form, requests that were made, not how often they were started
+    sent, received : bytes of all calls, by rank of the communicator
+    """
+
+    where: Where
+    procedure: str
+    collective: str
+    bins: tuple[int, ...]
+    calls: int
+    sent: Integers
+    received: Integers
+
+    @property
+    def is_persistent(self) -> bool:
+        """Whether calls only make a request, and starting it is what sends."""
+        return self.procedure.endswith(PERSISTENT)
+
+    @property
+    def sizes(self) -> tuple[int, int] | None:
+        """The least and the most bytes a call may have, both included; None where that is not kept."""
+        if min(self.bins) < 0:
+            return None
+        least, most = min(self.bins), max(self.bins)
+        return (1 << (least - 1) if least else 0), (1 << most) - 1
+
+    def mean(self, calls: int) -> int | None:
+        """Return the bytes of a call, as `schedule.Call.block` counts them, if they may all have had the same."""
+        sizes = self.sizes
+        if sizes is None or len(self.bins) > 1 or calls < 1:
+            return None
+        if sizes[0] == sizes[1]:
+            return sizes[0]
+        size = self.where.size
+        total, times = {
+            "bcast": (self.sent, calls),
+            "scatter": (self.received, size * calls),
+            "reduce_scatter_block": (self.received, size * calls),
+            "alltoall": (self.sent, size * size * calls),
+        }.get(self.collective, (self.sent, size * calls))
+        if self.collective != "bcast" and len(total) and (total != total[0]).any():
+            return None
+        block, rest = divmod(int(total.sum()), times)
+        return block if not rest and sizes[0] <= block <= sizes[1] else None
+
+    @property
+    def at_root(self) -> Integers | None:
+        """Bytes that only the root of a call sends or receives, by rank; None without root, or without bytes."""
+        if self.collective not in ROOTED:
+            return None
+        bytes = self.sent if self.collective in ("bcast", "scatter", "scatterv") else self.received
+        return bytes if bytes.any() else None
+
+    def merged(self, others: Sequence[Calls]) -> Calls:
+        """Return these calls and others of the same procedure and communicator together."""
+        every = (self, *others)
+        return Calls(
+            self.where,
+            self.procedure,
+            self.collective,
+            tuple(sorted(bin for one in every for bin in one.bins)),
+            sum(one.calls for one in every),
+            np.sum([one.sent for one in every], axis=0),
+            np.sum([one.received for one in every], axis=0),
+        )
+
+
+def collective_of(procedure: str) -> str | None:
+    """Return which collective a procedure does, whether blocking or not, or None for those without algorithms.
+
+    >>> collective_of("MPI_Iallreduce"), collective_of("MPI_Bcast_init"), collective_of("MPI_Send")
+    ('allreduce', 'bcast', None)
+    """
+    name = procedure.lower().removeprefix("mpi_").removesuffix(PERSISTENT)
+    return next((one for one in (name, name.removeprefix("i")) if one in COLLECTIVES), None)
+
+
+def procedures(connection: sqlite3.Connection, operations: Sequence[str]) -> dict[int, tuple[str, str]]:
+    """Return the name and collective of each procedure that has algorithms, by its id; of `operations`, or of all."""
+    found = {}
+    for id, name in connection.execute("SELECT id, name FROM op ORDER BY id"):
+        collective = collective_of(name)
+        if collective is not None and (not operations or name in operations):
+            found[int(id)] = (str(name), collective)
+    return found
+
+
+def calls_sql(ops: Sequence[int], comms: Sequence[str]) -> str:
+    """Return the statement for the calls of each communicator, procedure, size and rank."""
+    return (
+        "SELECT key.comm, key.op, key.bin, cell.rank, SUM(cell.calls), SUM(cell.bytes_sent), SUM(cell.bytes_received)\n"
+        f"  FROM key JOIN cell ON cell.key = key.id\n WHERE {conditions('key', ops, comms)}\n"
+        " GROUP BY key.comm, key.op, key.bin, cell.rank\n ORDER BY key.comm, key.op, key.bin"
+    )
+
+
+def conditions(table: str, ops: Sequence[int], comms: Sequence[str]) -> str:
+    """Return the condition that a row is of these procedures and communicators."""
+    condition = f"{table}.op IN ({', '.join(map(str, ops))})"
+    if comms:
+        (wanted,) = any_of([comm_condition(pattern) for pattern in comms])
+        condition += f" AND {table}.comm IN (SELECT id FROM comm WHERE {wanted})"
+    return condition
+
+
+def rows_of(connection: sqlite3.Connection, sql: str, columns: int) -> Integers:
+    """Return the rows of a statement that has nothing but integers."""
+    cursor = connection.execute(sql)
+    cursor.row_factory = None
+    return np.fromiter(chain.from_iterable(cursor), dtype=np.int64).reshape(-1, columns)
+
+
+def read_comms(connection: sqlite3.Connection) -> dict[int, Where]:
+    """Return all communicators."""
+    found = {}
+    for row in connection.execute(COMMS_SQL):
+        if row["kind"] in ("intra", "inter"):
+            comm = comm_of(row)
+            found[comm.id] = Where(
+                comm.id, comm.name, row["family"], row["size"], comm.members, _why(row, comm)
+            )
+    return found
+
+
+def _why(row: Any, comm: Comm) -> str:
+    if row["kind"] == "inter":
+        return "an intercommunicator"
+    if row["communicators"] > 1:
+        return "several communicators share one row of the profile (COMMLENS_COMMS)"
+    return "" if len(comm.members) else "its members are not known"
+
+
+def read_calls(
+    connection: sqlite3.Connection,
+    sql: str,
+    ops: dict[int, tuple[str, str]],
+    comms: dict[int, Where],
+) -> list[Calls]:
+    """Return the calls that a statement of `calls_sql` finds, on communicators of more than one rank."""
+    table = rows_of(connection, sql, 7)
+    starts = np.flatnonzero(np.any(table[1:, :3] != table[:-1, :3], axis=1)) + 1
+    found = []
+    for part in np.split(table, starts) if len(table) else []:
+        comm, op, bin = (int(value) for value in part[0, :3])
+        if comm not in comms or (comms[comm].size < 2 and comms[comm].why != "an intercommunicator"):
+            continue
+        where = comms[comm]
+        sent, received = (
+            by_rank(where.members, part[:, 3], part[:, column]) if not where.why else part[:, column]
+            for column in (5, 6)
+        )
+        found.append(Calls(where, *ops[op], (bin,), int(part[:, 4].max()), sent, received))
+    return found
+
+
+def by_rank(members: Integers, world: Integers, values: Integers) -> Integers:
+    """Return values of world ranks in the order of the ranks of a communicator; 0 for those that have none."""
+    ranks = ranks_of(members, world)
+    found = np.zeros(len(members), np.int64)
+    found[ranks[ranks >= 0]] = values[ranks >= 0]
+    return found
+
+
+def ranks_of(members: Integers, world: Integers) -> Integers:
+    """Return the ranks in a communicator of world ranks, -1 of those that are no members."""
+    order = np.argsort(members, kind="stable")
+    place = np.minimum(np.searchsorted(members[order], world), len(members) - 1)
+    return np.where(members[order][place] == world, order[place], -1)
+
+
+def by_procedure(calls: Sequence[Calls]) -> list[list[Calls]]:
+    """Return the calls of each communicator and procedure, of all sizes."""
+    return [list(group) for _, group in groupby(calls, key=lambda one: (one.where.id, one.procedure))]

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Open MPI's coll_tuned does when it is told which algorithm to use; not always that one.
+
+Found out by measuring (bench/algorithms.py), on 4.1.4 and 5.0.11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from commlens.algorithms.registry import Algorithm, algorithm, algorithms, composed
+from commlens.algorithms.schedule import Call, power_of_two
+
+# What a collective that is made of others does first and then.
+PARTS: dict[tuple[str, int], tuple[str, str]] = {
+    ("allreduce", 2): ("reduce", "bcast"),
+    ("allgather", 1): ("gather", "bcast"),
+    ("allgatherv", 1): ("gatherv", "bcast"),
+    ("reduce_scatter", 1): ("reduce", "scatterv"),
+    ("reduce_scatter_block", 1): ("reduce", "scatter"),
+}
+
+# What later releases than 4 do under the same number: nothing empty is sent.
+_SINCE_5 = {("alltoallv", "linear"): "scattered", ("alltoallv", "pairwise"): "pairwise_with_self"}
+
+
+def named(collective: str, number: int) -> Algorithm | None:
+    """Return the algorithm with a number of coll_tuned; None for those made of two others."""
+    return next((one for one in algorithms(collective) if one.openmpi == number), None)
+
+
+def runs(
+    collective: str, number: int, call: Call, told: Mapping[str, int] | None = None, major: int = 4
+) -> Algorithm | None:
+    """Return the algorithm that runs; None where there is nothing to move and so nothing is sent.
+
+    Parameters
+    ----------
+    number : of coll_tuned_COLLECTIVE_algorithm; 0 for collectives that have none, and one algorithm
+    told : the numbers of other collectives, for algorithms that are made of them
+    major : release of Open MPI
+
+    Raises
+    ------
+    ValueError
+        coll_tuned has no such number, or it is not said what the algorithm is made of.
+    """
+    sends_empty = collective == "barrier" or (collective == "alltoallv" and major < 5)
+    if not sends_empty and not np.any(call.block):
+        return None
+    if (collective, number) in PARTS:
+        return composed(collective, *(_part(it, told or {}) for it in PARTS[collective, number]))
+    if number == 0:
+        return algorithms(collective)[0]
+    found = named(collective, number)
+    if found is None:
+        raise ValueError(f"coll_tuned has no {collective} algorithm {number}")
+    instead = _instead(found, call)
+    if major >= 5:
+        instead = _SINCE_5.get((collective, found.name), instead)
+    if instead is not None:
+        found = algorithm(collective, instead)
+    return found
+
+
+def _part(collective: str, told: Mapping[str, int]) -> str:
+    found = named(collective, told[collective]) if collective in told else None
+    if found is not None:
+        return found.name
+    plain = algorithms(collective)[0]
+    if any(one.openmpi for one in algorithms(collective)):
+        raise ValueError(f"not said: which {collective} algorithm")
+    return plain.name
+
+
+def _instead(found: Algorithm, call: Call) -> str | None:
+    """Return the algorithm that takes the place of one that is not defined for a call."""
+    key = (found.collective, found.name)
+    if key == ("bcast", "split_binary"):
+        half = call.count // 2 * call.element
+        return "pipeline" if half == 0 or call.segment > half else None
+    if key in (("bcast", "scatter_allgather"), ("bcast", "scatter_ring")):
+        return "linear" if call.count < call.size else None
+    if key == ("allgather", "recursive_doubling"):
+        return "bruck" if call.size != power_of_two(call.size) else None
+    if key == ("reduce_scatter_block", "butterfly"):
+        return "mirrored_halving" if call.size == power_of_two(call.size) else None
+    if key == ("allreduce", "segmented_ring") and call.count < call.size:
+        return "recursive_doubling"
+    if found.needs(call):
+        return None
+    return {
+        ("reduce", "rabenseifner"): "linear",
+        ("allreduce", "ring"): "recursive_doubling",
+        ("allreduce", "segmented_ring"): "ring",
+        ("allreduce", "rabenseifner"): "linear",
+        ("allgather", "neighbour_exchange"): "ring",
+        ("allgatherv", "neighbour_exchange"): "ring",
+    }.get(key)

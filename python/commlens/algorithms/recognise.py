@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names the algorithms of the collectives in a profile, from the messages that were measured inside them."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from commlens.algorithms import calls as called
+from commlens.algorithms.calls import Calls, Where
+from commlens.algorithms.matching import Candidate, Match, Measured, match
+from commlens.algorithms.pattern import Pairs
+from commlens.algorithms.schedule import Call, Integers
+from commlens.algorithms.trees import depth
+from commlens.matrix.query import refuse
+from commlens.names import check_communicators, matching_operations
+
+_MOST_STARTS = 24
+"""Numbers of starts of a persistent collective that are tried."""
+_EXACT = 1 - 1e-9
+
+SENDS_NOTHING = "sends nothing"
+UNKNOWN = "unknown"
+
+
+@dataclass
+class Line:
+    """Communicators of one family on which calls of one procedure and size are done by the same algorithm.
+
+    Attributes
+    ----------
+    where : the communicators
+    calls : all of them together; of a persistent form, how often it was started, or None if that cannot be told
+    block : bytes of each call as `schedule.Call.block` counts them, where all have the same
+    match : what it may be, best first; the worst of all communicators
+    roots : how many calls had which root, as rank of the communicator
+    why : why there is no match, or the empty text
+    """
+
+    where: list[Where]
+    procedure: str
+    collective: str
+    bins: tuple[int, ...]
+    sizes: tuple[int, int] | None
+    calls: int | None
+    block: int | None
+    match: Match
+    roots: Counter[int]
+    why: str
+
+    @property
+    def best(self) -> Candidate | None:
+        """The algorithm, or the first of several that send the same messages."""
+        return self.match.best[0] if self.match.best else None
+
+    @property
+    def verdict(self) -> str:
+        """The name of the algorithm, "unknown", "ambiguous: A or B", or why none can be named."""
+        return self.why or self.match.verdict
+
+    @property
+    def fit(self) -> float | None:
+        """How well the best candidate fits, named or not."""
+        return self.match.candidates[0].fit if self.match.candidates else None
+
+    @property
+    def call(self) -> Call | None:
+        """One call of the algorithm, as far as it is known."""
+        if self.best is None:
+            return None
+        parameters = dict(self.best.parameters)
+        parameters.pop("segments", None)
+        if "segment" in parameters:
+            parameters["segment"] = parameters["segment"][0]
+        block = self.block if self.block is not None else self.sizes[0] if self.sizes else 1
+        root = min(self.roots) if self.roots else 0
+        return Call(self.where[0].size, block=block, root=root).but(**parameters)
+
+    @property
+    def tree(self) -> Integers | None:
+        """The parent of each rank, -1 of the root; with several roots that of the first. None if it is no tree."""
+        if self.best is None or self.best.algorithm.tree is None:
+            return None
+        call = self.call
+        assert call is not None
+        return self.best.algorithm.tree(call)
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """Depth and degree of a tree, else the rounds; empty where that is not known."""
+        tree = self.tree
+        if tree is not None:
+            return {
+                "depth": int(depth(tree).max()),
+                "degree": int(np.bincount(tree[tree >= 0]).max(initial=0)),
+            }
+        call, best = self.call, self.best
+        # The rounds of what depends on the nodes are not known without them.
+        if best is None or call is None or "nodes" in best.algorithm.uses or not best.algorithm.needs(call):
+            return {}
+        rounds = max((int(one.round.max(initial=-1)) for one in best.algorithm.steps(call)), default=-1) + 1
+        return {"rounds": rounds}
+
+
+@dataclass
+class Found:
+    """What there is, and what is to be said beside it."""
+
+    lines: list[Line]
+    remarks: list[str] = field(default_factory=list)
+    statements: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass
+class _Inside:
+    """The messages of one communicator and procedure that belong to calls of one size, by rank of the communicator."""
+
+    pairs: Pairs
+    is_in_blocks: bool = False
+
+
+def recognise(
+    connection: sqlite3.Connection, comms: Sequence[str] = (), operations: Sequence[str] = ()
+) -> Found:
+    """Name the algorithms of the collectives on some communicators, or on all.
+
+    Raises
+    ------
+    CommlensError
+        The profile has nothing about messages, or no such communicator or procedure.
+    """
+    refuse(connection)
+    check_communicators(connection, comms)
+    ops = called.procedures(connection, matching_operations(connection, operations))
+    places = called.read_comms(connection)
+    calls_sql, pairs_sql = called.calls_sql(list(ops), comms), _pairs_sql(list(ops), comms)
+    found = Found([], statements=[("calls", calls_sql), ("messages inside them", pairs_sql)])
+    told = connection.execute("SELECT value FROM meta WHERE key = 'inside'").fetchone()
+    inside, unplaced = _read_inside(connection, pairs_sql, places)
+    if not inside and (told is None or told[0] != "measured"):
+        found.remarks.append(_not_measured(told[0] if told else ""))
+        return found
+    if unplaced:
+        found.remarks.append(
+            f"{unplaced:,} messages inside collectives are left out: they are on communicators the MPI library made for "
+            "itself, or one end of them is not known"
+        )
+    nodes = {int(rank): node for rank, node in connection.execute("SELECT rank, node FROM rank")}
+    matcher = _Matcher(nodes)
+    names = {name: id for id, (name, _) in ops.items()}
+    singles = [
+        _line(one, inside.get((one.where.id, names[one.procedure], bin)), matcher)
+        for group in called.by_procedure(called.read_calls(connection, calls_sql, ops, places))
+        for one, bin in _as_told(group, inside, names[group[0].procedure])
+    ]
+    found.lines = _families(singles)
+    return found
+
+
+def _not_measured(told: str) -> str:
+    why = f" ({told})" if told else ""
+    return (
+        f"the messages inside collectives were not measured{why}; that takes COMMLENS_MATRIX=all in the run, and an MPI "
+        "library that lets them be seen (Open MPI). 'commlens matrix --kind modelled' draws what an algorithm would send"
+    )
+
+
+def _pairs_sql(ops: Sequence[int], comms: Sequence[str]) -> str:
+    return (
+        f"SELECT comm, op, COALESCE(call_bin, {_NO_BIN}) AS call_bin, rank, COALESCE(peer, -1), COALESCE(first, -1), peers,\n"
+        "       SUM(messages), SUM(bytes)\n"
+        "  FROM peer JOIN flow ON flow.id = peer.flow\n"
+        f" WHERE flow.name = 'collective' AND {called.conditions('peer', ops, comms)}\n"
+        " GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3"
+    )
+
+
+_NO_BIN = -2
+"""Of messages the size of whose call is not told."""
+
+
+def _read_inside(
+    connection: sqlite3.Connection, sql: str, places: dict[int, Where]
+) -> tuple[dict[tuple[int, int, int], _Inside], int]:
+    """Return what is known by communicator, procedure and size bin, and how many messages have no place there."""
+    table = called.rows_of(connection, sql, 9)
+    starts = np.flatnonzero(np.any(table[1:, :3] != table[:-1, :3], axis=1)) + 1
+    found, unplaced = {}, 0
+    for part in np.split(table, starts) if len(table) else []:
+        comm, op, bin = (int(value) for value in part[0, :3])
+        if comm not in places:
+            unplaced += int(part[:, 7].sum())
+            continue
+        members = places[comm].members
+        if not len(members):
+            found[comm, op, bin] = _Inside(_NOTHING)
+            continue
+        source = called.ranks_of(members, part[:, 3])
+        known = part[:, 4] >= 0
+        destination = np.where(known, called.ranks_of(members, part[:, 4]), part[:, 5])
+        good = (part[:, 6] == 1) & (source >= 0) & (destination >= 0) & (destination < len(members))
+        unplaced += int(part[~good & (part[:, 6] == 1), 7].sum())
+        pairs = Pairs.of(len(members), source[good], destination[good], part[good, 7], part[good, 8])
+        found[comm, op, bin] = _Inside(pairs, bool((part[:, 6] > 1).any()))
+    return found, unplaced
+
+
+_NOTHING = Pairs.of(1, *(np.zeros(0, np.int64) for _ in range(4)))
+
+
+def _as_told(
+    group: list[Calls], inside: dict[tuple[int, int, int], _Inside], op: int
+) -> Iterator[tuple[Calls, int]]:
+    """Yield calls with the bin their messages are under: by size, or together where some messages do not tell it."""
+    comm = group[0].where.id
+    if (comm, op, _NO_BIN) not in inside:
+        yield from ((one, one.bins[0]) for one in group)
+        return
+    first, *others = group
+    for one in group:
+        mine = inside.pop((comm, op, one.bins[0]), None)
+        if mine is not None:
+            rest = inside[comm, op, _NO_BIN]
+            rest.pairs = _added(rest.pairs, mine.pairs)
+            rest.is_in_blocks = rest.is_in_blocks or mine.is_in_blocks
+    yield first.merged(others), _NO_BIN
+
+
+def _added(one: Pairs, other: Pairs) -> Pairs:
+    columns = ("source", "destination", "messages", "bytes")
+    return Pairs.of(
+        max(one.size, other.size),
+        *(np.concatenate([getattr(pairs, column) for pairs in (one, other)]) for column in columns),
+    )
+
+
+class _Matcher:
+    """Matches patterns; those that were seen before, on another communicator, are not matched again."""
+
+    def __init__(self, nodes: dict[int, str]) -> None:
+        self.nodes = nodes
+        self.known: dict[tuple[Any, ...], Match] = {}
+
+    def of(self, one: Calls, calls: int, pairs: Pairs, block: int | tuple[int, int] | None) -> Match:
+        nodes = self._nodes_of(one.where.members)
+        at_root = one.at_root
+        roots = None if at_root is None else tuple(np.flatnonzero(at_root).tolist())
+        key = (
+            *(one.collective, one.where.size, calls, block, nodes, roots),
+            *(column.tobytes() for column in (pairs.pair, pairs.messages, pairs.bytes)),
+        )
+        if key not in self.known:
+            measured = Measured(one.collective, calls, pairs, block, roots=roots)
+            self.known[key] = match(measured, nodes)
+        return self.known[key]
+
+    def _nodes_of(self, members: Integers) -> tuple[int, ...] | None:
+        """Return the node of each rank; None where all or none share one: there is no hierarchy then."""
+        numbers: dict[str, int] = {}
+        found = tuple(numbers.setdefault(self.nodes.get(rank, ""), len(numbers)) for rank in members.tolist())
+        return found if 1 < len(numbers) < len(found) else None
+
+
+def _line(one: Calls, inside: _Inside | None, matcher: _Matcher) -> Line:
+    nothing = Match(())
+    why = one.where.why
+    if not why and inside is not None and inside.is_in_blocks:
+        why = "unknown: messages are counted for blocks of ranks together (COMMLENS_MATRIX_PAIRS)"
+    elif why:
+        why = f"unknown: {why}"
+    elif inside is None or not len(inside.pairs.pair):
+        why = SENDS_NOTHING
+    calls: int | None = one.calls
+    block = None
+    found = nothing
+    if not why and inside is not None:
+        if one.is_persistent:
+            calls, block, found = _started(one, inside.pairs, matcher)
+        else:
+            block, found = _matched(one, one.calls, inside.pairs, matcher)
+    elif one.is_persistent:
+        calls = None
+    best = found.best[0] if found.best else None
+    return Line(
+        where=[one.where],
+        procedure=one.procedure,
+        collective=one.collective,
+        bins=one.bins,
+        sizes=one.sizes,
+        calls=calls,
+        block=block,
+        match=found,
+        roots=Counter(best.roots if best else {}),
+        why=why,
+    )
+
+
+def _matched(one: Calls, calls: int, pairs: Pairs, matcher: _Matcher) -> tuple[int | None, Match]:
+    """Match as if all calls had one size where that is possible, and if nothing fits then, as if they had not."""
+    block = one.mean(calls)
+    range_ = None if one.sizes is None else (one.sizes[0], one.sizes[1] + 1)
+    found = matcher.of(one, calls, pairs, block if block is not None else range_)
+    if block is not None and not found.best and one.sizes is not None and one.sizes[0] < one.sizes[1]:
+        of_several = matcher.of(one, calls, pairs, range_)
+        if of_several.best:
+            return None, of_several
+    return block, found
+
+
+def _started(one: Calls, pairs: Pairs, matcher: _Matcher) -> tuple[int | None, int | None, Match]:
+    """Match what a persistent form sent.  How often it was started divides the messages of all pairs."""
+    common = int(np.gcd.reduce(pairs.messages))
+    divisors = sorted(
+        {part for n in range(1, math.isqrt(common) + 1) if common % n == 0 for part in (n, common // n)},
+        reverse=True,
+    )
+    if one.sizes is not None and one.sizes[0] < one.sizes[1]:
+        divisors = [starts for starts in divisors if one.mean(starts) is not None]
+    best: tuple[int | None, int | None, Match] = (None, None, Match(()))
+    for starts in divisors[:_MOST_STARTS]:
+        block, found = _matched(one, starts, pairs, matcher)
+        if found.best and (not best[2].best or found.best[0].fit > best[2].best[0].fit):
+            best = (starts, block, found)
+            if found.best[0].fit > _EXACT:
+                break
+    return best
+
+
+def _families(singles: list[Line]) -> list[Line]:
+    """Put communicators of a family together that have the same answer."""
+    groups: dict[tuple[Any, ...], list[Line]] = defaultdict(list)
+    for one in singles:
+        first = one.where[0]
+        key = (first.family, one.procedure, one.bins, first.size, one.verdict, _parameters(one), one.block)
+        groups[key].append(one)
+    lines = []
+    for group in groups.values():
+        worst = min(group, key=lambda one: one.fit if one.fit is not None else 1.0)
+        calls = [one.calls for one in group]
+        worst.where = [one.where[0] for one in group]
+        worst.calls = None if None in calls else sum(calls)  # type: ignore[arg-type]  # no None among them
+        worst.roots = sum((one.roots for one in group), Counter())
+        lines.append(worst)
+    return sorted(lines, key=lambda one: (one.where[0].id, one.procedure, one.bins))
+
+
+def _parameters(one: Line) -> str:
+    return repr(sorted(one.best.parameters.items())) if one.best else ""

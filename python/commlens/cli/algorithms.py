@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens algorithms`."""
+
+from __future__ import annotations
+
+import click
+
+from commlens.cli.options import format_option, profile_argument, sql_option
+from commlens.profile import open_profile
+from commlens.screen import Screen
+from commlens.table import csv_text, json_text
+
+
+@click.command()
+@profile_argument
+@click.option(
+    "--comm",
+    "comms",
+    multiple=True,
+    metavar="NAME",
+    help="Only these communicators: a name or glob (s0.1, 's*.1'), the application's name for it, or its id. Repeatable.",
+)
+@click.option(
+    "--op",
+    "operations",
+    multiple=True,
+    metavar="NAME",
+    help="Only these procedures: a name or glob, with or without MPI_, in any case. Repeatable.",
+)
+@click.option(
+    "--tree",
+    "drawn",
+    type=click.IntRange(min=1),
+    metavar="LINE",
+    help="Draw the tree of this line of the table; json has the parent of each rank.",
+)
+@format_option
+@sql_option
+def algorithms(
+    profile: str,
+    comms: tuple[str, ...],
+    operations: tuple[str, ...],
+    drawn: int | None,
+    style: str,
+    show_sql: bool,
+) -> None:
+    """Name the algorithms the MPI library used for the collectives in PROFILE.
+
+    The messages that were measured inside the calls of each communicator, collective and message size are compared with
+    those that known algorithms send. The table has the name of the algorithm with its parameters, the ranks that were
+    root, depth and degree of its tree or else its rounds, and how well it fits: 100 % where each pair of ranks exchanged
+    exactly these messages and bytes. Below 95 % the algorithm is unknown; where several send the same messages, it is
+    ambiguous.
+
+    Communicators of one family with the same answer are one line. Needs COMMLENS_MATRIX=all in the run, and an MPI library
+    that lets these messages be seen.
+    """
+    from commlens.algorithms import text
+    from commlens.algorithms.recognise import recognise
+
+    with open_profile(profile) as connection:
+        found = recognise(connection, comms, operations)
+    if drawn is not None and drawn > len(found.lines):
+        raise click.BadParameter(f"there are {len(found.lines)} lines", param_hint="--tree")
+    screen = Screen()
+    if show_sql:
+        for title, statement in found.statements:
+            screen.plain(f"-- {title}\n{statement};\n\n")
+    elif style == "json":
+        screen.plain(json_text(text.as_dict(found, drawn)))
+    elif style == "csv":
+        screen.plain(csv_text(*text.csv_rows(found)))
+    else:
+        text.show(found, screen, drawn)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles for other tools: files in their formats, and objects of Hatchet and Thicket.
+
+docs/reference/exports.md says what each holds and how to open it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from commlens.errors import CommlensError
+from commlens.export import relations
+from commlens.export.caliper import write_caliper
+from commlens.export.calltree import CallTree, Ranges
+from commlens.export.graphframe import hatchet, metadata, thicket, write_hatchet, write_thicket
+from commlens.export.timeline import Timeline, write_chrome, write_speedscope
+from commlens.export.tinyprof import write_tinyprof
+from commlens.names import check_ranks
+from commlens.outputs import new
+from commlens.run import is_summary, no_single_ranks
+from commlens.shards import NO_ROOM
+
+__all__ = ["FORMATS", "Choice", "hatchet", "thicket", "write"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of a profile is exported.
+
+    Attributes
+    ----------
+    unfold : bool
+        Every communicator for itself instead of families.
+    mpi : bool
+        With MPI calls.
+    ranks : ranges of int
+        Only these world ranks; empty means all.
+    tables : tuple of str
+        Only these tables and views; empty means all.
+    """
+
+    unfold: bool = False
+    mpi: bool = True
+    ranks: Ranges = ()
+    tables: Sequence[str] = ()
+
+
+Tree = Callable[[CallTree, IO[str], str], None]
+Line = Callable[[Timeline, IO[str], str, dict[str, str]], None]
+Relation = Callable[[sqlite3.Connection, str, Path, str], None]
+
+TREES: dict[str, Tree] = {"hatchet": write_hatchet, "thicket": write_thicket, "caliper": write_caliper}
+LINES: dict[str, Line] = {"chrome": write_chrome, "speedscope": write_speedscope}
+TABLES: dict[str, Relation] = {"csv": relations.write_csv, "parquet": relations.write_parquet}
+TINYPROF = "tinyprof"
+FORMATS = (*TREES, *LINES, *TABLES, TINYPROF)
+
+
+def write(connection: sqlite3.Connection, to: str, output: Path, choice: Choice, source: str) -> None:
+    """Write a profile in one of the formats; never over an existing file.
+
+    Raises
+    ------
+    CommlensError
+        `output` exists or cannot be written; the profile lacks what the format needs, or what was chosen.
+    """
+    if to not in TABLES and is_summary(connection):
+        raise no_single_ranks(f"the format {to}")
+    if choice.ranks:
+        check_ranks(connection, choice.ranks)
+    try:
+        with new(output) as temporary:
+            if to in TABLES:
+                write_tables(connection, to, temporary, choice, source)
+                return
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                if to in TREES:
+                    tree = CallTree(connection, choice.unfold, choice.mpi, choice.ranks)
+                    TREES[to](tree, file, source)
+                elif to in LINES:
+                    timeline = Timeline(connection, choice.unfold, choice.mpi, choice.ranks)
+                    LINES[to](timeline, file, source, metadata(connection))
+                else:
+                    write_tinyprof(connection, file, source)
+    except sqlite3.OperationalError as error:
+        # Only what is sorted is written, and what is too large for memory goes there.
+        if str(error) in NO_ROOM:
+            raise CommlensError(f"{error}: no room in the folder for temporary files (TMPDIR)") from None
+        raise
+
+
+def write_tables(connection: sqlite3.Connection, to: str, output: Path, choice: Choice, source: str) -> None:
+    """Write one table or view as a file, or several as files in a directory."""
+    names = list(relations.known(connection, tuple(choice.tables)))
+    if len(choice.tables) == 1:
+        TABLES[to](connection, names[0], output, source)
+        return
+    output.mkdir()
+    for name in names:
+        TABLES[to](connection, name, output / f"{name}.{to}", source)

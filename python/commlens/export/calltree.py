@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree that tools for call trees are given: code regions, and below each its MPI calls by communicator.
+
+A profile stores what happened; such tools want every node on every rank. So nodes are made first, from what all ranks
+have in common, and the numbers of one node are read when they are written: memory for one node, however many there are.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from commlens.outputs import finite
+
+Ranges = Sequence[tuple[int, int]]
+
+KEYS_AT_ONCE = 10_000
+"""Keys named in one statement: SQLite reads a million bytes of SQL at most."""
+
+
+# What there is of each quantity of the application's own where it told none.
+TOLD = {"count": 0, "sum": 0.0, "min": None, "max": None}
+
+
+class Values(NamedTuple):
+    """The numbers of one node on one rank; all 0 where the rank was not there.
+
+    Attributes
+    ----------
+    rank : int
+        World rank.
+    calls : int
+        How often a region was entered or an operation called; 0 for communicators, which are not called.
+    exclusive_ns : int
+        Time in this node and in none below. The times of all nodes add up to that of the root, see `CallTree.values`.
+    inclusive_ns : int
+        Time in this node and those below.
+    mpi_ns : int
+        Part of it inside MPI calls.
+    bytes_sent, bytes_received : int
+        Of operations; else 0, so that they can be added up.
+    told : tuple of float or None
+        What the application told here of its quantities, in the order of `CallTree.quantities`.
+    """
+
+    rank: int
+    calls: int = 0
+    exclusive_ns: int = 0
+    inclusive_ns: int = 0
+    mpi_ns: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    told: tuple[float | None, ...] = ()
+
+
+@dataclass
+class Node:
+    """One node; its number is its place in `CallTree.nodes`, and those of its parents are smaller."""
+
+    number: int
+    name: str
+    kind: str
+    parent: int | None
+    region: int
+    keys: list[int] = field(default_factory=list)
+    children: list[int] = field(default_factory=list)
+
+
+class CallTree:
+    """All nodes in preorder, and their numbers.
+
+    Parameters
+    ----------
+    unfold : bool
+        Every communicator for itself instead of families.
+    mpi : bool
+        With MPI calls; without, their time is that of the regions they are in.
+    ranks : ranges of int
+        Only these world ranks; empty means all.
+
+    Attributes
+    ----------
+    quantities : dict of int to str
+        Those of the application's own, by their number; with the unit.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, unfold: bool, mpi: bool, ranks: Ranges = ()):
+        self.connection = connection
+        self.nodes: list[Node] = []
+        self._taken: dict[int | None, dict[str, int]] = {}  # the names below each node
+        self._mpi = mpi
+        self._only = within(ranks, "rank")
+        self.ranks = [
+            rank for (rank,) in connection.execute(f"SELECT rank FROM rank WHERE {self._only} ORDER BY rank")
+        ]
+        self.has_regions = has_regions(connection)
+        self.quantities: dict[int, str] = {}
+        if self.has_regions:
+            taken: dict[str, int] = {}
+            for id, name, unit in connection.execute("SELECT id, name, unit FROM metric ORDER BY id"):
+                self.quantities[id] = apart(f"{name} [{unit}]" if unit else name, taken)
+        self._grow(unfold)
+
+    def narrowed(self, rank: int) -> CallTree:
+        """Return the same tree with the numbers of one rank only."""
+        other = copy(self)
+        other.ranks, other._only = [rank], within([(rank, rank)], "rank")
+        return other
+
+    def _grow(self, unfold: bool) -> None:
+        """Make the nodes."""
+        (program,) = self.connection.execute("SELECT MAX(value) FROM meta WHERE key = 'program'").fetchone()
+        within_region: dict[int | None, list[sqlite3.Row]] = {}
+        kind = "kind" if self.has_regions else "'program'"
+        for row in self.connection.execute(
+            f"SELECT id, parent, name, {kind} AS kind FROM region ORDER BY id"
+        ):
+            within_region.setdefault(row["parent"], []).append(row)
+        keys = self._keys(unfold) if self._mpi else {}
+
+        pending: list[tuple[int | None, sqlite3.Row]] = [(None, row) for row in within_region.get(None, [])]
+        while pending:
+            parent, row = pending.pop()
+            name, kind = (row["name"], row["kind"]) if row["id"] else (program or "program", "program")
+            node = self._add(name, kind, parent, row["id"])
+            for communicator, operations in keys.get(row["id"], ()):
+                below = self._add(communicator, "communicator", node.number, row["id"])
+                for operation, ids in operations.items():
+                    self._add(operation, "operation", below.number, row["id"]).keys += ids
+                    below.keys += ids
+                node.keys += below.keys
+            pending += [(node.number, child) for child in reversed(within_region.get(row["id"], []))]
+
+    def _add(self, name: str, kind: str, parent: int | None, region: int) -> Node:
+        """Add a node; tools take nodes with the same name below the same parent for one, so names differ."""
+        name = apart(name, self._taken.setdefault(parent, {}))
+        node = Node(len(self.nodes), name, kind, parent, region)
+        if parent is not None:
+            self.nodes[parent].children.append(node.number)
+        self.nodes.append(node)
+        return node
+
+    def _keys(self, unfold: bool) -> dict[int, list[tuple[str, dict[str, list[int]]]]]:
+        """Return the communicators of every region, each with the keys of its operations."""
+        names = communicator_names(self.connection, unfold)
+        found: dict[int, dict[int, dict[str, list[int]]]] = {}
+        for key, region, comm, operation in self.connection.execute(
+            f"SELECT key.id, region, {'comm.id' if unfold else 'comm.family'} AS part, op.name"
+            " FROM key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op ORDER BY part, op.name, key.id"
+        ):
+            found.setdefault(region, {}).setdefault(comm, {}).setdefault(operation, []).append(key)
+        return {
+            region: [(names[comm], operations) for comm, operations in comms.items()]
+            for region, comms in found.items()
+        }
+
+    def values(self, node: Node) -> Iterator[Values]:
+        """Return what a node has on every rank, in their order.
+
+        The exclusive time of the root is what regions and MPI calls leave of the time from MPI_Init to MPI_Finalize,
+        and 0 where they are more: regions may begin before, and several threads have several times.
+        """
+        rows, told = dict(self._rows(node)), self._told(node)
+        none = tuple(TOLD.values()) * len(self.quantities)
+        absent = (0,) * 6
+        return (Values._make((rank, *rows.get(rank, absent), told.get(rank, none))) for rank in self.ranks)
+
+    def told_names(self) -> list[str]:
+        """Return the names of what `Values.told` has."""
+        return [f"{quantity} {what}" for quantity in self.quantities.values() for what in TOLD]
+
+    def _told(self, node: Node) -> dict[int, tuple[float | None, ...]]:
+        """Return what the application told in a region, by rank."""
+        found: dict[int, list[float | None]] = {}
+        if node.kind in ("communicator", "operation"):
+            return {}
+        for place, metric in enumerate(self.quantities):
+            for rank, *told in self.connection.execute(
+                'SELECT rank, SUM("count"), SUM("sum"), MIN("min"), MAX("max") FROM metric_value'
+                f" WHERE metric = {metric} AND region = {node.region} AND {self._only} GROUP BY rank"
+            ):
+                of_rank = found.setdefault(rank, [*TOLD.values()] * len(self.quantities))
+                of_rank[place * len(TOLD) : (place + 1) * len(TOLD)] = map(finite, told)
+        return {rank: tuple(told) for rank, told in found.items()}
+
+    def _rows(self, node: Node) -> Iterable[tuple[int, tuple[int, ...]]]:
+        """Return what is stored of a node, by rank: `Values` from calls to bytes."""
+        if node.kind == "operation":
+            for rank, (calls, time_ns, sent, received) in self._cells(node.keys).items():
+                yield rank, (calls, time_ns, time_ns, time_ns, sent, received)
+            return
+        cells = self._cells(node.keys)
+        if node.kind == "communicator":
+            for rank, (_, time_ns, _, _) in cells.items():
+                yield rank, (0, 0, time_ns, time_ns, 0, 0)
+            return
+        direct = {rank: time_ns for rank, (_, time_ns, _, _) in cells.items()}
+        outermost: dict[int, int] = {}
+        if node.region == 0:
+            if self.has_regions:
+                outermost = dict(
+                    self.connection.execute(
+                        "SELECT rank, SUM(time_ns) FROM region_time WHERE region IN (SELECT id FROM region WHERE parent = 0)"
+                        f" AND {self._only} GROUP BY rank"
+                    ).fetchall()
+                )
+            sql = f"SELECT rank, 1, app_ns, app_ns, mpi_ns FROM rank WHERE {self._only}"
+        else:
+            sql = (
+                "SELECT rank, SUM(calls), SUM(time_ns - nested_ns), SUM(time_ns), SUM(mpi_ns)"
+                f" FROM region_time WHERE region = {node.region} AND {self._only} GROUP BY rank"
+            )
+        for rank, calls, exclusive_ns, inclusive_ns, mpi_ns in self.connection.execute(sql):
+            exclusive_ns -= outermost.get(rank, 0) + direct.get(rank, 0)
+            if node.region == 0:
+                exclusive_ns = max(0, exclusive_ns)
+            yield rank, (calls, exclusive_ns, inclusive_ns, mpi_ns, 0, 0)
+
+    def _cells(self, keys: list[int]) -> dict[int, tuple[int, ...]]:
+        """Return calls, time and bytes of some keys by rank."""
+        total: dict[int, tuple[int, ...]] = {}
+        for begin in range(0, len(keys), KEYS_AT_ONCE):
+            some = ", ".join(map(str, keys[begin : begin + KEYS_AT_ONCE]))
+            for rank, *row in self.connection.execute(
+                "SELECT rank, SUM(calls), SUM(time_ns), SUM(bytes_sent), SUM(bytes_received)"
+                f" FROM cell WHERE key IN ({some}) AND {self._only} GROUP BY rank"
+            ):
+                total[rank] = tuple(a + b for a, b in zip(total.get(rank, (0, 0, 0, 0)), row))
+        return total
+
+
+def apart(name: str, taken: dict[str, int]) -> str:
+    """Return a name that is not taken yet: the same, or with a number. `taken` has the last number each of them got.
+
+    >>> taken = {}
+    >>> [apart(name, taken) for name in ("sweep", "norm", "sweep", "sweep (2)", "sweep")]
+    ['sweep', 'norm', 'sweep (2)', 'sweep (2) (2)', 'sweep (3)']
+    """
+    other = name
+    while other in taken:
+        taken[name] += 1
+        other = f"{name} ({taken[name]})"
+    taken[other] = 1
+    return other
+
+
+def has_regions(connection: sqlite3.Connection) -> bool:
+    """Tell whether a profile is from after there were code regions."""
+    return bool(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'region_time'").fetchone())
+
+
+def within(ranks: Ranges, column: str) -> str:
+    """Return the condition that a rank is one of these; none means all.
+
+    >>> within([(0, 0), (12, 15)], "rank")
+    '(rank BETWEEN 0 AND 0 OR rank BETWEEN 12 AND 15)'
+    """
+    return f"({' OR '.join(f'{column} BETWEEN {low} AND {high}' for low, high in ranks)})" if ranks else "1"
+
+
+def communicator_names(connection: sqlite3.Connection, unfold: bool) -> dict[int, str]:
+    """Return the name of every communicator, or of every family, with the one the application gave."""
+    sql = f"SELECT {'id' if unfold else 'family'}, name, user_name FROM {'comm' if unfold else 'family'}"
+    return {
+        id: f'{name} "{user_name}"' if user_name else name for id, name, user_name in connection.execute(sql)
+    }

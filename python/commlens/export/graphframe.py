@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For Hatchet and Thicket: objects of theirs, and the JSON they read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from typing import IO, Any
+
+from commlens.export.calltree import CallTree, Ranges, Values
+from commlens.names import check_ranks
+from commlens.packages import load
+from commlens.profile import open_profile
+from commlens.progress import tracked
+from commlens.run import is_summary, no_single_ranks
+
+INCLUSIVE = ["time (inc)", "mpi time (inc)"]
+EXCLUSIVE = ["time", "calls", "bytes sent", "bytes received"]
+
+PROFILE = "profile"
+"""What Thicket calls the index that tells its profiles apart."""
+
+
+def exclusive(tree: CallTree) -> list[str]:
+    """Return the names of what can be added up over the nodes."""
+    return [*EXCLUSIVE, *(name for name in tree.told_names() if name.endswith((" count", " sum")))]
+
+
+def metrics(row: Values, told: list[str]) -> dict[str, float | None]:
+    """Return the numbers of one node on one rank by the names Hatchet users know; seconds and bytes."""
+    return {
+        "time": row.exclusive_ns / 1e9,
+        "time (inc)": row.inclusive_ns / 1e9,
+        "mpi time (inc)": row.mpi_ns / 1e9,
+        "calls": row.calls,
+        "bytes sent": row.bytes_sent,
+        "bytes received": row.bytes_received,
+        **dict(zip(told, row.told)),
+    }
+
+
+def metadata(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return the facts about the run; `nodes` has the name Adiak gives it, for it means something else here."""
+    return {
+        "numhosts" if key == "nodes" else key: value
+        for key, value in connection.execute("SELECT key, value FROM meta ORDER BY key")
+    }
+
+
+def profile_number(connection: sqlite3.Connection) -> int:
+    """Return the number Thicket tells this profile by: of the run, wherever the file lies."""
+    run = connection.execute(
+        "SELECT (SELECT world FROM rank ORDER BY rank LIMIT 1), (SELECT value FROM meta WHERE key = 'start_time')"
+    ).fetchone()
+    return int(hashlib.sha256(repr(tuple(run)).encode()).hexdigest()[:11], 16)
+
+
+def hatchet(
+    profile: str | os.PathLike[str], *, unfold: bool = False, mpi: bool = True, ranks: Ranges = ()
+) -> Any:
+    """Return a profile as a hatchet.GraphFrame, indexed by node and rank.
+
+    Parameters
+    ----------
+    profile : path
+        A profile: a file, or a directory with several.
+    unfold : bool
+        Every communicator for itself instead of families.
+    mpi : bool
+        With MPI calls below the regions they are in.
+    ranks : sequence of (first, last)
+        Only these world ranks; empty means all.
+
+    Returns
+    -------
+    hatchet.GraphFrame
+        Times are in seconds. `time` is exclusive, and adds up over all nodes.
+
+    Raises
+    ------
+    CommlensError
+        The profile cannot be read, or has no rows of single ranks or none of those asked for, or the package llnl-hatchet
+        is missing.
+    """
+    frame, graph, node = (load(f"hatchet.{part}", "llnl-hatchet") for part in ("frame", "graph", "node"))
+    graphframe, pandas = load("hatchet.graphframe", "llnl-hatchet"), load("pandas")
+    with open_profile(os.fspath(profile)) as connection:
+        if is_summary(connection):
+            raise no_single_ranks("a GraphFrame")
+        check_ranks(connection, ranks)
+        tree = CallTree(connection, unfold, mpi, ranks)
+        told = tree.told_names()
+        made: list[Any] = []
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("node", "rank", "name", "type", *metrics(Values(0), []), *told)
+        }
+        for part in tracked(tree.nodes, os.fspath(profile)):
+            parent = None if part.parent is None else made[part.parent]
+            one = node.Node(frame.Frame(name=part.name, type=part.kind), parent, hnid=part.number)
+            if parent is not None:
+                parent.add_child(one)
+            made.append(one)
+            for row in tree.values(part):
+                cells = {"node": one, "rank": row.rank, "name": part.name, "type": part.kind}
+                for name, value in (*cells.items(), *metrics(row, told).items()):
+                    columns[name].append(value)
+        whole = graph.Graph([one for one in made if not one.parents])
+        whole.enumerate_depth()
+        numbers = pandas.DataFrame(columns).astype(
+            {name: float for name in told if not name.endswith(" count")}
+        )
+        return graphframe.GraphFrame(
+            whole,
+            numbers.set_index(["node", "rank"]),
+            exclusive(tree),
+            list(INCLUSIVE),
+            metadata=metadata(connection),
+        )
+
+
+def thicket(
+    profile: str | os.PathLike[str],
+    *more: str | os.PathLike[str],
+    unfold: bool = False,
+    mpi: bool = True,
+    ranks: Ranges = (),
+) -> Any:
+    """Return one or several profiles as a thicket.Thicket, indexed by node, profile and rank.
+
+    Parameters are those of `hatchet`. The same regions, communicators and operations of several profiles are one node; what
+    a profile does not have is NaN.
+
+    Returns
+    -------
+    thicket.Thicket
+        `profile_mapping` says which number stands for which file; `metadata` has what table meta has.
+
+    Raises
+    ------
+    CommlensError
+        As in `hatchet`; or the package llnl-thicket is missing.
+    """
+    kind = load("thicket", "llnl-thicket").Thicket
+    single = [
+        kind.thicketize_graphframe(hatchet(one, unfold=unfold, mpi=mpi, ranks=ranks), os.fspath(one))
+        for one in (profile, *more)
+    ]
+    return single[0] if len(single) == 1 else kind.concat_thickets(single, disable_tqdm=True)
+
+
+def write_hatchet(tree: CallTree, file: IO[str], source: str) -> None:
+    """Write what hatchet.GraphFrame.from_json() reads, and the facts about the run, which it leaves alone."""
+    _write_tree(tree, file, source, {}, {"metadata": metadata(tree.connection)})
+
+
+def write_thicket(tree: CallTree, file: IO[str], source: str) -> None:
+    """Write what thicket.Thicket.from_json() reads."""
+    number = profile_number(tree.connection)
+    facts = {
+        "profile_idx_name": PROFILE,
+        PROFILE: [number],
+        "profile_mapping": {str(number): source},
+        "metadata": [{PROFILE: number, **metadata(tree.connection)}],
+    }
+    _write_tree(tree, file, source, {PROFILE: number}, facts)
+
+
+def _write_tree(
+    tree: CallTree, file: IO[str], source: str, index: dict[str, int], facts: dict[str, Any]
+) -> None:
+    """Write nodes and rows, of which one at a time is in memory.
+
+    Parameters
+    ----------
+    index : dict
+        What is the same in all rows and tells them from those of other profiles.
+    facts : dict
+        Further members of the object.
+    """
+    head = {
+        **facts,
+        "inclusive_metrics": INCLUSIVE,
+        "exclusive_metrics": exclusive(tree),
+        "dataframe_indices": ["node", *index, "rank"],
+    }
+    told = tree.told_names()
+    nodes = {
+        node.number: {"data": {"name": node.name, "type": node.kind}, "children": node.children}
+        for node in tree.nodes
+    }
+    file.write("{" + "".join(f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in head.items()))
+    file.write(f'"graph": [{json.dumps(nodes)}],\n"dataframe": [')
+    between = "\n"
+    for node in tracked(tree.nodes, source):
+        same = {"node": node.number, **index, "name": node.name, "type": node.kind}
+        for row in tree.values(node):
+            file.write(between + json.dumps({**same, "rank": row.rank, **metrics(row, told)}))
+            between = ",\n"
+    file.write("]}\n")

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables and views as they are: CSV and Parquet, a part at a time."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from commlens._schema import RELATIONS, Relation
+from commlens.errors import CommlensError
+from commlens.names import did_you_mean
+from commlens.outputs import csv_writer
+from commlens.packages import load
+from commlens.progress import tracked
+
+Rows = list[tuple[Any, ...]]
+
+ROWS_AT_ONCE = 65_536
+
+
+def known(connection: sqlite3.Connection, names: tuple[str, ...] = ()) -> dict[str, Relation]:
+    """Return the tables and views asked for, or all this profile has.
+
+    Raises
+    ------
+    CommlensError
+        There is none of that name.
+    """
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    all = {name: relation for name, relation in RELATIONS.items() if name in there}
+    for name in names:
+        if name not in all:
+            raise CommlensError(f"no table or view '{name}'{did_you_mean(name, list(all))}")
+    return {name: all[name] for name in names or all}
+
+
+def columns(connection: sqlite3.Connection, name: str) -> list[Any]:
+    """Return the columns this profile has of a table or view: an older one may have fewer."""
+    there = {column for (_, column, *_) in connection.execute(f"PRAGMA table_info({name})")}
+    return [column for column in RELATIONS[name].columns if column.name in there]
+
+
+def batches(connection: sqlite3.Connection, name: str) -> Iterator[Rows]:
+    """Return the rows of a table or view, some at a time."""
+    wanted = ", ".join(f'"{column.name}"' for column in columns(connection, name))
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    cursor.execute(f"SELECT {wanted} FROM {name}")
+    while rows := cursor.fetchmany(ROWS_AT_ONCE):
+        yield rows
+
+
+def write_csv(connection: sqlite3.Connection, name: str, path: Path, source: str) -> None:
+    """Write a table or view as CSV with a heading; NULL is an empty field."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv_writer(file)
+        writer.writerow([column.name for column in columns(connection, name)])
+        for rows in tracked(batches(connection, name), f"{name} of {source}"):
+            writer.writerows(rows)
+
+
+def write_parquet(connection: sqlite3.Connection, name: str, path: Path, source: str) -> None:
+    """Write a table or view as Parquet; every column carries its unit and meaning."""
+    arrow, parquet = load("pyarrow"), load("pyarrow.parquet")
+    types = {"INTEGER": arrow.int64(), "REAL": arrow.float64(), "TEXT": arrow.string()}
+    schema = arrow.schema(
+        [
+            arrow.field(column.name, types[column.type], metadata={"unit": column.unit, "doc": column.doc})
+            for column in columns(connection, name)
+        ],
+        metadata={"commlens": RELATIONS[name].doc},
+    )
+    # A file, not its name: pyarrow takes a:b for an address, and only text for a name.
+    with path.open("wb") as file, parquet.ParquetWriter(file, schema) as writer:
+        for rows in tracked(batches(connection, name), f"{name} of {source}"):
+            arrays = [arrow.array(values, field.type) for values, field in zip(zip(*rows), schema)]
+            writer.write_batch(arrow.record_batch(arrays, schema=schema))

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TinyProf's compact CSV: a line for every region, in each field the values of all processes, executions and iterations.
+
+docs/reference/exports.md has the layout.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import IO, NamedTuple
+
+from commlens.export.calltree import apart, has_regions
+from commlens.outputs import csv_writer
+from commlens.progress import tracked
+
+PROCESS, EXECUTION, ITERATION = "|", "-", "+"
+
+VALUES = ("calls", "open", "time_ns", "time_min_ns", "time_max_ns", "nested_ns", "mpi_ns")
+HEADING = ("region", "line", *VALUES)
+
+REGION_SQL = f"""\
+SELECT rank, execution, MAX(iteration, 0) AS iteration, {", ".join(VALUES)}
+  FROM region_time WHERE region = ? AND (iteration >= 0) = ? ORDER BY rank, execution, iteration"""
+
+LOOP_SQL = f"""\
+SELECT rank, execution, MAX(iteration, 0) AS iteration, iterations, NULL, {", ".join(VALUES[2:])}
+  FROM loop_time WHERE region = ? AND (iteration >= 0) = ? ORDER BY rank, execution, iteration"""
+
+
+class Line(NamedTuple):
+    """One kind of line: where it is from, and whether its iterations are told apart."""
+
+    name: str
+    sql: str
+    by_iteration: bool
+
+
+LINES = (
+    Line("region", REGION_SQL, False),
+    Line("region+", REGION_SQL, True),
+    Line("loop", LOOP_SQL, False),
+    Line("loop+", LOOP_SQL, True),
+)
+
+
+def placed(values: Iterable[tuple[int, str]], separator: str) -> str:
+    """Return texts at their places, nothing where there is none; behind the last one there is nothing either.
+
+    >>> placed([(0, "7"), (3, "5")], "+")
+    '7+++5'
+    """
+    text, at = [], 0
+    for place, value in values:
+        text.append(separator * (place - at) + value)
+        at = place
+    return "".join(text)
+
+
+def compact(rows: Sequence[Sequence[int | None]], column: int, ranks: int) -> str:
+    """Return one value of rows of rank, execution and iteration, in this order, as a field."""
+
+    def iterations(rows: Iterable[Sequence[int | None]]) -> str:
+        return placed(((row[2] or 0, str(row[column])) for row in rows), ITERATION)
+
+    def executions(rows: Iterable[Sequence[int | None]]) -> str:
+        return placed(
+            ((key or 0, iterations(some)) for key, some in groupby(rows, key=lambda row: row[1])), EXECUTION
+        )
+
+    by_rank = {key: executions(some) for key, some in groupby(rows, key=lambda row: row[0])}
+    return PROCESS.join(by_rank.get(rank, "") for rank in range(ranks))
+
+
+def lines(connection: sqlite3.Connection, source: str) -> Iterator[list[str]]:
+    """Return the lines without their heading: the whole program first, then regions by their path."""
+    (ranks,) = connection.execute("SELECT MAX(rank) + 1 FROM rank").fetchone()
+    (size,) = connection.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks'").fetchone()
+    ranks = max(ranks or 0, size or 0)
+    program = [
+        (rank, 0, 0, 1, None, app_ns, None, None, None, mpi_ns)
+        for rank, app_ns, mpi_ns in connection.execute("SELECT rank, app_ns, mpi_ns FROM rank ORDER BY rank")
+    ]
+    yield ["", "program", *fields(program, ranks)]
+    if not has_regions(connection):
+        return
+    paths = connection.execute(
+        "SELECT region, path FROM region_path WHERE region <> 0 ORDER BY path, region"
+    ).fetchall()
+    taken: dict[str, int] = {}
+    for region, path in tracked(paths, source):
+        name = apart(path, taken)
+        for line in LINES:
+            rows = [tuple(row) for row in connection.execute(line.sql, (region, line.by_iteration))]
+            if rows:
+                yield [name, line.name, *fields(rows, ranks)]
+
+
+def fields(rows: Sequence[Sequence[int | None]], ranks: int) -> list[str]:
+    """Return the fields of a line; one of which nobody has a value is empty."""
+    return [
+        compact(rows, column, ranks) if any(row[column] is not None for row in rows) else ""
+        for column in range(3, 3 + len(VALUES))
+    ]
+
+
+def write_tinyprof(connection: sqlite3.Connection, file: IO[str], source: str) -> None:
+    """Write the file."""
+    writer = csv_writer(file)
+    writer.writerow(HEADING)
+    writer.writerows(lines(connection, source))

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables and views of a profile as data frames of pandas or Polars.
+
+>>> commlens.frames.pandas("job.db", "region_total").sort_values("time_ns")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from commlens.export.relations import batches, columns, known
+from commlens.packages import load
+from commlens.profile import open_profile
+from commlens.progress import tracked
+
+
+def names(profile: str | os.PathLike[str]) -> list[str]:
+    """Return the tables and views of a profile; `commlens schema` explains them."""
+    with open_profile(os.fspath(profile)) as connection:
+        return list(known(connection))
+
+
+def pandas(profile: str | os.PathLike[str], name: str) -> Any:
+    """Return a table or view as a pandas.DataFrame.
+
+    Parameters
+    ----------
+    profile : path
+        A profile: a file, or a directory with several.
+    name : str
+        The table or view.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Integers are Int64, other numbers Float64, texts string: NULL is pandas.NA, and no integer becomes a float.
+
+    Raises
+    ------
+    CommlensError
+        The profile cannot be read, has no such table or view, or the package pandas is missing.
+    """
+    package = load("pandas")
+    types = {"INTEGER": "Int64", "REAL": "Float64", "TEXT": "string"}
+    with open_profile(os.fspath(profile)) as connection:
+        known(connection, (name,))
+        parts = [
+            package.DataFrame(
+                {
+                    column.name: package.array(values, dtype=types[column.type])
+                    for column, values in zip(columns(connection, name), across)
+                }
+            )
+            for across in transposed(connection, name)
+        ]
+    return package.concat(parts, ignore_index=True)
+
+
+def polars(profile: str | os.PathLike[str], name: str) -> Any:
+    """Return a table or view as a polars.DataFrame.
+
+    Parameters and errors are those of `pandas`.
+
+    Returns
+    -------
+    polars.DataFrame
+        Integers are Int64, other numbers Float64, texts String; NULL is null.
+    """
+    package = load("polars")
+    types = {"INTEGER": package.Int64, "REAL": package.Float64, "TEXT": package.String}
+    with open_profile(os.fspath(profile)) as connection:
+        known(connection, (name,))
+        schema = {column.name: types[column.type] for column in columns(connection, name)}
+        parts = [
+            package.DataFrame(dict(zip(schema, across)), schema=schema)
+            for across in transposed(connection, name)
+        ]
+    return package.concat(parts)
+
+
+def transposed(connection: sqlite3.Connection, name: str) -> Iterator[Sequence[Sequence[Any]]]:
+    """Return a table or view in parts, each as its columns; one part without rows where there are none."""
+    is_empty = True
+    for rows in tracked(batches(connection, name), name):
+        is_empty = False
+        yield list(zip(*rows))
+    if is_empty:
+        yield [[] for _ in columns(connection, name)]

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who talks to whom: messages and bytes from each process to each other.
+
+>>> talk = commlens.matrix.read("job.db", kind="collective", comms=["s*.1"])  # doctest: +SKIP
+>>> scipy.sparse.coo_array((talk.bytes, (talk.source, talk.destination)))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+
+from commlens.algorithms.modelled import choices
+from commlens.errors import CommlensError
+from commlens.matrix.pairs import Pairs
+from commlens.matrix.query import (
+    INSIDE,
+    KINDS,
+    MODELLED,
+    Range,
+    Selection,
+    matching_regions,
+    read_matrix,
+    refuse,
+    refuse_unkept,
+)
+from commlens.names import check_communicators, matching_operations
+from commlens.profile import open_profile
+
+__all__ = ["KINDS", "Pairs", "read"]
+
+
+def read(
+    profile: str | os.PathLike[str],
+    *,
+    kind: str = "",
+    comms: Sequence[str] = (),
+    operations: Sequence[str] = (),
+    regions: Sequence[str] = (),
+    slices: Sequence[Range] = (),
+    algorithms: Sequence[str] = (),
+) -> Pairs:
+    """Return who talks to whom.
+
+    Parameters
+    ----------
+    profile : path
+        A profile: a file, or a directory with several.
+    kind : str
+        One of KINDS; without one "p2p", or "collective" where operations are chosen.
+    comms, operations, regions : sequences of str
+        Only these communicators, procedures and code regions, as for `commlens matrix`; empty: all.
+    slices : sequence of (first, last)
+        Only these slices of time; empty: all.
+    algorithms : sequence of str
+        Of kind "modelled": what does a collective, as in "bcast=binomial".
+
+    Returns
+    -------
+    Pairs
+        Arrays of int64 of one length: `source` and `destination`, world ranks, and `messages` and `bytes`. What is
+        counted for a block of ranks together is spread evenly; what has no pair at all is not in it.
+
+    Raises
+    ------
+    CommlensError
+        The profile cannot be read, or does not say it.
+    """
+    with open_profile(os.fspath(profile)) as connection:
+        selection = selected(connection, kind, comms, operations, regions, slices, algorithms)
+        return read_matrix(connection, selection).all
+
+
+def selected(
+    connection: sqlite3.Connection,
+    kind: str,
+    comms: Sequence[str],
+    operations: Sequence[str],
+    regions: Sequence[str],
+    slices: Sequence[Range],
+    algorithms: Sequence[str] = (),
+) -> Selection:
+    """Return what names mean in a profile.
+
+    Raises
+    ------
+    CommlensError
+        One of them means nothing there, or the profile does not tell it apart.
+    """
+    refuse(connection)
+    kind = kind or ("collective" if operations else "p2p")
+    if kind not in KINDS:
+        raise CommlensError(f"no kind '{kind}'; there are {', '.join(KINDS)}")
+    if operations and not set(KINDS[kind]) <= {*INSIDE, MODELLED}:
+        raise CommlensError(
+            f"procedures are told apart for messages inside calls only, --kind {', '.join(INSIDE)}; not for {kind}"
+        )
+    if kind == MODELLED and (regions or slices):
+        raise CommlensError("what is modelled is not told apart by region or slice")
+    if algorithms and kind != MODELLED:
+        raise CommlensError(f"an algorithm is for --kind {MODELLED} only, not for {kind}")
+    check_communicators(connection, comms)
+    if slices:
+        refuse_unkept(connection, "slice")
+    return Selection(
+        kind=kind,
+        comms=tuple(comms),
+        operations=matching_operations(connection, operations),
+        regions=matching_regions(connection, regions),
+        slices=tuple(slices),
+        algorithms=choices(algorithms),
+    )

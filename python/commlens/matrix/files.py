@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a matrix as a file that other programs read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from commlens.errors import CommlensError
+from commlens.matrix import image
+from commlens.matrix.facts import Facts
+from commlens.matrix.query import TITLES
+from commlens.outputs import new
+from commlens.table import csv_text
+
+COLUMNS = ("source", "destination", "messages", "bytes")
+
+
+def csv_rows(facts: Facts) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Return the heading and a row for each pair; what has no pair comes last, without ends."""
+    pairs, labels = facts.pairs, facts.axis.labels
+    columns = (pairs.source, pairs.destination, pairs.messages, pairs.bytes)
+    rows: list[tuple[Any, ...]] = [
+        (labels[source], labels[destination], *values)
+        for source, destination, *values in zip(*(column.tolist() for column in columns))
+    ]
+    if facts.matrix.messages:
+        rows.append((None, None, facts.matrix.messages, facts.matrix.bytes))
+    if facts.matrix.is_modelled:
+        return (*COLUMNS, "origin"), [(*row, facts.matrix.kind) for row in rows]
+    return COLUMNS, rows
+
+
+def write_csv(facts: Facts, path: Path) -> None:
+    """Write a line for each pair."""
+    path.write_bytes(csv_text(*csv_rows(facts)).encode())
+
+
+def write_npz(facts: Facts, path: Path) -> None:
+    """Write arrays that numpy.load has by name, and scipy.sparse.load_npz as a matrix of what was asked for."""
+    pairs, size = facts.pairs, len(facts.axis.labels)
+    with path.open("wb") as file:
+        np.savez_compressed(
+            file,
+            # These five are what SciPy looks for; the indices are of the type it takes.
+            format=np.array(b"coo"),
+            shape=np.array([size, size], dtype=np.int64),
+            row=pairs.source.astype(np.int32),
+            col=pairs.destination.astype(np.int32),
+            data=pairs.values(facts.what),
+            messages=pairs.messages,
+            bytes=pairs.bytes,
+            labels=np.array(facts.axis.labels),
+            kind=np.array(facts.matrix.kind),
+        )
+
+
+def write_mtx(facts: Facts, path: Path) -> None:
+    """Write the format of the Matrix Market; its rows and columns begin with 1."""
+    pairs, size = facts.pairs, len(facts.axis.labels)
+    values = (pairs.source + 1, pairs.destination + 1, pairs.values(facts.what))
+    with path.open("w", encoding="ascii", errors="replace") as file:
+        file.write("%%MatrixMarket matrix coordinate integer general\n")
+        if facts.matrix.is_modelled:
+            file.write(f"% {TITLES[facts.matrix.kind]}\n")
+        file.write(f"% {facts.what} from row to column, by {facts.axis.noun}\n")
+        if facts.axis.labels != [str(i) for i in range(size)]:
+            file.writelines(f"% {i} {label}\n" for i, label in enumerate(facts.axis.labels, 1))
+        file.write(f"{size} {size} {len(pairs)}\n")
+        file.writelines(
+            f"{row} {column} {value}\n" for row, column, value in zip(*(v.tolist() for v in values))
+        )
+
+
+def write_graphml(facts: Facts, path: Path) -> None:
+    """Write a directed graph with messages and bytes on its edges."""
+    pairs, matrix = facts.pairs, facts.matrix
+    keys = (
+        ("label", "node", "string"),
+        ("node", "node", "string"),
+        ("messages", "edge", "long"),
+        ("bytes", "edge", "long"),
+        ("kind", "graph", "string"),
+    )
+    with path.open("w", encoding="utf-8") as file:
+        file.write(
+            '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+        )
+        for name, of, kind in keys:
+            file.write(f'<key id="{of}_{name}" for="{of}" attr.name="{name}" attr.type="{kind}"/>\n')
+        file.write('<graph edgedefault="directed">\n')
+        file.write(f'<data key="graph_kind">{matrix.kind}</data>\n')
+        for label in facts.axis.labels:
+            host = (
+                matrix.nodes.get(int(label), "")
+                if facts.axis.noun == "rank"
+                else label.partition(" socket ")[0]
+            )
+            file.write(
+                f'<node id={quoteattr(label)}><data key="node_label">{escape(label)}</data>'
+                f'<data key="node_node">{escape(host)}</data></node>\n'
+            )
+        names = [quoteattr(label) for label in facts.axis.labels]
+        columns = (pairs.source, pairs.destination, pairs.messages, pairs.bytes)
+        for source, destination, messages, bytes in zip(*(column.tolist() for column in columns)):
+            file.write(
+                f'<edge source={names[source]} target={names[destination]}><data key="edge_messages">{messages}</data>'
+                f'<data key="edge_bytes">{bytes}</data></edge>\n'
+            )
+        file.write("</graph>\n</graphml>\n")
+
+
+FORMATS: dict[str, Callable[[Facts, Path], None]] = {
+    ".csv": write_csv,
+    ".npz": write_npz,
+    ".mtx": write_mtx,
+    ".graphml": write_graphml,
+}
+PICTURES = {".png": image.write_png, ".svg": image.write_svg}
+ENDINGS = (*PICTURES, *FORMATS)
+
+
+def check_ending(output: Path) -> None:
+    """Refuse a file whose name does not tell what it should be."""
+    if output.suffix.lower() not in ENDINGS:
+        raise CommlensError(f"{output}: its name must end with one of {', '.join(ENDINGS)}")
+
+
+def write(facts: Facts, output: Path, heading: str) -> None:
+    """Write a matrix in the format that the name of the file tells; never over an existing file.
+
+    Raises
+    ------
+    CommlensError
+        `output` exists or cannot be written, or its name tells no format.
+    """
+    check_ending(output)
+    ending = output.suffix.lower()
+    with new(output) as temporary:
+        if ending in PICTURES:
+            PICTURES[ending](image.drawing(facts, heading), temporary)
+        else:
+            FORMATS[ending](facts, temporary)

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What collectives would send inside, where that was not measured: from their calls and an algorithm."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from commlens.algorithms import calls as called
+from commlens.algorithms import mpich
+from commlens.algorithms.calls import Calls
+from commlens.algorithms.pattern import Pairs as RankPairs
+from commlens.algorithms.registry import BUFFER, Algorithm, algorithm, algorithms
+from commlens.algorithms.schedule import Call, Integers
+from commlens.matrix.pairs import Pairs
+
+_EQUAL = BUFFER | {"barrier", "gather", "scatter", "allgather", "reduce_scatter_block"}
+"""Collectives in which all ranks have as much."""
+
+
+@dataclass
+class Model:
+    """Modelled messages of each communicator, in world ranks, and how they were made."""
+
+    pairs: dict[int, list[Pairs]] = field(default_factory=lambda: defaultdict(list))
+    chosen: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Calls by collective, algorithm and who has chosen it."""
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Calls by procedure and why they are not modelled."""
+    statements: list[tuple[str, str]] = field(default_factory=list)
+
+    def remarks(self) -> Iterator[str]:
+        """Yield what is to be said of it."""
+        yield "modelled, not measured: what collectives would send if they were done by the algorithms named here"
+        for (collective, name, by), calls in sorted(self.chosen.items()):
+            yield f"{collective} by {name}, {by}: {calls:,} calls"
+        for (procedure, why), calls in sorted(self.left_out.items()):
+            yield f"not modelled: {calls:,} calls of {procedure}: {why}"
+
+
+def model(
+    connection: sqlite3.Connection,
+    comms: Sequence[str],
+    operations: Sequence[str],
+    told: Mapping[str, str],
+) -> Model:
+    """Model the collectives on some communicators, or on all."""
+    ops = called.procedures(connection, operations)
+    sql = called.calls_sql(list(ops), comms)
+    found = Model(statements=[("calls of collectives", sql)])
+    (library,) = connection.execute("SELECT value FROM meta WHERE key = 'mpi_library'").fetchone()
+    for one in called.read_calls(connection, sql, ops, called.read_comms(connection)):
+        why = _add(found, one, told, library)
+        if why:
+            found.left_out[one.procedure, why] += one.calls
+    return found
+
+
+def _add(found: Model, one: Calls, told: Mapping[str, str], library: str) -> str:
+    """Add the messages of calls; return why not, or the empty text."""
+    if one.where.why:
+        return one.where.why
+    if one.is_persistent:
+        return "how often the requests were started is not known"
+    if one.collective != "barrier" and not one.sent.any() and not one.received.any():
+        return "they have no bytes"
+    size = one.where.size
+    chosen = _choice(one, Call(size, block=_mean(one)), told, library)
+    if chosen is None:
+        return (
+            f"which algorithm '{library or 'the MPI library'}' uses is not known; "
+            f"--algorithm {one.collective}=NAME chooses one"
+        )
+    best, by = chosen
+    parts = []
+    for root, calls, block in _blocks(one):
+        call = Call(size, block=block, root=root)
+        if not best.needs(call):
+            return f"{best.name} is not defined for them"
+        parts.append(RankPairs.of_steps(size, best.steps(call)).times(calls))
+    members = one.where.members
+    found.pairs[one.where.id] += [
+        Pairs.summed(members[part.source], members[part.destination], part.messages, part.bytes)
+        for part in parts
+    ]
+    found.chosen[one.collective, best.name, by] += one.calls
+    return ""
+
+
+def _choice(one: Calls, call: Call, told: Mapping[str, str], library: str) -> tuple[Algorithm, str] | None:
+    """Return the algorithm, and who has chosen it."""
+    if one.collective in told:
+        return algorithm(one.collective, told[one.collective]), "as told"
+    if library.startswith("MPICH"):
+        name = mpich.chosen(one.collective, call, {})
+        if name is not None:
+            return algorithm(one.collective, name), "as MPICH chooses if no variable tells it otherwise"
+    elif library.startswith("Open MPI") and not any(x.openmpi for x in algorithms(one.collective)):
+        return algorithms(one.collective)[0], "the only one Open MPI has"
+    return None
+
+
+def _totals(one: Calls) -> Integers:
+    """Return the bytes of all calls together as `Call.block` counts them: one number, or one of each rank's part."""
+    size = one.where.size
+    part = {
+        "scatter": one.received,
+        "scatterv": one.received,
+        "reduce_scatter": one.received,
+        "reduce_scatter_block": one.received,
+    }.get(one.collective, one.sent)
+    if one.collective == "bcast":
+        return np.array([int(one.sent.sum())])
+    if one.collective in _EQUAL:
+        return np.array([int(part.max())])
+    if one.collective == "alltoall":
+        return np.array([int(part.max()) // size])
+    if one.collective.startswith("alltoall"):
+        # To whom is not known: as much to everybody, the first ones a byte more where it does not divide.
+        whole, rest = np.divmod(part, size)
+        table: Integers = whole[:, None] + (np.arange(size) < rest[:, None])
+        return table.reshape(-1)
+    return part
+
+
+def _mean(one: Calls) -> int | Integers:
+    """Return the bytes of a call, by which libraries choose; where each pair has its own, the mean of them."""
+    mean = _totals(one) // one.calls
+    return _shaped(mean) if len(mean) <= one.where.size else int(mean.mean())
+
+
+def _shaped(block: Integers) -> int | Integers:
+    return int(block[0]) if len(block) == 1 else block
+
+
+def _blocks(one: Calls) -> Iterator[tuple[int, int, int | Integers]]:
+    """Yield root, number and bytes of calls: all the same, but for the last one that has what is left over."""
+    totals = _totals(one)
+    block = totals // one.calls
+    roots = _roots(one)
+    last = roots[-1][0]
+    rest = totals - block * one.calls
+    for root, calls in roots:
+        same = calls - (1 if root == last and rest.any() else 0)
+        if same:
+            yield root, same, _shaped(block)
+    if rest.any():
+        yield last, 1, _shaped(block + rest)
+
+
+def _roots(one: Calls) -> list[tuple[int, int]]:
+    """Return how many calls had which root, from the bytes that only roots have."""
+    weight = one.at_root
+    if weight is None:
+        return [(0, one.calls)]
+    share = weight * one.calls
+    calls = share // int(weight.sum())
+    left = one.calls - int(calls.sum())
+    nearest = np.argsort(-(share % int(weight.sum())), kind="stable")[:left]
+    calls[nearest] += 1
+    return [(int(root), int(calls[root])) for root in np.flatnonzero(calls)]

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws a matrix with characters."""
+
+from __future__ import annotations
+
+from rich.color import Color
+from rich.style import Style
+from rich.text import Text
+
+from commlens.matrix.facts import Axis
+from commlens.matrix.pairs import Pairs
+from commlens.matrix.shades import Cells, colours, folded, value_text
+from commlens.screen import Screen
+
+SHADES = " ░▒▓█"
+ASCII = " .:-=+*#%@"
+COLOURS = 24
+WIDEST, TALLEST = 96, 36  # characters
+TICK = 8  # characters from one number of a column to the next, where there are many
+
+
+def kind_of(screen: Screen) -> str:
+    """Return what a screen can show: colours, shades, or ascii."""
+    console = screen.console
+    if screen.width is None or screen.ascii or console.is_dumb_terminal:
+        return "ascii"
+    return "shades" if console.no_color or console.color_system is None else "colours"
+
+
+def draw(pairs: Pairs, axis: Axis, what: str, kind: str, width: int | None) -> list[Text]:
+    """Return the picture with axes and legend, at most `width` wide."""
+    size = len(axis.labels)
+    names = axis.labels if axis.noun == "rank" else [str(i) for i in range(size)]
+    margin = max(len(name) for name in names) + 1
+    space = min(WIDEST, (width or WIDEST + margin + 2) - margin - 2)
+    in_colour = kind == "colours"
+    # A character is about twice as high as wide: in colours it shows two cells, else two of them show one.
+    cells = folded(
+        pairs, size, max(1, min(space, 2 * TALLEST) if in_colour else min(space // 2, TALLEST)), what
+    )
+    lines = coloured(cells) if in_colour else shaded(cells, SHADES if kind == "shades" else ASCII)
+    rows = len(lines)
+    drawn = [Text(""), ticks(cells, names, margin, len(lines[0].plain))]
+    every = max(1, -(-rows // 12))
+    for i, line in enumerate(lines):
+        cell = i * cells.count // rows
+        is_first = i == 0 or cell != (i - 1) * cells.count // rows
+        label = names[cell * cells.block] if is_first and (i % every == 0 or rows // cells.count > 1) else ""
+        drawn.append(Text.assemble((f"{label:>{margin - 1}} │", "dim"), line, ("│", "dim")))
+    drawn += legend(cells, axis, what, kind)
+    if axis.noun != "rank":
+        drawn.append(Text(", ".join(f"{i} {label}" for i, label in enumerate(axis.labels[:12])), "dim"))
+    return drawn
+
+
+def ticks(cells: Cells, names: list[str], margin: int, width: int) -> Text:
+    """Return the line of numbers above the columns."""
+    line = [" "] * (width + TICK)
+    free = 0
+    for cell in range(cells.count):
+        at = cell * width // cells.count
+        name = names[cell * cells.block]
+        if at >= free and at + len(name) <= width:
+            line[at : at + len(name)] = name
+            free = at + max(TICK if cells.count > TICK else 0, len(name) + 2)
+    return Text(" " * (margin + 1) + "".join(line).rstrip(), "dim")
+
+
+def shaded(cells: Cells, ramp: str) -> list[Text]:
+    """Return lines in which two characters, or more where there are few cells, show a cell."""
+    times = max(1, 8 // cells.count)
+    levels = cells.levels(len(ramp) - 1).tolist()
+    return [Text("".join(ramp[level] * 2 * times for level in row)) for row in levels for _ in range(times)]
+
+
+def coloured(cells: Cells) -> list[Text]:
+    """Return lines in which a character shows two cells, one above the other."""
+    times = max(1, 32 // cells.count)
+    palette = [Color.from_rgb(*map(int, colour)) for colour in colours(COLOURS)]
+    levels = cells.levels(COLOURS).repeat(times, axis=0).repeat(times, axis=1).tolist()
+    if len(levels) % 2:
+        levels.append([0] * len(levels[0]))
+    lines = []
+    for above, below in zip(levels[::2], levels[1::2]):
+        line = Text()
+        for upper, lower in zip(above, below):
+            if upper and lower:
+                line.append("▀", Style(color=palette[upper - 1], bgcolor=palette[lower - 1]))
+            elif upper or lower:
+                line.append("▀" if upper else "▄", Style(color=palette[max(upper, lower) - 1]))
+            else:
+                line.append(" ")
+        lines.append(line)
+    return lines
+
+
+def legend(cells: Cells, axis: Axis, what: str, kind: str) -> list[Text]:
+    """Return what the picture shows, and how much a shade stands for."""
+    low, high = cells.range
+    line = Text()
+    if low == high:
+        line.append(f"{value_text(what, low)} in each that is drawn")
+    else:
+        line.append(f"{value_text(what, low)} ", "dim")
+        if kind == "colours":
+            for colour in colours(COLOURS):
+                line.append("█", Style(color=Color.from_rgb(*map(int, colour))))
+        else:
+            line.append((SHADES if kind == "shades" else ASCII)[1:])
+        line.append(f" {value_text(what, high)}", "dim")
+    many = (
+        f"{cells.block:,} x {cells.block:,} {axis.noun}s" if cells.block > 1 else f"one pair of {axis.noun}s"
+    )
+    return [line, Text(f"rows send, columns receive; a cell is {many}, the scale is logarithmic", "dim")]

@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads from a profile who talks to whom."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from commlens import run
+from commlens.errors import CommlensError
+from commlens.matrix.pairs import NOBODY, Ints, Pairs, ints
+from commlens.names import did_you_mean
+from commlens.query import any_of, comm_condition, quoted, where
+
+# What a user asks for -> the flows that are added up for it.  A message that both ends tell is in only one of them.
+KINDS = {
+    "p2p": ("sent",),
+    "written": ("written",),
+    "read": ("read",),
+    "one-sided": ("written", "read"),
+    "collective": ("collective",),
+    "internal": ("internal",),
+    "share": ("share",),
+    "modelled": ("modelled",),  # no row of the profile: made by commlens.matrix.model
+    "all": ("sent", "written", "read", "collective", "internal"),
+}
+MODELLED = "modelled"
+INSIDE = ("collective", "internal", "share")
+SHAPES = ("one_to_all", "all_to_one", "all_to_all")
+TITLES = {
+    "p2p": "two-sided messages, as sent",
+    "written": "one-sided: written",
+    "read": "one-sided: read",
+    "one-sided": "one-sided: written and read",
+    "collective": "messages inside collectives",
+    "internal": "messages inside other calls",
+    "share": "shares of collectives",
+    "modelled": "inside collectives, modelled (not measured)",
+    "all": "two-sided, one-sided and inside calls",
+}
+
+FIRST_VERSION = 6
+MOST_SPREAD = 10**7  # pairs that blocks of peers are spread over
+
+ENDS = """\
+       CASE outward WHEN 1 THEN rank ELSE peer END AS source,
+       CASE outward WHEN 1 THEN peer ELSE rank END AS destination"""
+
+COMMS_SQL = "SELECT id, name, size, remote_size, communicators, members, topology FROM comm ORDER BY id"
+RANKS_SQL = "SELECT rank, node, cpus, state FROM rank ORDER BY rank"
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which messages count.
+
+    Attributes
+    ----------
+    kind : str
+        One of KINDS.
+    comms : names, globs or ids of communicators; empty: all
+    operations : names of procedures, of what is inside calls
+    regions : paths of code regions or globs, with all that is within them
+    slices : ranges of slices of time
+    algorithms : of what is modelled, the algorithm that does a collective
+    """
+
+    kind: str = "p2p"
+    comms: Sequence[str] = ()
+    operations: Sequence[str] = ()
+    regions: Sequence[int] = ()
+    slices: Sequence[Range] = ()
+    algorithms: Mapping[str, str] = field(default_factory=dict)
+
+    def conditions(self) -> list[str]:
+        """Return conditions on a row of table peer, without that of the kind."""
+        conditions = []
+        if self.comms:
+            wanted = any_of([comm_condition(pattern) for pattern in self.comms])[0]
+            conditions.append(f"peer.comm IN (SELECT id FROM comm WHERE {wanted})")
+        if self.operations:
+            names = ", ".join(quoted(name) for name in self.operations)
+            conditions.append(f"peer.op IN (SELECT id FROM op WHERE name IN ({names}))")
+        if self.regions:
+            conditions.append(f"peer.region IN ({', '.join(map(str, self.regions))})")
+        return conditions + any_of([f"peer.slice BETWEEN {low} AND {high}" for low, high in self.slices])
+
+    def of_flows(self, flows: Sequence[str], *more: str) -> str:
+        """Return the beginning of a statement on rows of these kinds of traffic."""
+        kinds = ", ".join(quoted(flow) for flow in flows)
+        conditions = [f"flow.name IN ({kinds})", *more, *self.conditions()]
+        return "\n  FROM peer JOIN flow ON flow.id = peer.flow" + where(conditions)
+
+    def pairs_sql(self, flows: Sequence[str]) -> str:
+        """Return the statement for pairs both ends of which are known."""
+        return (
+            f"SELECT comm, flow.id AS flow,\n{ENDS},\n       SUM(messages) AS messages, SUM(bytes) AS bytes"
+            + self.of_flows(flows, "peer IS NOT NULL")
+            + "\n GROUP BY comm, flow.id, rank, peer ORDER BY comm, flow.id"
+        )
+
+    def loose_sql(self, flows: Sequence[str]) -> str:
+        """Return the statement for rows with a block of peers, or one whose world rank is not known."""
+        return (
+            "SELECT comm, flow.id AS flow, outward, rank, first, peers, SUM(messages) AS messages, SUM(bytes) AS bytes"
+            + self.of_flows(flows, "first IS NOT NULL")
+            + "\n GROUP BY comm, flow.id, rank, first, peers"
+        )
+
+    def kinds_sql(self) -> str:
+        """Return the statement for the totals of all kinds."""
+        return (
+            "SELECT flow.name AS kind, SUM(messages) AS messages, SUM(bytes) AS bytes"
+            "\n  FROM peer JOIN flow ON flow.id = peer.flow"
+            + where(self.conditions())
+            + "\n GROUP BY flow.id ORDER BY flow.id"
+        )
+
+
+@dataclass(frozen=True)
+class Comm:
+    """A communicator: its name, topology, and the world ranks of its ranks; of an intercommunicator two groups."""
+
+    id: int
+    name: str
+    topology: str | None
+    groups: tuple[Ints, ...]
+
+    @property
+    def members(self) -> Ints:
+        """World ranks in the order of its ranks; of an intercommunicator, and where it is not known, none."""
+        return self.groups[0] if len(self.groups) == 1 else ints()
+
+    def facing(self, rank: int) -> Ints:
+        """Return the world ranks of those whom a member's messages can go to, in the order of their ranks."""
+        if len(self.groups) == 2:
+            return self.groups[1] if rank in self.groups[0] else self.groups[0]
+        return self.members
+
+
+@dataclass
+class Traffic:
+    """Rows of one communicator and flow.
+
+    Attributes
+    ----------
+    pairs : Pairs
+        Of world ranks, all of them known.
+    spread : Pairs
+        What is counted for a block of peers together, as if it were the same for each of them.
+    in_blocks : set of int
+        World ranks that have such blocks.
+    messages, bytes : int
+        What is left: nobody can say with whom.
+    """
+
+    pairs: Pairs = NOBODY
+    spread: Pairs = NOBODY
+    in_blocks: set[int] = field(default_factory=set)
+    messages: int = 0
+    bytes: int = 0
+
+
+@dataclass
+class Matrix:
+    """Who talks to whom.
+
+    Attributes
+    ----------
+    kind : str
+        What is counted: one of KINDS.
+    shown : Ints
+        World ranks that have a row and a column, rising.
+    ranks : int
+        Processes in MPI_COMM_WORLD; pairs are of numbers below.
+    pairs, spread : Pairs
+        As in Traffic, all communicators together.
+    messages, bytes : int
+        What is in neither, because nobody can say with whom.
+    """
+
+    kind: str
+    shown: Ints
+    ranks: int
+    pairs: Pairs
+    spread: Pairs
+    messages: int
+    bytes: int
+    kinds: dict[str, tuple[int, int]]
+    traffic: dict[tuple[int, str], Traffic]
+    comms: dict[int, Comm]
+    nodes: dict[int, str]
+    cpus: dict[int, str]
+    states: dict[int, str]
+    slice_ns: int
+    statements: list[tuple[str, str]]
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether nobody has measured it."""
+        return self.kind == MODELLED
+
+    @property
+    def all(self) -> Pairs:
+        """All pairs, with what is spread over blocks."""
+        return Pairs.joined([self.pairs, self.spread]) if len(self.spread) else self.pairs
+
+
+def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
+    """Read who talks to whom.
+
+    Raises
+    ------
+    CommlensError
+        The profile does not say it.
+    """
+    refuse(connection)
+    meta = dict(connection.execute(run.META_SQL).fetchall())
+    flows = KINDS[selection.kind]
+    # Where two-sided messages are asked for, what the other end says of them is wanted as well.
+    told = (*flows, "received") if "sent" in flows else flows
+    statements = [
+        ("pairs", selection.pairs_sql(told)),
+        ("peers that are not told apart", selection.loose_sql(told)),
+        ("kinds", selection.kinds_sql()),
+        ("communicators", COMMS_SQL),
+        ("ranks", RANKS_SQL),
+    ]
+    rows = [connection.execute(sql) for _, sql in statements]
+    kinds = {row["kind"]: (row["messages"], row["bytes"]) for row in rows[2]}
+    comms = {row["id"]: comm_of(row) for row in rows[3]}
+    ranks = rows[4].fetchall()
+    names = {row[0]: row[1] for row in connection.execute("SELECT id, name FROM flow")}
+    traffic = paired(rows[0], names)
+    place(rows[1].fetchall(), traffic, comms, names)
+    remarks: list[str] = []
+    if selection.kind == MODELLED:
+        from commlens.matrix.model import model  # it reads with what is here
+
+        made = model(connection, selection.comms, selection.operations, selection.algorithms)
+        for comm, some in made.pairs.items():
+            traffic[comm, MODELLED] = Traffic(Pairs.joined(some))
+        statements += made.statements
+        remarks = list(made.remarks())
+        everything = Pairs.joined(traffic[comm, MODELLED].pairs for comm in made.pairs)
+        if len(everything):
+            kinds[MODELLED] = (everything.total("messages"), everything.total("bytes"))
+    wanted = [part for (_, flow), part in traffic.items() if flow in flows]
+    pairs, spread = (Pairs.joined(getattr(part, which) for part in wanted) for which in ("pairs", "spread"))
+    both = Pairs.joined([pairs, spread])
+    size = int(meta["ranks"]) if meta.get("ranks", "").isdigit() else 0
+    size = max(
+        [
+            1,
+            size,
+            *(row["rank"] + 1 for row in ranks),
+            *(int(ends.max()) + 1 for ends in both.ends if len(ends)),
+        ]
+    )
+    return Matrix(
+        kind=selection.kind,
+        shown=shown_ranks(connection, selection, size, both),
+        ranks=size,
+        pairs=pairs,
+        spread=spread,
+        messages=sum(part.messages for part in wanted),
+        bytes=sum(part.bytes for part in wanted),
+        kinds=kinds,
+        traffic=traffic,
+        comms=comms,
+        nodes={row["rank"]: row["node"] for row in ranks},
+        cpus={row["rank"]: row["cpus"] for row in ranks},
+        states={row["rank"]: row["state"] for row in ranks},
+        slice_ns=int(meta.get("slice_ns") or 0),
+        statements=statements,
+        remarks=remarks,
+    )
+
+
+def paired(cursor: sqlite3.Cursor, names: dict[int, str]) -> dict[tuple[int, str], Traffic]:
+    """Return the pairs of each communicator and flow."""
+    cursor.row_factory = None
+    table = np.fromiter(chain.from_iterable(cursor), dtype=np.int64).reshape(-1, 6)
+    # The rows are in the order of these two columns.
+    starts = np.flatnonzero(np.any(table[1:, :2] != table[:-1, :2], axis=1)) + 1
+    parts = np.split(table, starts) if len(table) else []
+    return {
+        (int(part[0, 0]), names[int(part[0, 1])]): Traffic(
+            Pairs.summed(part[:, 2], part[:, 3], part[:, 4], part[:, 5])
+        )
+        for part in parts
+    }
+
+
+def place(
+    rows: Sequence[Any],
+    traffic: dict[tuple[int, str], Traffic],
+    comms: dict[int, Comm],
+    names: dict[int, str],
+) -> None:
+    """Add rows without world rank of the peer: to whom they belong where members tell, evenly where it is a block.
+
+    Where blocks would make too many pairs, only every second, third, ... rank in them has a share: a picture is folded.
+    """
+    nobody = Comm(0, "", None, ())
+    blocks = []
+    for row in rows:
+        facing = comms.get(row["comm"], nobody).facing(row["rank"])
+        blocks.append(facing[row["first"] : row["first"] + row["peers"]])
+    apart = 1 + sum(map(len, blocks)) // MOST_SPREAD
+    found: dict[tuple[int, str], tuple[list[Pairs], list[Pairs]]] = defaultdict(lambda: ([], []))
+    for row, members in zip(rows, blocks):
+        key = (row["comm"], names[row["flow"]])
+        part = traffic.setdefault(key, Traffic())
+        is_block = row["peers"] > 1
+        if is_block:
+            part.in_blocks.add(row["rank"])
+        if not len(members):
+            part.messages += row["messages"]
+            part.bytes += row["bytes"]
+            continue
+        block = members[::apart]
+        messages, bytes = (shares(row[what], len(block)) for what in ("messages", "bytes"))
+        me = np.full(len(block), row["rank"], dtype=np.int64)
+        source, destination = (me, block) if row["outward"] else (block, me)
+        some = (messages > 0) | (bytes > 0)
+        found[key][is_block].append(Pairs(source, destination, messages, bytes).chosen(some))
+    for key, (known, spread) in found.items():
+        part = traffic[key]
+        part.pairs, part.spread = Pairs.joined([part.pairs, *known]), Pairs.joined(spread)
+
+
+def shares(total: int, parts: int) -> Ints:
+    """Return `total` in parts that are as equal as integers can be.
+
+    >>> [int(share) for share in shares(7, 3)]
+    [3, 2, 2]
+    """
+    least, rest = divmod(total, parts)
+    return least + (np.arange(parts) < rest).astype(np.int64)
+
+
+def groups(members: str | None) -> tuple[Ints, ...]:
+    """Return the world ranks that table comm has as text, of each group.
+
+    >>> [group.tolist() for group in groups("0-3, 8-14:2 | 5")]
+    [[0, 1, 2, 3, 8, 10, 12, 14], [5]]
+    """
+    found = []
+    for group in members.split("|") if members else ():
+        ranges = []
+        for token in filter(None, (token.strip() for token in group.split(","))):
+            bounds, _, stride = token.partition(":")
+            low, _, high = bounds.partition("-")
+            if not low.isdigit():
+                break  # a process of another world
+            ranges.append(np.arange(int(low), int(high or low) + 1, int(stride or 1), dtype=np.int64))
+        else:
+            found.append(np.concatenate(ranges) if ranges else ints())
+            continue
+        found.append(ints())
+    return tuple(found)
+
+
+def comm_of(row: Any) -> Comm:
+    """Return a communicator; where it stands for several, or not all its members are known, none has a known place."""
+    found = groups(row["members"])
+    told = [len(group) for group in found]
+    wanted = [row["size"], *([] if row["remote_size"] is None else [row["remote_size"]])]
+    # Of the other world of an intercommunicator nobody is known.
+    is_whole = row["communicators"] == 1 and len(told) == len(wanted)
+    is_whole = is_whole and all(known in (size, 0) for size, known in zip(wanted, told))
+    return Comm(row["id"], row["name"], row["topology"], found if is_whole else ())
+
+
+def shown_ranks(connection: sqlite3.Connection, selection: Selection, size: int, pairs: Pairs) -> Ints:
+    """Return the world ranks to show: all, or the members of the communicators that are chosen and who talks there."""
+    if not selection.comms:
+        return np.arange(size, dtype=np.int64)
+    wanted = any_of([comm_condition(pattern) for pattern in selection.comms])
+    rows = connection.execute(f"SELECT members FROM comm{where(wanted)}")
+    members = [group for (text,) in rows for group in groups(text)]
+    found = np.unique(np.concatenate([pairs.source, pairs.destination, *members]))
+    return found if len(found) else np.arange(size, dtype=np.int64)
+
+
+def refuse(connection: sqlite3.Connection) -> None:
+    """Refuse a profile that cannot say who talks to whom."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'peer'").fetchone():
+        (version,) = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+        raise CommlensError(
+            f"this profile has schema version {version}: who talks to whom is in those from {FIRST_VERSION} on"
+        )
+    if run.is_summary(connection):
+        raise run.no_single_ranks("a matrix")
+    if option(connection, "COMMLENS_MATRIX") == "off":
+        raise CommlensError(
+            "this profile was made with COMMLENS_MATRIX=off: nobody counted who talks to whom"
+        )
+
+
+def option(connection: sqlite3.Connection, name: str) -> str | None:
+    """Return an option that was in force in the run, or None where the profile does not tell."""
+    row = connection.execute("SELECT value FROM meta WHERE key = 'options'").fetchone()
+    options = dict(line.partition("=")[::2] for line in (row[0] if row else "").splitlines())
+    return options.get(name)
+
+
+def matching_regions(connection: sqlite3.Connection, patterns: Sequence[str]) -> tuple[int, ...]:
+    """Return the code regions that paths or globs mean, with those within them.
+
+    Raises
+    ------
+    CommlensError
+        A pattern means none, or counts of peers are not kept by region.
+    """
+    if not patterns:
+        return ()
+    refuse_unkept(connection, "region")
+    paths = {row["region"]: row["path"] for row in connection.execute("SELECT region, path FROM region_path")}
+    found: set[int] = set()
+    for pattern in patterns:
+        matches = {
+            region
+            for region, path in paths.items()
+            if any(fnmatchcase(path, wanted) for wanted in (pattern, f"{pattern}/*"))
+        }
+        if not matches:
+            known = [path for path in paths.values() if path]
+            hint = did_you_mean(pattern, known) or "; 'commlens regions' lists them"
+            raise CommlensError(f"no code region '{pattern}' in this profile{hint}")
+        found |= matches
+    return tuple(sorted(found))
+
+
+def refuse_unkept(connection: sqlite3.Connection, what: str) -> None:
+    """Refuse to tell apart what the run has not told apart."""
+    if connection.execute(f"SELECT 1 FROM peer WHERE {what} <> 0 LIMIT 1").fetchone():
+        return
+    if option(connection, "COMMLENS_MATRIX_BY") not in (what, "both"):
+        raise CommlensError(
+            f"this profile does not keep messages apart by {what}: that needs COMMLENS_MATRIX_BY={what} in the run"
+        )

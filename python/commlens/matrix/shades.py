@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A matrix folded into few cells, and how dark each of them is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commlens.matrix.pairs import Flags, Ints, Pairs
+from commlens.units import bytes_text
+
+# From little to much, legible on a light and on a dark ground.
+ANCHORS = np.array(
+    [(56, 88, 200), (112, 84, 200), (178, 72, 168), (222, 78, 96), (246, 150, 40)], dtype=float
+)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A matrix of `size` rows, folded.
+
+    Attributes
+    ----------
+    values : array of int64, cells x cells
+        The sum of the pairs in each cell.
+    used : array of bool
+        Cells in which some pair talks; it may have no bytes.
+    block : int
+        Rows, and columns, in a cell; the last may have fewer.
+    """
+
+    values: Ints
+    used: Flags
+    size: int
+    block: int
+
+    @property
+    def count(self) -> int:
+        """How many cells there are in a row."""
+        return len(self.values)
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The smallest and the largest value of a cell that is used."""
+        found = self.values[self.used]
+        return (int(found.min()), int(found.max())) if len(found) else (0, 0)
+
+    def levels(self, count: int) -> Ints:
+        """Return for each cell from 1 to `count` how much there is, on a logarithmic scale; 0 where nobody talks."""
+        low, high = (np.log(max(bound, 1)) for bound in self.range)
+        if high > low:
+            at = (np.log(np.maximum(self.values, 1)) - low) / (high - low)
+        else:
+            at = np.ones(self.values.shape)
+        levels = 1 + np.minimum((at * count).astype(np.int64), count - 1)
+        return np.where(self.used, levels, 0)
+
+    def bound(self, level: int, count: int) -> float:
+        """Return the value at which a level begins."""
+        low, high = (np.log(max(bound, 1)) for bound in self.range)
+        return float(np.exp(low + (high - low) * (level - 1) / count))
+
+
+def folded(pairs: Pairs, size: int, most: int, what: str) -> Cells:
+    """Return the pairs of `size` rows in at most `most` x `most` cells."""
+    least = max(1, -(-size // max(most, 1)))
+    # Cells of one size show what is regular as such; a little larger ones are worth that.
+    block = next((block for block in range(least, least + least // 3 + 1) if size % block == 0), least)
+    count = max(1, -(-size // block))
+    at = (pairs.source // block, pairs.destination // block)
+    values = np.zeros((count, count), dtype=np.int64)
+    np.add.at(values, at, pairs.values(what))
+    used = np.zeros((count, count), dtype=bool)
+    used[at] = True
+    return Cells(values, used, size, block)
+
+
+def colours(count: int) -> NDArray[np.uint8]:
+    """Return `count` colours from little to much."""
+    at = np.linspace(0, len(ANCHORS) - 1, count) if count > 1 else np.array([len(ANCHORS) - 1.0])
+    positions = np.arange(len(ANCHORS))
+    return (
+        np.stack([np.interp(at, positions, ANCHORS[:, i]) for i in range(3)], axis=1).round().astype(np.uint8)
+    )
+
+
+def value_text(what: str, value: float, *, short: bool = False) -> str:
+    """Return a value with its unit."""
+    if what == "bytes":
+        return bytes_text(round(value))
+    count = f"{round(value):,}"
+    return count if short else f"{count} message{'' if count == '1' else 's'}"

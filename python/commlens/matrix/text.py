@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `commlens matrix` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.text import Text
+
+from commlens.matrix import picture
+from commlens.matrix.ends import EXAMPLES, Difference
+from commlens.matrix.facts import Facts
+from commlens.matrix.patterns import Pattern
+from commlens.matrix.query import KINDS, SHAPES, TITLES
+from commlens.screen import Screen
+from commlens.table import Column, Table, fold
+from commlens.units import bytes_text, share_text
+
+NAME = 12  # characters before what is said
+
+
+def show(facts: Facts, screen: Screen, heading: str) -> None:
+    """Print a matrix and what is said of it."""
+    matrix, axis = facts.matrix, facts.axis
+    messages, bytes = facts.pairs.total("messages"), facts.pairs.total("bytes")
+    screen.lines(
+        fold(
+            "",
+            f"{TITLES[matrix.kind]}{heading}: {count(len(facts.pairs), 'pair')} of {count(len(axis.labels), axis.noun)}, "
+            f"{count(messages, 'message')}, {bytes_text(bytes)}",
+            screen.width,
+            "bold",
+        )
+    )
+    if len(facts.pairs):
+        screen.lines(picture.draw(facts.pairs, axis, facts.what, picture.kind_of(screen), screen.width))
+    else:
+        screen.lines(fold("", nothing(facts, heading), screen.width))
+    said = list(sayings(facts))
+    if said:
+        screen.lines([Text("")])
+    for name, text in said:
+        screen.lines(fold(f"{name:<{NAME}}", text, screen.width))
+    for table in tables(facts):
+        screen.lines([Text(""), *table.lines(screen.width)])
+
+
+def nothing(facts: Facts, heading: str) -> str:
+    """Return why there is no picture."""
+    matrix = facts.matrix
+    if matrix.messages:
+        return "nothing to draw: of none of these messages both ends are known"
+    which = "no such messages match" if heading else "no such messages in this profile"
+    others = [kind for kind in matrix.kinds if kind not in KINDS[matrix.kind] and kind not in SHAPES]
+    if others:
+        return f"{which}; there are {', '.join(others)}"
+    if matrix.kind in ("collective", "internal"):
+        which += (
+            "; they are counted with COMMLENS_MATRIX=all, where the MPI library lets them be seen (Open MPI)"
+        )
+    return which
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def sayings(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Return name and text of each line of facts."""
+    matrix = facts.matrix
+    if facts.pattern:
+        yield "pattern", facts.pattern.text()
+    if len(matrix.pairs):
+        parts = [f"{where} {share_text(share(facts, pair))}" for where, pair in facts.locality.items()]
+        yield "locality", ", ".join(parts)
+    if facts.symmetry is not None:
+        yield "symmetry", f"{share_text(facts.symmetry)} of what goes one way comes back the other way"
+    if facts.partners:
+        words = {"to": "sends to", "from": "receives from", "either": "either"}
+        ways = [
+            f"{words[way]} {number(low)} / {number(mid)} / {number(high)}"
+            for way, (low, mid, high) in facts.partners.items()
+        ]
+        yield "partners", f"of a {facts.axis.noun}, fewest / median / most: {', '.join(ways)}"
+    if matrix.messages:
+        yield (
+            "elsewhere",
+            f"{count(matrix.messages, 'message')} with {bytes_text(matrix.bytes)} are not told apart by pair: the other end "
+            "is of another world, or its communicator was freed or had too many like it",
+        )
+    for remark in facts.remarks:
+        yield "note", remark
+    yield from both_ends(facts)
+
+
+def share(facts: Facts, pair: tuple[int, int]) -> float:
+    """Return the part of all that (messages, bytes) are."""
+    index = 0 if facts.what == "messages" else 1
+    total = facts.matrix.pairs.total(facts.what)
+    return pair[index] / total if total else 0.0
+
+
+def number(value: float) -> str:
+    """Return a number of partners; a median may have a half."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def both_ends(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Return the lines about what was sent against what was received."""
+    ends = facts.ends
+    if ends is None:
+        return
+    left_out = f"; {count(ends.left_out, 'pair')} not compared, counted in blocks" if ends.left_out else ""
+    if not ends.differences:
+        if ends.equal:
+            yield "both ends", f"sent and received are equal in all {count(ends.equal, 'pair')}{left_out}"
+        elif ends.left_out:
+            yield "both ends", f"not compared: {count(ends.left_out, 'pair')} with ends that count in blocks"
+        return
+    different = len(ends.differences)
+    yield (
+        "both ends",
+        f"sent and received are equal in {ends.equal:,} of {count(ends.equal + different, 'pair')}{left_out}",
+    )
+    for why, differences in ends.by_reason().items():
+        examples = "; ".join(difference_text(difference) for difference in differences[:EXAMPLES])
+        more = len(differences) - EXAMPLES
+        yield "", f"{why}: {examples}" + (f"; and {more:,} more" if more > 0 else "")
+
+
+def difference_text(difference: Difference) -> str:
+    """Return a difference in words."""
+    d = difference
+    on = f" on {d.communicator}" if d.communicator else ""
+    return (
+        f"{d.source} to {d.destination}{on} sent {count(d.messages_sent, 'message')}, {bytes_text(d.bytes_sent)}, received "
+        f"{d.messages_received:,}, {bytes_text(d.bytes_received)}"
+    )
+
+
+def tables(facts: Facts) -> Iterator[Table]:
+    """Return the tables below the facts."""
+    matrix = facts.matrix
+    kinds = Table(
+        [Column("kind of traffic", right=False), Column("messages"), Column("bytes"), Column("", right=False)]
+    )
+    for kind, (messages, bytes) in matrix.kinds.items():
+        how = (
+            "drawn"
+            if kind in KINDS[matrix.kind]
+            else "calls by their shape"
+            if kind in SHAPES
+            else option_of(kind)
+        )
+        kinds.add([kind.replace("_", "-"), f"{messages:,}", bytes_text(bytes), how])
+    if matrix.kinds:
+        yield kinds
+    if len(facts.of_comms) > 1:
+        comms = Table(
+            [
+                Column("communicator", right=False),
+                Column("ranks"),
+                Column("messages"),
+                Column("bytes"),
+                Column("share"),
+                Column("pattern", right=False),
+            ]
+        )
+        for row in facts.of_comms:
+            comms.add(
+                [
+                    *(row["name"], f"{row['size']:,}", f"{row['messages']:,}", bytes_text(row["bytes"])),
+                    *(share_text(row["share"]), Pattern(**row["pattern"]).text()),
+                ]
+            )
+        yield comms
+    if facts.heaviest:
+        yield pairs_table(facts)
+
+
+def option_of(kind: str) -> str:
+    """Return how to see a kind that is not drawn."""
+    if kind == "received":
+        return "the other end of sent"
+    return f"--kind {'p2p' if kind == 'sent' else kind}"
+
+
+def pairs_table(facts: Facts) -> Table:
+    """Return the heaviest pairs."""
+    rows: list[dict[str, Any]] = facts.heaviest
+    has_nodes = len(set(facts.matrix.nodes.values())) > 1 and facts.axis.noun == "rank"
+    nodes = [Column("from node", right=False), Column("to node", right=False)] if has_nodes else []
+    table = Table(
+        [
+            Column("from", right=False),
+            Column("to", right=False),
+            Column("messages"),
+            Column("bytes"),
+            Column("share"),
+            *nodes,
+        ]
+    )
+    total = facts.pairs.total(facts.what)
+    for row in rows:
+        more = [row[f"{end}_node"] or "?" for end in ("source", "destination")] if has_nodes else []
+        part = row[facts.what] / total if total else 0.0
+        table.add(
+            [
+                str(row["source"]),
+                str(row["destination"]),
+                f"{row['messages']:,}",
+                bytes_text(row["bytes"]),
+                share_text(part),
+                *more,
+            ]
+        )
+    left = len(facts.pairs) - len(rows)
+    if left > 0:
+        table.say(f"and {count(left, 'more pair')}")
+    return table

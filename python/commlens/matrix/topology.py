@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which CPUs of a node share a socket, and which of these a last-level cache: a core complex.
+
+A profile has the CPUs a rank may run on, and not how they hang together.  That is known where a profile is read on a
+node of the run, or told by hwloc: `lstopo NODE.xml` there.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from commlens.errors import CommlensError
+
+SYSTEM = Path("/sys/devices/system/cpu")
+
+Place = tuple[int, int]
+"""Socket and core complex of a CPU, both numbered within the node."""
+
+
+@dataclass(frozen=True)
+class Topology:
+    """What is known of nodes: the place of each CPU. Under "" that of nodes that are not named."""
+
+    nodes: dict[str, dict[int, Place]]
+
+    def place(self, node: str, cpus: str) -> tuple[int | None, int | None]:
+        """Return the socket and the core complex a process stays in, or None where it may run in several, or unknown."""
+        known = self.nodes.get(node, self.nodes.get("", {}))
+        places = [known.get(cpu) for cpu in cpu_numbers(cpus)]
+        found = {place for place in places if place is not None}
+        if not found or None in places:
+            return None, None
+        sockets = {socket for socket, _ in found}
+        return (
+            sockets.pop() if len(sockets) == 1 else None,
+            next(iter(found))[1] if len(found) == 1 else None,
+        )
+
+    def knows(self, node: str) -> bool:
+        """Tell whether the CPUs of a node are known."""
+        return node in self.nodes or "" in self.nodes
+
+
+def cpu_numbers(text: str) -> Iterator[int]:
+    """Return the CPUs in a list of ranges.
+
+    >>> list(cpu_numbers("0-2,8"))
+    [0, 1, 2, 8]
+    """
+    for low, high in re.findall(r"(\d+)(?:-(\d+))?", text):
+        yield from range(int(low), int(high or low) + 1)
+
+
+def read_topology(files: Sequence[str], nodes: Iterable[str]) -> Topology:
+    """Return what hwloc's files say, and what is known of this machine if it is one of the nodes.
+
+    Parameters
+    ----------
+    files : texts
+        FILE, for all nodes, or NODE=FILE.
+
+    Raises
+    ------
+    CommlensError
+        A file cannot be read, or names a node that is not in the profile.
+    """
+    nodes = set(nodes)
+    found: dict[str, dict[int, Place]] = {}
+    own = platform.node()
+    if own in nodes and (places := of_this_machine()):
+        found[own] = places
+    for text in files:
+        node, equals, file = text.rpartition("=")
+        if equals and node not in nodes:
+            raise CommlensError(f"no node '{node}' in this profile")
+        if not equals:
+            found.pop(own, None)
+        found[node] = of_hwloc(Path(file))
+    return Topology(found)
+
+
+def of_hwloc(path: Path) -> dict[int, Place]:
+    """Return the place of each CPU in a file that hwloc's lstopo has written."""
+    try:
+        root = ElementTree.fromstring(path.read_bytes())
+    except OSError as error:
+        raise CommlensError(f"{path}: cannot be read: {error.strerror}") from None
+    except ElementTree.ParseError as error:
+        raise CommlensError(f"{path}: no topology that lstopo has written: {error}") from None
+    places: dict[int, Place] = {}
+    sockets = complexes = 0
+
+    def walk(element: ElementTree.Element, socket: int, complex: int) -> None:
+        nonlocal sockets, complexes
+        kind = element.get("type", "")
+        if kind in ("Package", "Socket"):
+            sockets += 1
+            complexes += 1  # where there is no such cache, the socket is one complex
+            socket, complex = sockets - 1, complexes - 1
+        elif kind == "L3Cache" or (kind == "Cache" and element.get("depth") == "3"):
+            complexes += 1
+            complex = complexes - 1
+        elif kind == "PU":
+            places[int(element.get("os_index", "-1"))] = (socket, complex)
+        for child in element:
+            walk(child, socket, complex)
+
+    walk(root, 0, 0)
+    if not places:
+        raise CommlensError(f"{path}: no topology that lstopo has written: it has no CPUs")
+    return places
+
+
+def of_this_machine() -> dict[int, Place]:
+    """Return the place of each CPU of this machine; nothing where the system does not tell."""
+    places: dict[int, Place] = {}
+    for folder in SYSTEM.glob("cpu[0-9]*"):
+        try:
+            socket = int((folder / "topology" / "physical_package_id").read_text())
+        except (OSError, ValueError):
+            continue
+        places[int(folder.name[3:])] = (socket, last_cache(folder, socket))
+    return places
+
+
+def last_cache(folder: Path, socket: int) -> int:
+    """Return a number for the third-level cache of a CPU: its first CPU; of the socket, where there is none."""
+    for cache in folder.glob("cache/index*"):
+        try:
+            if (cache / "level").read_text().strip() == "3":
+                return next(cpu_numbers((cache / "shared_cpu_list").read_text()))
+        except (OSError, StopIteration):
+            continue
+    return -1 - socket

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command writes: there as a whole or not at all, and never over what is there."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from commlens.errors import CommlensError
+
+
+class _Lines:
+    """A file whose lines end in a single newline, whatever the end they come with."""
+
+    def __init__(self, file: IO[str]):
+        self.file = file
+
+    def write(self, line: str) -> int:
+        return self.file.write(line.removesuffix("\r\n") + "\n")
+
+
+def csv_writer(file: IO[str]) -> Any:
+    """Return a writer of CSV lines.
+
+    Python quotes those ends of lines only that it writes itself, and takes both for the end of one when it reads.
+    """
+    return csv.writer(_Lines(file), lineterminator="\r\n")
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number as JSON can have it: no infinity, which a sum becomes beyond what a number can hold."""
+    return value if value is None or math.isfinite(value) else None
+
+
+@contextmanager
+def new(output: Path) -> Iterator[Path]:
+    """Name a place to write to; what is there in the end, a file or a directory, becomes `output`.
+
+    Raises
+    ------
+    CommlensError
+        `output` exists or cannot be written.
+    """
+    temporary = output.with_name(f"{output.name}.tmp.{os.getpid()}")
+    try:
+        if output.exists():
+            raise CommlensError(f"{output}: exists")
+        yield temporary
+        if temporary.is_dir():
+            temporary.rename(output)
+        else:
+            os.link(temporary, output)  # in contrast to a renaming it fails where somebody was faster
+    except OSError as error:
+        raise CommlensError(f"{output}: cannot be written: {error.strerror or error}") from None
+    finally:
+        if temporary.is_dir():
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)

@@ -1,0 +1,58 @@
+C     SPDX-License-Identifier: Apache-2.0
+C     The story that every language tells, here in Fortran 77.
+      PROGRAM STORY
+      INTEGER*8 SOLVE, RESID, CELLS
+      CHARACTER*20 NAME
+      CHARACTER*1000 LONGER
+      CHARACTER*8 VERS
+      INTEGER STEP, ERROR, ACTIVE, WRITTN
+      INTEGER I
+      DO 10 I = 1, 1000
+        LONGER(I:I) = 'x'
+   10 CONTINUE
+      CALL COMMLENS_REGION_F('solve', SOLVE)
+      CALL COMMLENS_METRIC_F('residual', '1 ', RESID)
+      CALL COMMLENS_METRIC_F('cells', ' ', CELLS)
+
+      CALL COMMLENS_BEGIN_F('main')
+      CALL COMMLENS_LOOP_BEGIN_F('time steps', 1)
+      DO 20 STEP = 0, 2
+        CALL COMMLENS_LOOP_ITERATION_F()
+        CALL COMMLENS_BEGIN_REGION_F(SOLVE)
+        CALL COMMLENS_RECORD_F(RESID, 1D0 / 2**STEP)
+        CALL COMMLENS_END_REGION_F(SOLVE)
+   20 CONTINUE
+      CALL COMMLENS_LOOP_END_F('time steps')
+      CALL COMMLENS_LOOP_BEGIN_F('sweeps', 0)
+      CALL COMMLENS_LOOP_ITERATION_F()
+      CALL COMMLENS_RECORD_F(CELLS, 4096D0)
+      CALL COMMLENS_LOOP_END_F('sweeps')
+
+      NAME = 'padded'
+      CALL COMMLENS_BEGIN_F(NAME)
+      CALL COMMLENS_TAG_F('kind  ', 'IO ')
+      CALL COMMLENS_END_F(NAME // CHAR(0))
+      CALL COMMLENS_BEGIN_F('Größe µ/流  ')
+      CALL COMMLENS_END_F('Größe µ/流' // CHAR(0))
+      CALL COMMLENS_BEGIN_F(' ')
+      CALL COMMLENS_END_F(' ')
+      CALL COMMLENS_BEGIN_F(LONGER)
+      CALL COMMLENS_END_F(LONGER)
+      CALL COMMLENS_BEGIN_F('early')
+      CALL COMMLENS_END_F('early')
+      CALL COMMLENS_BEGIN_F('thrown')
+      CALL COMMLENS_END_F('thrown')
+
+      CALL COMMLENS_PAUSE_F()
+      CALL COMMLENS_RESUME_F()
+      CALL COMMLENS_RESET_F()
+      CALL COMMLENS_FLUSH_F(ERROR)
+      CALL COMMLENS_END_F('main')
+      PRINT '(A, I2)', 'answer ', 42
+      CALL COMMLENS_VERSION_F(VERS)
+      CALL COMMLENS_ACTIVE_F(ACTIVE)
+      WRITTN = 1 - ERROR
+      WRITE (0, '(3A, I1, A, I1)') 'version ''',
+     &  VERS(1:INDEX(VERS, ' ') - 1), ''' active ', ACTIVE,
+     &  ' written ', WRITTN
+      END

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several hosts on one machine: a host is a name and a /dev/shm of its own, and ranks get there by a remote shell.
+
+The remote shell is a script that enters namespaces in place of a network, and, like the real one, leaves the environment
+behind.  The launcher itself runs on the first host, as it does in a batch job.  What ranks send to each other goes
+through the loopback device; tools/hosts.sh has a network for each host.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from harness import LAUNCH_MARK, Mpi
+
+# Namespaces of one's own need rights, or a user namespace in which one has them.
+_UNSHARE = ["unshare", "--uts", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+
+_ENTER = """\
+#!/bin/sh
+# enter HOST COMMAND...
+host=$1
+shift
+exec {unshare} sh -c 'hostname "$0" && mount --bind {where}/"$0" /dev/shm && exec "$@"' "$host" "$@"
+"""
+
+_REMOTE_SHELL = """\
+#!/bin/sh
+# [OPTION]... HOST LINE...
+while [ "${{1#-}}" != "$1" ]; do shift; done
+host=$1
+shift
+exec env -i PATH="$PATH" HOME="$HOME" {mark}="${{{mark}:-}}" {where}/enter "$host" sh -c "$*"
+"""
+
+
+@functools.cache
+def refusal() -> str:
+    """Return why there can be no hosts here, or nothing."""
+    script = "hostname elsewhere && mount --bind /tmp /dev/shm"
+    done = subprocess.run(
+        [*_UNSHARE, "sh", "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30
+    )
+    return "" if done.returncode == 0 else done.stderr.strip()
+
+
+class Hosts:
+    """Hosts h1, h2, ... with `ranks` ranks on each.
+
+    Attributes
+    ----------
+    names : of the hosts
+    shared_memory : what is /dev/shm on each, by name
+    """
+
+    def __init__(self, where: Path, count: int, ranks: int) -> None:
+        if refusal():
+            pytest.skip(f"hosts need namespaces, which are not permitted here: {refusal()}")
+        where.mkdir(exist_ok=True)
+        self.names = [f"h{number}" for number in range(1, count + 1)]
+        self.ranks = ranks
+        self.shared_memory = {name: where / name for name in self.names}
+        for path in self.shared_memory.values():
+            path.mkdir()
+        self._enter = where / "enter"
+        self._remote_shell = where / "remote-shell"
+        places = {"where": shlex.quote(str(where)), "unshare": shlex.join(_UNSHARE), "mark": LAUNCH_MARK}
+        for path, text in ((self._enter, _ENTER), (self._remote_shell, _REMOTE_SHELL)):
+            path.write_text(text.format(**places))
+            path.chmod(0o755)
+
+    @property
+    def size(self) -> int:
+        """How many ranks there are in all."""
+        return len(self.names) * self.ranks
+
+    def host_of(self, rank: int) -> str:
+        """Return the name of a rank's host."""
+        return self.names[rank // self.ranks]
+
+    def prepare(
+        self,
+        mpi: Mpi,
+        argv: Sequence[str | Path],
+        env: Mapping[str, str],
+        profile: Path,
+        mode: str = "run",
+        launcher_args: Sequence[str] = (),
+    ) -> tuple[list[str], dict[str, str]]:
+        """Return the command line and the environment of a launch on all hosts; see Mpi.prepare."""
+        places = ",".join(f"{name}:{self.ranks}" for name in self.names)
+        if mpi.hydra:
+            how = ["-launcher", "ssh", "-launcher-exec", str(self._remote_shell)]
+            how += ["-localhost", "127.0.0.1", "-hosts", places]
+            network = {"UCX_NET_DEVICES": "lo"}
+        else:
+            is_4 = mpi.name == "openmpi"
+            how = ["--mca", "plm_rsh_agent"] if is_4 else ["--prtemca", "plm_ssh_agent"]
+            how += [str(self._remote_shell), "--map-by", f"ppr:{self.ranks}:node", "--host", places]
+            network = {
+                "OMPI_MCA_btl": "self,vader,tcp" if is_4 else "self,sm,tcp",
+                "OMPI_MCA_btl_tcp_if_include": "lo",
+                "OMPI_MCA_oob_tcp_if_include": "lo",
+            }
+        command, environment = mpi.prepare(
+            self.size, argv, {**network, **env}, profile, mode, launcher_args=[*how, *launcher_args]
+        )
+        return [str(self._enter), self.names[0], *command], environment

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens algorithms` names what Open MPI was told to use."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from harness import Mpi
+
+from commlens.cli import commlens
+
+CASES = [
+    # collective, number of coll_tuned, name, ranks, bytes, root
+    ("barrier", 2, "double_ring", 5, 0, 0),
+    ("barrier", 4, "dissemination", 6, 0, 0),
+    ("bcast", 1, "linear", 6, 200, 2),
+    ("bcast", 3, "pipeline", 5, 200, 1),
+    ("bcast", 6, "binomial", 9, 2000, 4),
+    ("bcast", 9, "scatter_ring", 7, 2000, 3),
+    ("reduce", 6, "in_order_binary", 8, 200, 0),
+    ("allreduce", 3, "recursive_doubling", 8, 64, 0),
+    ("allreduce", 4, "ring", 6, 4096, 0),
+    ("gather", 2, "binomial", 7, 100, 5),
+    ("scatter", 2, "binomial", 8, 100, 3),
+    ("allgather", 2, "bruck", 7, 100, 0),
+    ("allgather", 4, "ring", 5, 100, 0),
+    ("alltoall", 2, "pairwise", 4, 100, 0),
+    ("alltoall", 3, "bruck", 8, 40, 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("collective", "number", "name", "ranks", "size", "root"), CASES, ids=lambda value: str(value)
+)
+def test_the_algorithm_open_mpi_was_told_to_use_is_named(
+    mpi: Mpi, collective: str, number: int, name: str, ranks: int, size: int, root: int
+) -> None:
+    if mpi.family != "openmpi":
+        pytest.skip("only Open MPI shows the messages inside collectives")
+    told = ["--mca", "coll_tuned_use_dynamic_rules", "1"]
+    told += ["--mca", f"coll_tuned_{collective}_algorithm", str(number)]
+    result = mpi.run(
+        ranks,
+        [mpi.compile("algorithms.c"), collective, str(size), str(root)],
+        {"COMMLENS_MATRIX": "all"},
+        launcher_args=told,
+    )
+    assert result.rc == 0, result
+    said = CliRunner().invoke(commlens, ["algorithms", str(result.profile), "--format", "json"])
+    assert said.exit_code == 0, said.output
+    (line,) = json.loads(said.output)["lines"]
+    names = {one.split(" (")[0] for one in line["verdict"].removeprefix("ambiguous: ").split(" or ")}
+    assert name in names
+    assert (line["calls"], line["fit"], line["ranks"]) == (10, 1.0, ranks)
+    if collective != "barrier":
+        assert line["block"] == size
+    if collective in ("bcast", "reduce", "gather", "scatter"):
+        assert line["roots"] == [{"rank": root, "calls": 10}]

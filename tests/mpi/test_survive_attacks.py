@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that are ended where it hurts: in MPI_Init and MPI_Finalize, by several threads at work, with many communicators.
+
+The oracle is the program itself, as in test_survive.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from harness import Mpi, started
+from profile_rows import Profile
+from test_survive import KILLS, RANKS, alive, check_counts, commlens, job, recovered
+
+THREADS = 3
+KINDS = ("MPI_Comm_dup", "MPI_Sendrecv", "MPI_Allreduce", "MPI_Comm_free")
+COUNTS = struct.Struct("=qq" + "qq" * len(KINDS) * THREADS)
+
+
+class Attacked:
+    """A job of programs/attack.c."""
+
+    def __init__(self, where: Path, ranks: int, process: subprocess.Popen[bytes]) -> None:
+        self.where, self.ranks, self.process = where, ranks, process
+        self.arenas = where / "arenas"
+
+    def numbers(self, rank: int) -> tuple[int, ...]:
+        """Return what a rank has counted: process, whether it is ready, begun and done by thread and kind."""
+        path = self.where / "counts" / str(rank)
+        data = path.read_bytes() if path.exists() else b""
+        return COUNTS.unpack(data.ljust(COUNTS.size, b"\0")[: COUNTS.size])
+
+    def pids(self) -> list[int]:
+        """Wait until all ranks are ready; return their processes."""
+        end = time.monotonic() + 60
+        while not all(self.numbers(rank)[1] for rank in range(self.ranks)):
+            assert time.monotonic() < end, (self.where / "stdout").read_text()
+            time.sleep(0.01)
+        return [self.numbers(rank)[0] for rank in range(self.ranks)]
+
+    def wait(self) -> None:
+        """Wait for the end of all."""
+        self.process.wait(60)
+        end = time.monotonic() + 30
+        while any(alive(self.numbers(rank)[0]) for rank in range(self.ranks)):
+            assert time.monotonic() < end, "ranks outlive their launcher"
+            time.sleep(0.01)
+
+    def check(self, profile: Profile, *kinds: str) -> None:
+        """Assert that each call that had returned is there, and none that was not begun."""
+        for rank in range(self.ranks):
+            numbers = self.numbers(rank)[2:]
+            for kind in kinds or KINDS:
+                at = 2 * KINDS.index(kind)
+                begun, done = (sum(numbers[at + i :: 2 * len(KINDS)]) for i in (0, 1))
+                if kind == "MPI_Comm_dup":  # the parents of all threads
+                    begun, done = begun + THREADS, done + THREADS
+                found = sum(profile.column(
+                    "SELECT calls FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = key.op "
+                    "WHERE op.name = ? AND rank = ?", kind, rank
+                ))  # fmt: skip
+                assert done <= found <= begun, (rank, kind)
+
+
+@contextmanager
+def attacked(mpi: Mpi, ranks: int, how: str, env: dict[str, str] | None = None) -> Iterator[Attacked]:
+    """Start programs/attack.c."""
+    where = mpi.fresh("attack")
+    for name in ("counts", "arenas", "out"):
+        (where / name).mkdir()
+    command, environment = mpi.prepare(
+        ranks,
+        [mpi.compile("attack.c"), where / "counts", how],
+        {"COMMLENS_ARENA_DIR": str(where / "arenas"), **(env or {})},
+        where / "out" / "profile.db",
+    )
+    with started(command, environment, where) as process:
+        yield Attacked(where, ranks, process)
+
+
+def told(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command, which may find nothing; it must say so in a line."""
+    done = subprocess.run(
+        [sys.executable, "-m", "commlens", *arguments],
+        cwd=cwd, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 2), done
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def kill(pids: list[int], how: signal.Signals = signal.SIGKILL) -> None:
+    """Send a signal to those that are still there."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, how)
+
+
+@pytest.mark.parametrize("how", ["churn", "forks"])
+def test_threads_make_communicators_while_killed(mpi: Mpi, how: str) -> None:
+    """Also while somebody reads the arenas, and while another thread forks."""
+    chance = random.Random(f"{mpi.name} {how}")
+    for _ in range(max(KILLS // 3, 1)):
+        with attacked(mpi, 2, how) as running:
+            pids = running.pids()
+            if chance.random() < 0.5:
+                assert "thread" not in commlens("hang", running.arenas, cwd=running.where)
+            time.sleep(chance.uniform(0, 0.3))
+            kill(pids)
+            running.wait()
+            commlens("recover", "-o", "recovered.db", running.arenas, cwd=running.where)
+            profile = Profile(running.where / "recovered.db")
+            running.check(profile)
+            threads = profile.column("SELECT COUNT(*) FROM position GROUP BY rank")
+            assert all(1 <= n <= THREADS for n in threads)
+
+
+def test_asked_again_and_again_while_threads_work(mpi: Mpi) -> None:
+    """Handlers run in every state of the threads, of arenas and of communicators; each line is whole."""
+    with attacked(mpi, 2, "churn", {"COMMLENS_HANG_SIGNAL": "USR2"}) as running:
+        pids = running.pids()
+        before = [sum(running.numbers(rank)[2:]) for rank in range(2)]
+        for _ in range(500):
+            kill(pids, signal.SIGUSR2)
+            time.sleep(0.002)
+        end = time.monotonic() + 30
+        while any(sum(running.numbers(rank)[2:]) <= before[rank] + 100 for rank in range(2)):
+            assert time.monotonic() < end, "it does not go on"
+            time.sleep(0.01)
+        assert running.process.poll() is None
+        kill(pids)
+        running.wait()
+        commlens("recover", "-o", "recovered.db", running.arenas, cwd=running.where)
+        running.check(Profile(running.where / "recovered.db"))
+    said = [x for x in (running.where / "stdout").read_text().splitlines() if x.startswith("commlens: ")]
+    assert len(said) > 100
+    line = re.compile(
+        r"commlens: rank [01](, thread \d)?: (in|outside MPI, last in) MPI_\w+( on (S[01]|W0|d[01])\.\d+\+?)?"
+        r"( for|, which began) \d+\.\d s( ago)?"
+    )
+    assert [x for x in said if not line.fullmatch(x)] == []
+
+
+def test_more_communicators_than_are_kept_apart_and_two_signals(mpi: Mpi) -> None:
+    """The second signal comes while the first is being taken: the copy is made all the same."""
+    for gap in (0.0, 0.002):
+        with attacked(mpi, 1, "many") as running:
+            (pid,) = running.pids()
+            kill([pid], signal.SIGTERM)
+            time.sleep(gap)
+            kill([pid], signal.SIGHUP)
+            running.wait()
+            assert sorted(path.suffix for path in running.where.glob("out/commlens-arenas-*/*")) == [".arena"]
+            assert list(running.arenas.iterdir()) == []
+            commlens("recover", "-o", "recovered.db", "out", cwd=running.where)
+            profile = Profile(running.where / "recovered.db")
+            assert profile.column("SELECT SUM(calls) FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = key.op "
+                                  "WHERE op.name = 'MPI_Send'") == [4300 * 13]  # fmt: skip
+            running.check(profile, "MPI_Comm_dup", "MPI_Comm_free")
+            kept_apart = profile.column("SELECT COUNT(*) FROM comm WHERE kind = 'intra' AND size = 1")[0]
+            assert 4096 <= kept_apart < 4300
+
+
+def test_killed_within_mpi_init(mpi: Mpi) -> None:
+    """What is there can be recovered, or it is said that there is nothing; and it can be removed."""
+    chance = random.Random(f"{mpi.name} init")
+    for _ in range(max(KILLS // 3, 1)):
+        with job(mpi, "run") as running:
+            end = time.monotonic() + 60
+            while not (files := list(running.arenas.iterdir())):
+                assert time.monotonic() < end
+                time.sleep(0.001)
+            time.sleep(chance.uniform(0, 0.2))
+            files = list(running.arenas.iterdir())
+            kill([int(path.name.split("-")[2]) for path in files])
+            with suppress(subprocess.TimeoutExpired):  # a launcher may not hear of it
+                running.process.wait(20)
+        for path in list(running.arenas.iterdir()):
+            pid = int(path.name.split("-")[2])
+            end = time.monotonic() + 30
+            while alive(pid):
+                assert time.monotonic() < end
+                time.sleep(0.01)
+        left = len(list(running.arenas.iterdir()))
+        assert left >= len(files)
+        told("hang", running.arenas, cwd=running.where)
+        told("recover", "-o", "recovered.db", running.arenas, cwd=running.where)
+        assert (
+            told("clean", running.arenas, cwd=running.where)
+            .stdout.splitlines()[-1]
+            .startswith(f"{left} files")
+        )
+        assert list(running.arenas.iterdir()) == []
+
+
+def test_killed_within_mpi_finalize(mpi: Mpi) -> None:
+    """Either there is a profile, or the arenas of all ranks."""
+    chance = random.Random(f"{mpi.name} finalize")
+    for _ in range(max(KILLS // 2, 1)):
+        with job(mpi, "finalize") as running:
+            pids = [one.pid for one in running.wait_until_ready()]
+            time.sleep(chance.uniform(0, 0.3))
+            kill(pids)
+            running.wait()
+            written = running.where / "out" / "profile.db"
+            profile = Profile(written) if written.exists() else recovered(running, running.arenas)
+            check_counts(profile, running.counted(), list(range(RANKS)))
+            if written.exists():
+                assert profile.meta()["ranks_collected"] == str(RANKS)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches: a program asks in C, Fortran and Python who it talks to in one communicator."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from harness import PROGRAMS, ROOT, Mpi
+from profile_rows import Profile
+from test_annotated import FORTRAN, INCLUDE
+from test_languages import mpi4py_env
+from test_survive import commlens
+
+RANKS = 4
+API = ROOT / "build" / "release" / "lib"
+LINK = (f"-L{API}", f"-Wl,-rpath,{API}", "-lcommlens-api")
+
+
+def at(what: str, place: int, messages: int, size: int, rank: int) -> str:
+    """Return a line of the program: all is for one process, or for all others (place below 0)."""
+    said = [
+        f"{messages}/{size}" if peer == place or (place < 0 and peer != rank) else "0/0"
+        for peer in range(RANKS)
+    ]
+    return f"{what} {rank}: {' '.join(said)}"
+
+
+def story(rank: int) -> list[str]:
+    """Return what the program in C prints: talk(n) sends n messages of n integers to the next one."""
+    after, before = (rank + 1) % RANKS, (rank - 1) % RANKS
+    root = rank == 0
+    return [
+        at("early", after, 2, 16, rank),
+        at("sent", after, 5, 16 + 36, rank),
+        at("received", before, 5, 16 + 36, rank),
+        at("collective", -1 if root else RANKS, 1, 4, rank),
+        at("elsewhere", RANKS, 0, 0, rank),
+        at("stopped", after, 5, 16 + 36, rank),
+        at("reset", after, 1, 4, rank),
+    ]
+
+
+def test_a_watch_counts_what_is_said_in_its_communicator(mpi: Mpi) -> None:
+    done = mpi.run(RANKS, [mpi.compile("watch.c", "c", *LINK, flags=INCLUDE)])
+    assert done.rc == 0, done
+    assert done.lines == sorted(line for rank in range(RANKS) for line in story(rank))
+
+
+def test_without_the_profiler_a_watch_is_of_no_processes(mpi: Mpi) -> None:
+    done = mpi.run(RANKS, [mpi.compile("watch.c", "c", *LINK, flags=INCLUDE), "phase"], mode="off")
+    assert done.rc == 0, done
+    expected = [line.partition(":")[0] + ":" for rank in range(RANKS) for line in story(rank)]
+    assert done.lines == sorted([*expected, *["not written"] * RANKS])
+
+
+def test_a_phase_is_copied_to_a_folder_of_its_own(mpi: Mpi, tmp_path: Path) -> None:
+    """What was counted until then becomes a profile, though the job went on and wrote its own."""
+    folder = tmp_path / "phase 1"
+    done = mpi.run(RANKS, [mpi.compile("watch.c", "c", *LINK, flags=INCLUDE), folder])
+    assert done.rc == 0, done
+    assert len(list(folder.glob("*.arena"))) == RANKS
+    output = tmp_path / "phase.db"
+    commlens("recover", "-o", output, folder, cwd=tmp_path)
+    assert Profile(output).total("MPI_Sendrecv")[0] == RANKS * 3
+    assert done.open().total("MPI_Sendrecv")[0] == RANKS * 11
+
+
+@pytest.mark.parametrize("language", ["Fortran", "Python"])
+def test_other_languages_ask_the_same(mpi: Mpi, language: str) -> None:
+    if language == "Python" and mpi.family == "abi":
+        pytest.skip("mpi4py has no build for it here")
+    if language == "Python":
+        env = mpi4py_env(mpi)
+        argv: list[str | Path] = [sys.executable, PROGRAMS / "watch.py"]
+    else:
+        if "fortran" not in mpi.compilers:
+            pytest.skip("the wheels have no Fortran")
+        env = {}
+        argv = [mpi.compile("watch.F90", "fortran", *LINK, flags=FORTRAN)]
+    done = mpi.run(RANKS, argv, env)
+    assert done.rc == 0, done
+    expected = [at("sent", (rank + 1) % RANKS, 2, 24, rank) for rank in range(RANKS)]
+    expected += [at("reset", RANKS, 0, 0, rank) for rank in range(RANKS)]
+    assert done.lines == sorted(expected)

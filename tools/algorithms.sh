@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What Open MPI sends inside its collectives, against the library of algorithms; docs/algorithms.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/step.sh
+tools/setup.sh dev mpi
+tools/mpis.sh
+.venv/bin/python bench/algorithms.py "$@"
