@@ -121,7 +121,7 @@ def test_jobs_that_end_at_once_take_different_names(mpi: Mpi) -> None:
 
     with ThreadPoolExecutor(n_jobs) as pool:
         results = list(pool.map(job, range(n_jobs)))
-    assert [result.rc for result in results] == [0] * n_jobs
+    assert [result.rc for result in results] == [0] * n_jobs, results
     names = sorted(path.name for path in where.iterdir())
     assert names == sorted(["x.db", *(f"x.{i}.db" for i in range(1, n_jobs))])
     for name in names:
