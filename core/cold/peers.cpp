@@ -14,7 +14,6 @@ MatrixChoice matrix{false, false, false, false, 0};
 
 namespace {
 
-std::mutex& mutex = locks::peers;
 std::int32_t (*world_rank_of)(std::uint32_t, std::uint32_t) noexcept = nullptr;
 
 // When there are too many, peers are counted in blocks of 64, and later in larger ones.
@@ -45,8 +44,8 @@ PeerCell* add_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexc
     if (!is_noticed(Notice::peers))
       notice(Notice::peers,
              "more than " + std::to_string(matrix.most) +
-                 " pairs of a communicator and a peer: from here on new peers are counted in blocks of " +
-                 "64 (COMMLENS_MATRIX_PAIRS)");
+                 " pairs of a communicator and a peer: from here on new peers are counted in blocks of 64 "
+                 "(COMMLENS_MATRIX_PAIRS)");
     const std::uint32_t first = peer >> shift << shift;
     return find_cell(table, key, make_peer_place(first, region_of_peer(place), shift));
   }
@@ -56,16 +55,13 @@ PeerCell* add_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexc
   std::int32_t world = world_not_known;
   if (is_one && is_told) world = static_cast<std::int32_t>(peer);
   if (is_one && !is_told && world_rank_of != nullptr) world = world_rank_of(comm_of_peer(key), peer);
-  const std::lock_guard<std::mutex> lock(mutex);
+  const std::lock_guard<std::mutex> lock(locks::peers);
   PeerCell* const cell = new_cell(table, key, place);
   cell->world = world;
   return cell;
 } catch (const std::bad_alloc&) {
   return &table.overflow;
 }
-
-PeersStay::PeersStay() noexcept { mutex.lock(); }
-PeersStay::~PeersStay() { mutex.unlock(); }
 
 void add_peer_to(Peers& peers, const PeerCell& cell) {
   PeerSum& sum = peers[{cell.key, cell.site}];

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 
+#include "core/cold/locks.h"
 #include "core/cold/threads.h"
 #include "core/hot/peer_cell.h"
 #include "core/hot/thread.h"
@@ -41,18 +43,9 @@ PeerCell* new_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexc
 
 // ---- implementation ----
 
-// While it lives no cell is added.
-class PeersStay {
- public:
-  PeersStay() noexcept;
-  ~PeersStay();
-  PeersStay(const PeersStay&) = delete;
-  PeersStay& operator=(const PeersStay&) = delete;
-};
-
 template <class Visit>
 void each_peer(Visit visit) {
-  const PeersStay stay;
+  const std::lock_guard<std::mutex> stay(locks::peers);  // no cell is added
   for (const Thread* t = first_thread(); t != nullptr; t = t->next) {
     each_cell(t->peers, [&visit](const PeerCell& cell) {
       const PeerCell now{cell.key, cell.site, __atomic_load_n(&cell.messages, __ATOMIC_RELAXED),

@@ -16,7 +16,8 @@ enum class Flow : std::uint32_t {
   read,        // one-sided: get, told by the origin
   collective,  // sent inside a collective, seen below it
   internal,    // sent inside any other call, likewise
-  share,       // what a collective says that this process sends to that one, whatever messages it is made of
+  share,       // what a collective has for that peer (all-to-one: the root, what it gets), whatever messages it is
+               // made of
   one_to_all,  // calls and bytes of collectives by their shape; without peer
   all_to_one,
   all_to_all,

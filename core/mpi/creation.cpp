@@ -378,12 +378,13 @@ const CommView& late_comm(MPI_Comm comm, int rc, std::uint64_t freed) noexcept {
 }
 
 const CommView* comm_going(MPI_Comm comm) noexcept try {
+  if (const void* const going = comms.find(bits(comm)); going != nullptr)
+    remember_members(static_cast<const CommView*>(going)->index);
   const CommView* known = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(locks::peers);  // world_rank() may be asking for its group
+    const std::lock_guard<std::mutex> lock(locks::peers);  // another thread may be asking it for its group
     known = static_cast<const CommView*>(comms.take(bits(comm)));
   }
-  if (known != nullptr) remember_members(known->index);
   if (known != nullptr || comm == api.comm_null) return known;
   // Seen complete in a way that we do not see, and freed before its request is completed: not to be looked at then.
   const std::lock_guard<std::mutex> lock(pending_mutex);

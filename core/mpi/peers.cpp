@@ -12,44 +12,52 @@
 
 namespace commlens {
 
+namespace {
+
+struct Asked {
+  MPI_Group group;  // that peers are ranks of; to be freed
+  int rank;         // in it; -1: in the other group of an intercommunicator
+};
+
 // Asks MPI, without talking to anybody.  Of a communicator that is freed by now, and of those that share a record,
 // nobody can tell.
-std::int32_t world_rank(std::uint32_t comm, std::uint32_t peer) noexcept {
+std::optional<Asked> ask(std::uint32_t comm) noexcept {
   const PeersOf of = registry->peers_of(comm);
-  if (!of.is_known || job.group == MPI_Group{}) return world_not_known;
+  if (!of.is_known || job.group == MPI_Group{}) return std::nullopt;
   // Another thread may be freeing it: it takes it out of the map first, with the lock (comm_going).
-  std::unique_lock<std::mutex> lock(locks::peers);
+  const std::lock_guard<std::mutex> stay(locks::peers);
   const void* const known = comms.find(of.handle);
-  if (known == nullptr || static_cast<const CommView*>(known)->index != comm) return world_not_known;
-  MPI_Group group;
+  if (known == nullptr || static_cast<const CommView*>(known)->index != comm) return std::nullopt;
   const MPI_Comm handle = of_bits<MPI_Comm>(of.handle);
-  if ((of.inter ? api.Comm_remote_group(handle, &group) : api.Comm_group(handle, &group)) != MPI_SUCCESS)
-    return world_not_known;
-  lock.unlock();
+  Asked asked{MPI_Group{}, -1};
+  if (!of.inter && api.Comm_rank(handle, &asked.rank) != MPI_SUCCESS) return std::nullopt;
+  const int rc = of.inter ? api.Comm_remote_group(handle, &asked.group) : api.Comm_group(handle, &asked.group);
+  return rc == MPI_SUCCESS ? std::optional<Asked>(asked) : std::nullopt;
+}
+
+}  // namespace
+
+std::int32_t world_rank(std::uint32_t comm, std::uint32_t peer) noexcept {
+  std::optional<Asked> asked = ask(comm);
+  if (!asked) return world_not_known;
   const int theirs = static_cast<int>(peer);
   int world = MPI_UNDEFINED;
-  const bool is_told = api.Group_translate_ranks(group, 1, &theirs, job.group, &world) == MPI_SUCCESS;
-  api.Group_free(&group);
+  const bool is_told = api.Group_translate_ranks(asked->group, 1, &theirs, job.group, &world) == MPI_SUCCESS;
+  api.Group_free(&asked->group);
   if (!is_told) return world_not_known;
   return world >= 0 ? world : of_another_world;
 }
 
 std::optional<Members> members(std::uint32_t comm) {
-  const PeersOf of = registry->peers_of(comm);
-  if (!of.is_known || job.group == MPI_Group{}) return std::nullopt;
-  MPI_Group group;
-  const MPI_Comm handle = of_bits<MPI_Comm>(of.handle);
-  Members found{comm, -1, {}};
-  if (!of.inter) api.Comm_rank(handle, &found.rank);
-  if ((of.inter ? api.Comm_remote_group(handle, &group) : api.Comm_group(handle, &group)) != MPI_SUCCESS)
-    return std::nullopt;
+  std::optional<Asked> asked = ask(comm);
+  if (!asked) return std::nullopt;
   int size = 0;
-  api.Group_size(group, &size);
+  api.Group_size(asked->group, &size);
   std::vector<int> theirs(static_cast<std::size_t>(size));
   std::iota(theirs.begin(), theirs.end(), 0);
-  found.world.assign(theirs.size(), of_another_world);
-  api.Group_translate_ranks(group, size, theirs.data(), job.group, found.world.data());
-  api.Group_free(&group);
+  Members found{comm, asked->rank, std::vector<std::int32_t>(theirs.size(), of_another_world)};
+  api.Group_translate_ranks(asked->group, size, theirs.data(), job.group, found.world.data());
+  api.Group_free(&asked->group);
   for (std::int32_t& world : found.world) world = world >= 0 ? world : of_another_world;
   return found;
 }
