@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import click
 
-from commlens.cli.options import format_option, profile_argument, sql_option
+from commlens.cli.options import comm_option, format_option, op_option, profile_argument, sql_option
 from commlens.profile import open_profile
 from commlens.screen import Screen
 from commlens.table import csv_text, json_text
@@ -13,20 +13,8 @@ from commlens.table import csv_text, json_text
 
 @click.command()
 @profile_argument
-@click.option(
-    "--comm",
-    "comms",
-    multiple=True,
-    metavar="NAME",
-    help="Only these communicators: a name or glob (s0.1, 's*.1'), the application's name for it, or its id. Repeatable.",
-)
-@click.option(
-    "--op",
-    "operations",
-    multiple=True,
-    metavar="NAME",
-    help="Only these procedures: a name or glob, with or without MPI_, in any case. Repeatable.",
-)
+@comm_option
+@op_option("these procedures")
 @click.option(
     "--tree",
     "drawn",

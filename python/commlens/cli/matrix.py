@@ -7,7 +7,15 @@ from pathlib import Path
 
 import click
 
-from commlens.cli.options import Parsed, format_option, parse_ranks, profile_argument, sql_option
+from commlens.cli.options import (
+    Parsed,
+    comm_option,
+    format_option,
+    op_option,
+    parse_ranks,
+    profile_argument,
+    sql_option,
+)
 from commlens.profile import open_profile
 from commlens.screen import Screen
 from commlens.table import csv_text, json_text
@@ -29,20 +37,8 @@ SLICES = Parsed("slices", parse_ranks)
     "collective has for each process, where that differs; modelled: what algorithms of collectives would send, measured by "
     "nobody; all: these but share and modelled, added up.  [default: p2p, with --op collective]",
 )
-@click.option(
-    "--comm",
-    "comms",
-    multiple=True,
-    metavar="NAME",
-    help="Only these communicators: a name or glob (s0.1, 's*.1'), the application's name for it, or its id. Repeatable.",
-)
-@click.option(
-    "--op",
-    "operations",
-    multiple=True,
-    metavar="NAME",
-    help="Only messages inside these procedures: a name or glob, with or without MPI_, in any case. Repeatable.",
-)
+@comm_option
+@op_option("messages inside these procedures")
 @click.option(
     "--region",
     "regions",

@@ -26,6 +26,26 @@ format_option = click.option(
     help="How to print: for people, or with all columns and plain numbers in ns and bytes.",
 )
 
+comm_option = click.option(
+    "--comm",
+    "comms",
+    multiple=True,
+    metavar="NAME",
+    help="Only these communicators: a name or glob (s0.1, 's*.1'), the application's name for it, or its id. Repeatable.",
+)
+
+
+def op_option(what: str) -> Callable[[Command], Command]:
+    """Return the option that selects MPI procedures; `what` of theirs, as its help says it."""
+    return click.option(
+        "--op",
+        "operations",
+        multiple=True,
+        metavar="NAME",
+        help=f"Only {what}: a name or glob, with or without MPI_, in any case. Repeatable.",
+    )
+
+
 sql_option = click.option(
     "--sql", "show_sql", is_flag=True, help="Print the SQL behind the rows instead of the rows."
 )

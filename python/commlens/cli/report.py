@@ -7,7 +7,17 @@ import click
 from rich.text import Text
 
 from commlens import names, run
-from commlens.cli.options import BUCKETS, RANKS, SECONDS, SIZES, format_option, profile_argument, sql_option
+from commlens.cli.options import (
+    BUCKETS,
+    RANKS,
+    SECONDS,
+    SIZES,
+    comm_option,
+    format_option,
+    op_option,
+    profile_argument,
+    sql_option,
+)
 from commlens.profile import open_profile
 from commlens.query import ORDERS, Selection, Shape
 from commlens.regions import refuse_older
@@ -22,20 +32,8 @@ DEFAULT_TOP = 10
 
 @click.command()
 @profile_argument
-@click.option(
-    "--comm",
-    "comms",
-    multiple=True,
-    metavar="NAME",
-    help="Only these communicators: a name or glob (s0.1, 's*.1'), the application's name for it, or its id. Repeatable.",
-)
-@click.option(
-    "--op",
-    "operations",
-    multiple=True,
-    metavar="NAME",
-    help="Only these operations: a name or glob, with or without MPI_, in any case. Repeatable.",
-)
+@comm_option
+@op_option("these operations")
 @click.option(
     "--class",
     "classes",
