@@ -215,11 +215,16 @@ static bool is_ours(const char* path, size_t length) {
   return is_called(path, length, our_library) || is_called(path, length, caliper_adapter);
 }
 
-// Adds the entries of `others` that are, or are not, the address sanitizer to `list`; never another commlens.
-static void add_others(char* list, const char* others, bool asan) {
+// The address sanitizer must be the first, and the stopwatch of `commlens overhead` takes the time of all behind it.
+static bool goes_before_us(const char* path, size_t length) {
+  return is_asan(path, length) || is_called(path, length, "libcommlens-stopwatch.so");
+}
+
+// Adds the entries of `others` that go, or do not go, before us to `list`; never another commlens.
+static void add_others(char* list, const char* others, bool before) {
   while (*others != '\0') {
     const size_t length = strcspn(others, separators);
-    if (length > 0 && !is_ours(others, length) && is_asan(others, length) == asan) {
+    if (length > 0 && !is_ours(others, length) && goes_before_us(others, length) == before) {
       if (*list != '\0') strcat(list, ":");
       strncat(list, others, length);
     }
@@ -297,8 +302,8 @@ static void adopt(char** arguments, char preloaded[PATH_MAX]) {
   }
 }
 
-// Puts `library`, and the adapter that has to be, before what is preloaded already, except for the address sanitizer,
-// which must be the first; another commlens among that, of an outer commlens-run, goes.
+// Puts `library`, and the adapter that has to be, before what is preloaded already, except for what goes before us;
+// another commlens among that, of an outer commlens-run, goes.
 static void preload(const char* library, char** arguments) {
   if (strpbrk(library, separators) != NULL) {
     if (may_speak()) say("%s cannot be preloaded: its path has a blank or a colon; running unprofiled", library);

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 Item = TypeVar("Item")
 
@@ -36,3 +37,25 @@ def tracked(items: Iterable[Item], what: str) -> Iterator[Item]:
     finally:
         if bar is not None:
             bar.stop()
+
+
+def announced(items: Iterable[Item], number: int, first: int, what: str) -> Iterator[Item]:
+    """Return the items one by one, of which there are `number`, and say how long the rest will take.
+
+    On a terminal with a bar; else with one line after the `first` ones.
+    """
+    console = Console(stderr=True)
+    begin = time.monotonic()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=number)
+        for done, item in enumerate(items, 1):
+            bar.update(task, completed=done)
+            if done == first and not console.is_terminal:
+                rest = (time.monotonic() - begin) / done * (number - done)
+                until = time.strftime("%H:%M:%S", time.localtime(time.time() + rest))
+                print(
+                    f"commlens: {number - done} {what} of {number} to go, until about {until}",
+                    file=sys.stderr,
+                )
+            yield item

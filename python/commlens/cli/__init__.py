@@ -17,6 +17,7 @@ from commlens.cli.export import export
 from commlens.cli.hang import hang
 from commlens.cli.matrix import matrix
 from commlens.cli.merge import merge
+from commlens.cli.overhead import overhead
 from commlens.cli.recover import recover
 from commlens.cli.regions import regions
 from commlens.cli.report import report
@@ -64,6 +65,7 @@ for command in (
     sql,
     schema,
     export,
+    overhead,
     doctor,
     hang,
     top,

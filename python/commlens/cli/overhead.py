@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens overhead`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from commlens.cli.options import Parsed
+from commlens.errors import CommlensError
+from commlens.outputs import new
+from commlens.overhead import legs
+from commlens.overhead.legs import Tool, commlens_tool, parse_tool, parse_wrapper, split
+from commlens.progress import announced
+from commlens.screen import Screen
+from commlens.table import csv_text, json_text
+
+if TYPE_CHECKING:
+    from commlens.overhead.measure import Run
+
+DEFAULT_RUNS = 20
+ENDINGS = (".csv", ".html", ".png", ".svg")
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.argument("command", nargs=-1, metavar="[-- LAUNCHER... APPLICATION...]")
+@click.option(
+    "--tool",
+    "tools",
+    type=Parsed("name=library[,variable=value]...", parse_tool),
+    multiple=True,
+    metavar="NAME=LIBRARY[,VARIABLE=VALUE]...",
+    help="A tool that is preloaded, and what it wants in its environment; {out} in a value is a folder for what it writes. "
+    "LIBRARY may be commlens: --tool all=commlens,COMMLENS_MATRIX=all. Repeatable.  [default: commlens]",
+)
+@click.option(
+    "--wrapper",
+    "wrappers",
+    type=Parsed("name=command", parse_wrapper),
+    multiple=True,
+    metavar="NAME=COMMAND",
+    help="A tool whose command stands before the application; {out} as above. Repeatable.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=DEFAULT_RUNS,
+    show_default=True,
+    metavar="N",
+    help="Runs with each tool and without, beside one of each that warms up and does not count.",
+)
+@click.option(
+    "--seed", type=int, default=1, show_default=True, metavar="N", help="Of the order in each round."
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(path_type=Path),
+    metavar="FILE.csv",
+    help="Run nothing; show what an earlier --to FILE.csv has kept.",
+)
+@click.option(
+    "--to",
+    "outputs",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Write a file as well, by its ending: .csv (all runs), .html, .png, .svg. What exists is never overwritten. "
+    "Repeatable.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print: for people, or with plain numbers in ns, bytes and parts of 1.",
+)
+def overhead(
+    command: tuple[str, ...],
+    tools: tuple[Tool, ...],
+    wrappers: tuple[Tool, ...],
+    runs: int,
+    seed: int,
+    source: Path | None,
+    outputs: tuple[Path, ...],
+    style: str,
+) -> None:
+    """Measure what commlens, or any other tool, costs an application.
+
+    As in 'commlens overhead -- mpirun -n 4 ./app input', with commlens, or 'commlens overhead --tool commlens --tool
+    mpip=/opt/lib/libmpiP.so -- srun -n 64 ./app'. The application is run without a tool and with each, in rounds whose
+    order is drawn at random.
+
+    A small library that is loaded before all others takes three times: net, from leaving MPI_Init to entering MPI_Finalize;
+    hook, inside those two; wrap, the rest of the command. Differences are taken within rounds and have an interval of 95 %
+    and a test; where the runs do not resolve the net cost, the number that would is said.
+
+    The application is the first program behind the launcher; where that is not clear, put {} before it. Nothing of its
+    output is shown, unless a run fails. Times are kept in a folder here meanwhile, which has to be the same on all nodes.
+    """
+    from commlens.overhead import raw
+
+    kept = _measure(command, tools + wrappers, runs, seed, outputs) if source is None else None
+    if kept is None:
+        if command or tools or wrappers:
+            raise click.UsageError("--from runs nothing: leave the application and its tools out")
+        assert source is not None
+        _show(raw.read(source), style, outputs)
+        return
+    found, failure = kept
+    if any(run.round > 0 for run in found):
+        _show(found, style, outputs)
+    if failure is not None:
+        raise failure
+
+
+def _measure(
+    command: tuple[str, ...], tools: tuple[Tool, ...], number: int, seed: int, outputs: tuple[Path, ...]
+) -> tuple[list[Run], CommlensError | None]:
+    """Return the runs, and what ended them early; those before it stay."""
+    from commlens.overhead.measure import free_name, rounds
+
+    if not command:
+        raise click.UsageError("no application: commlens overhead -- mpirun -n 4 ./app")
+    chosen = tools or (commlens_tool(),)
+    names = [tool.name for tool in chosen]
+    if len(set(names)) < len(names):
+        raise click.UsageError(f"two tools have the same name: {', '.join(names)}")
+    for output in outputs:
+        _check_ending(output)
+        free_name(output)
+    launch = split(command)
+    stopwatch = legs.find_stopwatch()
+    found: list[Run] = []
+    begin = time.monotonic()
+    try:
+        for run in announced(
+            rounds(chosen, launch, stopwatch, number, seed),
+            (number + 1) * (len(chosen) + 1),
+            len(chosen) + 1,
+            "runs",
+        ):
+            found.append(run)
+    except CommlensError as error:
+        return found, error
+    except KeyboardInterrupt:
+        return found, CommlensError(f"stopped after {len(found)} runs and {time.monotonic() - begin:.0f} s")
+    return found, None
+
+
+def _check_ending(output: Path) -> None:
+    if output.suffix not in ENDINGS:
+        raise click.UsageError(f"{output}: --to writes {', '.join(ENDINGS)}")
+
+
+def _show(runs: list[Run], style: str, outputs: tuple[Path, ...]) -> None:
+    from commlens.overhead import charts, raw, text
+    from commlens.overhead.estimate import costs, rounds_of
+
+    for output in outputs:
+        if output.suffix == ".csv":  # first: nothing that was measured is lost to what goes wrong below
+            with new(output) as path:
+                path.write_text(raw.text(runs), encoding="utf-8")
+    number, processes = rounds_of(runs), runs[0].processes
+    found = costs(runs)
+    if not found:
+        raise CommlensError("no round has a run with each tool: there is nothing to compare")
+    screen = Screen()
+    if style == "json":
+        screen.plain(json_text(text.as_dict(found, number, processes)))
+    elif style == "csv":
+        screen.plain(csv_text(*text.csv_rows(found)))
+    else:
+        text.show(found, number, processes, screen)
+    for output in outputs:
+        _check_ending(output)
+        if output.suffix == ".html":
+            with new(output) as path:
+                path.write_text(charts.page(found, runs, number, processes), encoding="utf-8")
+        elif output.suffix != ".csv":
+            with new(output) as path:
+                charts.write(found, runs, output.suffix[1:], path)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be said of the times: differences within rounds, their intervals, and whether there is one at all.
+
+Runs of one round are compared with each other, so that what changes slowly on the machine falls out. Of the differences
+the Hodges-Lehmann estimate is taken (the median of the means of all pairs), which a few disturbed runs do not move; its
+interval is a bootstrap over rounds, and the test is Wilcoxon's signed-rank test with the signs drawn at random.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commlens.overhead.legs import BASELINE
+from commlens.overhead.measure import Run
+
+Values = NDArray[np.float64]
+
+RESAMPLES = 2000
+SIGNS = 20000
+CONFIDENCE = 0.95
+FEWEST = 6  # rounds: with fewer the test cannot find a difference: 2 of 2^5 signs are not rare enough
+MOST_NEEDED = 100_000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A difference from the baseline.
+
+    Attributes
+    ----------
+    value, low, high : float
+        Estimate and interval of 95 %; not a number where there are too few rounds for an interval.
+    p : float
+        How often at least such a difference would be seen if there were none.
+    needed : int or None
+        Runs that would resolve a difference of this size where these do not; None: more than MOST_NEEDED.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    needed: int | None
+
+    @property
+    def is_resolved(self) -> bool:
+        """Zero is outside the interval, and the test says the same."""
+        return self.p < 1 - CONFIDENCE and (self.low > 0 or self.high < 0)
+
+    @property
+    def resolution(self) -> float:
+        """The smallest difference that this many rounds tell from none: half of the interval."""
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A tool, or the baseline, which has no differences.
+
+    Attributes
+    ----------
+    net_ns, hook_ns, wrap_ns, memory_bytes, output_bytes : float
+        Medians of its runs.
+    ratio : Estimate or None
+        Of net, relative to the baseline's: 0.01 is one per cent more.
+    net, hook, wrap, memory : Estimate or None
+        What it adds, in ns and bytes.
+    """
+
+    tool: str
+    net_ns: float
+    hook_ns: float
+    wrap_ns: float
+    memory_bytes: float
+    output_bytes: float
+    ratio: Estimate | None = None
+    net: Estimate | None = None
+    hook: Estimate | None = None
+    wrap: Estimate | None = None
+    memory: Estimate | None = None
+
+
+def hodges_lehmann(values: Values) -> Values:
+    """Return the median of the means of all pairs, a value with itself among them, along the last axis.
+
+    values : shape (..., n)
+
+    >>> float(hodges_lehmann(np.array([1.0, 2.0, 30.0])))
+    8.75
+    """
+    first, second = np.triu_indices(values.shape[-1])
+    result: Values = np.median((values[..., first] + values[..., second]) / 2, axis=-1)
+    return result
+
+
+def signed_rank_p(values: Values, generator: np.random.Generator) -> float:
+    """Return the p value of the two-sided signed-rank test that `values`, shape (n,), lie around 0."""
+    values = values[values != 0]
+    if len(values) == 0:
+        return 1.0
+    magnitude = np.abs(values)
+    below = np.searchsorted(np.sort(magnitude), magnitude, side="left")
+    until = np.searchsorted(np.sort(magnitude), magnitude, side="right")
+    ranks = (below + until + 1) / 2
+    seen = abs(float(np.sum(np.sign(values) * ranks)))
+    drawn = np.abs(generator.choice((-1.0, 1.0), size=(SIGNS, len(values))) @ ranks)
+    return float((1 + np.sum(drawn >= seen - 1e-9)) / (1 + SIGNS))
+
+
+def estimate(values: Sequence[float], generator: np.random.Generator) -> Estimate:
+    """Return what differences, one of each round, say."""
+    differences = np.array(values, dtype=np.float64)
+    number = len(differences)
+    value = float(hodges_lehmann(differences))
+    if number < FEWEST:
+        return Estimate(value, math.nan, math.nan, math.nan, None)
+    pairs = number * (number + 1) // 2
+    step = max(1, 4_000_000 // pairs)  # resamples at a time: some ten MB
+    parts = [
+        hodges_lehmann(differences[generator.integers(0, number, size=(min(step, RESAMPLES - done), number))])
+        for done in range(0, RESAMPLES, step)
+    ]
+    tail = (1 - CONFIDENCE) / 2
+    low, high = (float(x) for x in np.quantile(np.concatenate(parts), (tail, 1 - tail)))
+    needed = None
+    if value != 0:
+        # The interval narrows with the square root of the number of rounds.
+        exact = number * ((high - low) / 2 / abs(value)) ** 2
+        needed = max(FEWEST, math.ceil(exact)) if exact <= MOST_NEEDED else None
+    return Estimate(value, low, high, signed_rank_p(differences, generator), needed)
+
+
+def costs(runs: Sequence[Run], seed: int = 1) -> list[Cost]:
+    """Return the baseline and each tool, of the rounds that have all of them."""
+    tools = list(dict.fromkeys(run.tool for run in sorted(runs, key=lambda run: run.tool != BASELINE)))
+    by_round: dict[int, dict[str, Run]] = {}
+    for run in runs:
+        by_round.setdefault(run.round, {})[run.tool] = run
+    whole = [
+        by_round[number] for number in sorted(by_round) if number > 0 and len(by_round[number]) == len(tools)
+    ]
+    generator = np.random.default_rng(seed)
+
+    def median(tool: str, of: Callable[[Run], float]) -> float:
+        return float(np.median([of(round[tool]) for round in whole]))
+
+    def added(tool: str, of: Callable[[Run], float]) -> Estimate:
+        return estimate([of(round[tool]) - of(round[BASELINE]) for round in whole], generator)
+
+    found = []
+    for tool in tools if whole else ():
+        medians = (
+            median(tool, lambda run: run.net_ns),
+            median(tool, lambda run: run.hook_ns),
+            median(tool, lambda run: run.wrap_ns),
+            median(tool, lambda run: run.memory_bytes),
+            median(tool, lambda run: run.output_bytes),
+        )
+        if tool == BASELINE:
+            found.append(Cost(tool, *medians))
+            continue
+        ratios = [
+            round[tool].net_ns / round[BASELINE].net_ns - 1 for round in whole if round[BASELINE].net_ns
+        ]
+        found.append(
+            Cost(
+                tool,
+                *medians,
+                ratio=estimate(ratios, generator) if ratios else None,
+                net=added(tool, lambda run: run.net_ns),
+                hook=added(tool, lambda run: run.hook_ns),
+                wrap=added(tool, lambda run: run.wrap_ns),
+                memory=added(tool, lambda run: run.memory_bytes),
+            )
+        )
+    return found
+
+
+def rounds_of(runs: Sequence[Run]) -> int:
+    """Return how many whole rounds there are."""
+    tools = {run.tool for run in runs}
+    counted: dict[int, int] = {}
+    for run in runs:
+        if run.round > 0:
+            counted[run.round] = counted.get(run.round, 0) + 1
+    return sum(1 for number in counted.values() if number == len(tools))

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the application is started: without a tool, and with each."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from commlens.doctor.installation import find_runner
+from commlens.errors import CommlensError
+
+BASELINE = "baseline"
+COMMLENS = "commlens"
+STOPWATCH = "libcommlens-stopwatch.so"
+STOPWATCH_PLACES = (
+    "../lib",
+    "../lib/commlens",
+    "../lib64/commlens",
+    "../lib/*/commlens",
+)  # from commlens-run's folder
+FOLDER_VARIABLE = "STOPWATCH_OF_COMMLENS"
+OUTPUT = "{out}"
+"""In a tool's settings: a folder of its own for each run, whose size is what the tool has written."""
+HERE = "{}"
+"""In the application's command line: what follows is the application."""
+
+LAUNCHER = re.compile(r"(mpirun|mpiexec|orterun|prterun|prun|srun|aprun|jsrun|lrun|ibrun|flux)([-._].*)?")
+# Options of launchers whose value may be called like a program.
+WITH_VALUE = re.compile(
+    r"--?(n|np|c|N|H|ppn|host|hosts|hostfile|machinefile|map-by|bind-to|rank-by|ranks-by|x|wdir|wd|partition|job-name)"
+)
+WITH_TWO_VALUES = re.compile(r"--?(genv|env|mca|gmca|prtemca|pmixmca)")
+PRELOAD = 'LD_PRELOAD="$1${LD_PRELOAD:+:$LD_PRELOAD}"; export LD_PRELOAD; shift; exec "$@"'
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What runs beside the application.
+
+    Attributes
+    ----------
+    name : str
+    library : str
+        Path of what is preloaded; empty: nothing.
+    wrapper : tuple of str
+        Command before the application.
+    variables : dict
+        Its environment; OUTPUT stands for a folder of each run.
+    """
+
+    name: str
+    library: str = ""
+    wrapper: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def command(self, launch: Sequence[str], stopwatch: Path, folder: Path) -> list[str]:
+        """Return the whole command line of a run whose times and files go below `folder`.
+
+        launch : what `split` returned.
+        """
+        output = str(folder / "out")
+        settings = {FOLDER_VARIABLE: str(folder), **self.variables}
+        preload = ["sh", "-c", PRELOAD, "sh", ":".join(filter(None, (str(stopwatch), self.library)))]
+        if self.wrapper and Path(self.wrapper[-1]).name != "commlens-run":
+            # What the wrapper preloads comes before what is there already, and would be before the stopwatch.
+            words = [*self.wrapper, *preload]
+        else:
+            words = [*preload, *self.wrapper]
+        given = ["env", *(f"{name}={value}" for name, value in settings.items()), *words]
+        inserted = [word.replace(OUTPUT, output) for word in given]
+        return [part for word in launch for part in (inserted if word == HERE else [word])]
+
+
+def commlens_tool(name: str = COMMLENS, variables: Mapping[str, str] | None = None) -> Tool:
+    """Return commlens as a tool, with settings of its own.
+
+    Raises
+    ------
+    CommlensError
+        It is not installed.
+    """
+    settings = {"COMMLENS_OUTPUT": f"{OUTPUT}/profile.db", **(variables or {})}
+    return Tool(name, wrapper=(str(our_runner()),), variables=settings)
+
+
+def our_runner() -> Path:
+    """Return commlens-run.
+
+    Raises
+    ------
+    CommlensError
+        It is not installed.
+    """
+    runner = find_runner(None, os.environ)
+    if runner is None:
+        raise CommlensError("commlens-run is not found: make install, and put its bin into PATH")
+    return runner
+
+
+def find_stopwatch() -> Path:
+    """Return the library that takes the times.
+
+    Raises
+    ------
+    CommlensError
+        It is not installed.
+    """
+    folder = our_runner().resolve().parent
+    for place in STOPWATCH_PLACES:
+        for path in folder.glob(f"{place}/{STOPWATCH}"):
+            return path.resolve()
+    raise CommlensError(f"{STOPWATCH} is not found beside commlens-run: make install")
+
+
+def parse_tool(text: str) -> Tool:
+    """Return the tool that is preloaded, of NAME=LIBRARY[,VARIABLE=VALUE]...; commlens as the library is commlens.
+
+    >>> parse_tool("mpip=/opt/libmpiP.so,MPIP=-k 2,-y,X=1").variables
+    {'MPIP': '-k 2,-y', 'X': '1'}
+
+    Raises
+    ------
+    ValueError
+        It is nothing of that kind, or there is no such library.
+    """
+    first, *settings = re.split(r",(?=[A-Za-z_]\w*=)", text)
+    name, is_named, library = first.partition("=")
+    variables = dict(setting.split("=", 1) for setting in settings)
+    _check_name(name)
+    if (library if is_named else name) == COMMLENS:
+        return commlens_tool(name, variables)
+    if not library:
+        raise ValueError(f"'{text}' is not NAME=LIBRARY[,VARIABLE=VALUE]...")
+    if not os.access(library, os.R_OK):
+        raise ValueError(f"{library}: no such library")
+    path = str(Path(library).absolute())
+    if re.search("[: ]", path):
+        raise ValueError(f"{path} cannot be preloaded: its path has a blank or a colon")
+    return Tool(name, library=path, variables=variables)
+
+
+def parse_wrapper(text: str) -> Tool:
+    """Return the tool whose command comes before the application, of NAME=COMMAND.
+
+    Raises
+    ------
+    ValueError
+        It is nothing of that kind, or there is no such command.
+    """
+    name, _, command = text.partition("=")
+    _check_name(name)
+    words = tuple(shlex.split(command))
+    if not words:
+        raise ValueError(f"'{text}' is not NAME=COMMAND")
+    if shutil.which(words[0]) is None:
+        raise ValueError(f"{words[0]}: no such command")
+    return Tool(name, wrapper=words)
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"[\w.+-]+", name) or name == BASELINE:
+        raise ValueError(f"'{name}' is no name for a tool: letters, digits and . + - _, and not {BASELINE}")
+
+
+def split(command: Sequence[str]) -> list[str]:
+    """Return the command line with HERE before each application that it starts.
+
+    Where it begins with a launcher, the application is the first word behind that is a program and no value of an option.
+
+    Raises
+    ------
+    CommlensError
+        There is none, or it is not clear which.
+    """
+    words = list(command)
+    if words and shutil.which(words[0]) is None and words[0] != HERE:
+        raise CommlensError(f"{words[0]}: no such command")
+    if HERE not in words:
+        if not words or not LAUNCHER.fullmatch(Path(words[0]).name):
+            words = [HERE, *words]
+        else:
+            words = words[:1] + _split_launch(words[1:])
+    for i, word in enumerate(words):
+        if word == HERE and i + 1 < len(words) and Path(words[i + 1]).name == "commlens-run":
+            raise CommlensError("leave commlens-run out: commlens overhead adds it where it belongs")
+    return words
+
+
+def _split_launch(words: list[str]) -> list[str]:
+    """Return the words behind a launcher's name with HERE before each application; a colon begins the next one."""
+    if ":" in words:
+        colon = words.index(":")
+        return [*_split_launch(words[:colon]), ":", *_split_launch(words[colon + 1 :])]
+    values: set[int] = set()
+    for i, word in enumerate(words):
+        if i not in values and WITH_TWO_VALUES.fullmatch(word):
+            values.update((i + 1, i + 2))
+        elif i not in values and WITH_VALUE.fullmatch(word):
+            values.add(i + 1)
+    programs = [
+        i for i, word in enumerate(words) if i not in values and word[0:1] != "-" and shutil.which(word)
+    ]
+    if not programs:
+        raise CommlensError(f"no application is found in '{shlex.join(words)}': put {HERE} before it")
+    at = programs[0]
+    # The first one may still be the value of an option that is not known here.
+    if at > 0 and words[at - 1][0:1] == "-" and "/" not in words[at] and len(programs) > 1:
+        raise CommlensError(
+            f"'{words[at]}' or '{words[programs[1]]}', which is the application? Put {HERE} before it"
+        )
+    return [*words[:at], HERE, *words[at:]]

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the application without and with each tool, in rounds, and takes the times."""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import NamedTuple
+
+from commlens.errors import CommlensError
+from commlens.overhead.legs import BASELINE, Tool
+
+LAST_WORDS = 3  # lines of a run that failed
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run.
+
+    Attributes
+    ----------
+    round : int
+        From 1; each has one run with each tool and one without.
+    position : int
+        In the round, from 1.
+    tool : str
+        BASELINE: none.
+    processes : int
+    net_ns : int
+        From leaving MPI_Init to entering MPI_Finalize, of the process where that is longest.
+    hook_ns : int
+        How much longer it is from entering MPI_Init to leaving MPI_Finalize, of the process where that is longest.
+    wrap_ns : int
+        The rest of the time that the whole command took.
+    memory_bytes : int
+        Most memory that was resident in a process at any time, of the process with most.
+    output_bytes : int
+        What the tool wrote into its folder.
+    """
+
+    round: int
+    position: int
+    tool: str
+    processes: int
+    net_ns: int
+    hook_ns: int
+    wrap_ns: int
+    memory_bytes: int
+    output_bytes: int
+
+    @property
+    def wall_ns(self) -> int:
+        """The whole command."""
+        return self.net_ns + self.hook_ns + self.wrap_ns
+
+
+COLUMNS = tuple(field.name for field in fields(Run))
+
+
+class Times(NamedTuple):
+    """What the stopwatch wrote of a process.
+
+    Nanoseconds in MPI_Init, between and in MPI_Finalize; KiB that were resident; 0 where another library's MPI_Init came
+    before its own.
+    """
+
+    init: int
+    net: int
+    finalize: int
+    memory: int
+    is_first: int
+
+
+def read_times(folder: Path) -> list[Times]:
+    """Return what the stopwatch wrote, of each process."""
+    files = sorted(folder.glob("*.*"))
+    return [Times(*map(int, path.read_text(encoding="ascii").split())) for path in files]
+
+
+def summarize(
+    times: Sequence[Times],
+    wall_ns: int,
+    output_bytes: int,
+    round: int,
+    position: int,
+    tool: str,
+) -> Run:
+    """Return one run, of what its processes took."""
+    net = max(process.net for process in times)
+    inside = max(process.init + process.net + process.finalize for process in times)
+    memory = max(process.memory for process in times) * 1024
+    return Run(round, position, tool, len(times), net, inside - net, wall_ns - inside, memory, output_bytes)
+
+
+def run_once(
+    tool: Tool, launch: Sequence[str], stopwatch: Path, folder: Path, round: int, position: int
+) -> Run:
+    """Run the application with a tool; `folder` is made for it, and goes.
+
+    Raises
+    ------
+    CommlensError
+        It failed, or no process came through MPI_Init and MPI_Finalize.
+    """
+    (folder / "out").mkdir(parents=True)
+    command = tool.command(launch, stopwatch, folder)
+    with (folder / "said").open("w+b") as said:
+        begin = time.monotonic_ns()
+        try:
+            rc = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, check=False
+            ).returncode
+        except OSError as error:
+            raise CommlensError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
+        wall = time.monotonic_ns() - begin
+        said.seek(0)
+        words = said.read().decode(errors="replace").strip().splitlines()[-LAST_WORDS:]
+    which = f"{tool.name}, round {round}"
+    if rc != 0:
+        raise CommlensError(
+            f"{which}: '{shlex.join(command)}' ended with {rc}" + "".join(f"\n  {word}" for word in words)
+        )
+    times = read_times(folder)
+    if not times:
+        raise CommlensError(
+            f"{which}: no process came through MPI_Init and MPI_Finalize in '{shlex.join(command)}'. Is it an MPI program, "
+            "linked with its MPI library dynamically, and is this folder the same on all nodes?"
+        )
+    if not all(process.is_first for process in times):
+        raise CommlensError(
+            f"{which}: the tool is loaded before the stopwatch, whose times would not be what it costs"
+        )
+    output = sum(path.lstat().st_size for path in (folder / "out").rglob("*") if not path.is_dir())
+    shutil.rmtree(folder)
+    return summarize(times, wall, output, round, position, tool.name)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Make a folder for the runs here, where all nodes see it, and remove it in the end.
+
+    Raises
+    ------
+    CommlensError
+        It cannot be made.
+    """
+    try:
+        folder = tempfile.mkdtemp(prefix=".commlens-overhead-", dir=Path.cwd())
+    except OSError as error:
+        raise CommlensError(
+            f"{Path.cwd()}: cannot be written, and runs keep their times there: {error.strerror}"
+        ) from None
+    try:
+        yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def rounds(
+    tools: Sequence[Tool], launch: Sequence[str], stopwatch: Path, number: int, seed: int
+) -> Iterator[Run]:
+    """Run all in rounds, each in an order of its own; round 0 warms up and is to be thrown away.
+
+    Raises
+    ------
+    CommlensError
+        A run failed, or had other processes than the first one.
+    """
+    legs = [Tool(BASELINE), *tools]
+    shuffle = random.Random(seed).shuffle
+    processes = 0
+    with scratch() as folder:
+        for round in range(number + 1):
+            if round > 0:
+                shuffle(legs)
+            for position, tool in enumerate(legs, 1):
+                run = run_once(tool, launch, stopwatch, folder / f"{round}-{position}", round, position)
+                processes = processes or run.processes
+                if run.processes != processes:
+                    raise CommlensError(
+                        f"{tool.name}, round {round}: {run.processes} processes came through MPI_Init and MPI_Finalize, "
+                        f"{processes} in the first run"
+                    )
+                yield run
+
+
+def free_name(path: Path) -> None:
+    """Refuse the name of a file that exists, before anything is measured.
+
+    Raises
+    ------
+    CommlensError
+        It exists, or its folder does not.
+    """
+    if path.exists():
+        raise CommlensError(f"{path}: exists")
+    if not os.access(path.parent, os.W_OK):
+        raise CommlensError(f"{path.parent}: cannot be written")

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `commlens overhead` prints."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from commlens.overhead.estimate import FEWEST, Cost, Estimate
+from commlens.screen import Screen
+from commlens.table import Column, Table, fold
+from commlens.units import bytes_text, time_text
+
+PARTS = (("net", "green"), ("hook", "yellow"), ("wrap", "blue"))
+COLUMNS = (
+    Column("tool", right=False),
+    Column("net"),
+    Column("hook"),
+    Column("wrap"),
+    Column("net, added"),
+    Column("interval"),
+    Column("p", wide=3),
+    Column("hook, added", wide=1),
+    Column("wrap, added", wide=2),
+    Column("memory"),
+    Column("added", wide=4),
+    Column("files", wide=5),
+)
+SHADES = "█▌░"
+NARROW = 20
+
+
+def signed(value: float, text: str) -> str:
+    """Return a number's text with its sign."""
+    return ("-" if value < 0 else "+") + text
+
+
+def added_time(estimate: Estimate | None) -> str:
+    """Return what is added."""
+    return "" if estimate is None else signed(estimate.value, time_text(round(abs(estimate.value))))
+
+
+def percent(value: float) -> str:
+    """Return a ratio as per cent.
+
+    >>> percent(0.01234), percent(-0.5), percent(1.5)
+    ('+1.23 %', '-50.0 %', '+150 %')
+    """
+    magnitude = 100 * abs(value)
+    digits = 2 if magnitude < 9.995 else 1 if magnitude < 99.95 else 0
+    return signed(value, f"{magnitude:.{digits}f} %")
+
+
+def interval(estimate: Estimate | None) -> str:
+    """Return an interval of ratios."""
+    if estimate is None or math.isnan(estimate.low):
+        return ""
+    return f"{percent(estimate.low)} to {percent(estimate.high)}"
+
+
+def verdict(cost: Cost, number: int) -> str:
+    """Return what a tool costs between MPI_Init and MPI_Finalize, in a sentence."""
+    ratio = cost.ratio
+    if ratio is None or math.isnan(ratio.p):
+        return f"{cost.tool}: {number} runs say nothing of its cost; it takes {FEWEST} at least"
+    if ratio.is_resolved:
+        less = "costs" if ratio.value > 0 else "makes the application faster by"
+        return (
+            f"{cost.tool} {less} {percent(abs(ratio.value))[1:]} net ({interval(ratio)}, p = {ratio.p:.2g})"
+        )
+    needed = "more than 100,000" if ratio.needed is None else f"about {max(ratio.needed, number + 1):,}"
+    return (
+        f"{cost.tool}: net cost below what {number} runs resolve, which is {100 * ratio.resolution:.2f} %; "
+        f"for a difference of {percent(ratio.value)} it takes {needed}"
+    )
+
+
+def table(costs: Sequence[Cost]) -> Table:
+    """Return a line for each tool."""
+    drawn = Table(COLUMNS)
+    for cost in costs:
+        memory = cost.memory
+        drawn.add(
+            [
+                cost.tool,
+                *(time_text(round(part)) for part in (cost.net_ns, cost.hook_ns, cost.wrap_ns)),
+                "" if cost.ratio is None else percent(cost.ratio.value),
+                interval(cost.ratio),
+                "" if cost.ratio is None or math.isnan(cost.ratio.p) else f"{cost.ratio.p:.2g}",
+                added_time(cost.hook),
+                added_time(cost.wrap),
+                bytes_text(round(cost.memory_bytes)),
+                "" if memory is None else signed(memory.value, bytes_text(round(abs(memory.value)))),
+                "" if cost.ratio is None else bytes_text(round(cost.output_bytes)),
+            ]
+        )
+    return drawn
+
+
+def composition(costs: Sequence[Cost], width: int) -> list[Text]:
+    """Return a bar for each tool: net, hook and wrap one after the other, all to one scale."""
+    names = max(len(cost.tool) for cost in costs)
+    longest = max(cost.net_ns + cost.hook_ns + cost.wrap_ns for cost in costs) or 1
+    room = max(NARROW, width - names - 12)
+    lines = []
+    for cost in costs:
+        line = Text(f"{cost.tool:<{names}} ")
+        ends = [0]
+        for part in (cost.net_ns, cost.hook_ns, cost.wrap_ns):
+            ends.append(ends[-1] + max(0, round(part)))
+        places = [round(room * end / longest) for end in ends]
+        for (_, colour), shade, first, last in zip(PARTS, SHADES, places, places[1:]):
+            line.append(shade * (last - first), style=colour)
+        line.append(f" {time_text(ends[-1])}")
+        lines.append(line)
+    legend = Text(" " * (names + 1))
+    for (name, colour), shade in zip(PARTS, SHADES):
+        legend.append(shade * 2, style=colour)
+        legend.append(f" {name}   ", style="dim")
+    return [*lines, legend]
+
+
+def show(costs: Sequence[Cost], number: int, processes: int, screen: Screen) -> None:
+    """Print what was found."""
+    screen.lines(
+        fold(
+            "",
+            f"{processes} processes, {number} rounds, medians; differences are within rounds",
+            screen.width,
+            "bold",
+        )
+    )
+    screen.lines([Text(""), *table(costs).lines(screen.width), Text("")])
+    screen.lines([*composition(costs, screen.width or 100), Text("")])
+    for cost in costs:
+        if cost.ratio is not None:
+            screen.lines(fold("", verdict(cost, number), screen.width))
+    screen.lines(
+        fold(
+            "",
+            "net: between MPI_Init and MPI_Finalize; hook: inside them; wrap: the rest of the command; memory: most that "
+            "was resident in a process; files: what the tool has written",
+            screen.width,
+            "dim",
+        )
+    )
+
+
+def as_dict(costs: Sequence[Cost], number: int, processes: int) -> dict[str, Any]:
+    """Return what was found for JSON."""
+    tools = []
+    for cost in costs:
+        row = dataclasses.asdict(cost)
+        for name, value in row.items():
+            if isinstance(value, dict):
+                value["is_resolved"] = getattr(cost, name).is_resolved
+        tools.append(row)
+    return {"processes": processes, "rounds": number, "tools": tools}
+
+
+def csv_rows(costs: Sequence[Cost]) -> tuple[list[str], list[list[Any]]]:
+    """Return titles and rows: a row for each tool."""
+    plain = ["tool", "net_ns", "hook_ns", "wrap_ns", "memory_bytes", "output_bytes"]
+    estimates = ["ratio", "net", "hook", "wrap", "memory"]
+    numbers = ["value", "low", "high", "p", "needed"]
+    titles = plain + [f"{what}_{number}" for what in estimates for number in numbers]
+    rows = []
+    for cost in costs:
+        row = [getattr(cost, name) for name in plain]
+        for what in estimates:
+            found = getattr(cost, what)
+            row += [None if found is None else getattr(found, number) for number in numbers]
+        rows.append(row)
+    return titles, rows

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens overhead` with real launchers and MPI libraries: what the stopwatch sees, and that it is seen by nobody."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import BUILD, ROOT, SANITIZER, Mpi
+from test_languages import mpi4py_env
+
+RANKS = 2
+NAP = 0.2  # seconds between MPI_Init and MPI_Finalize, and of the slow tool inside each of both
+
+NAPS = {
+    "nap.c": "#include <mpi.h>\n#include <unistd.h>\nint main(int n, char** words) {\n"
+    "  MPI_Init(&n, &words);\n  usleep(200000);\n  MPI_Finalize();\n}\n",
+    "nap.f90": "program nap\n  use mpi\n  integer :: rc, given\n  call MPI_Init_thread(MPI_THREAD_FUNNELED, given, rc)\n"
+    "  call sleep_a_fifth()\n  call MPI_Finalize(rc)\ncontains\n  subroutine sleep_a_fifth()\n"
+    "    interface\n      subroutine usleep(t) bind(c)\n        use iso_c_binding\n        integer(c_int), value :: t\n"
+    "      end subroutine\n    end interface\n    call usleep(200000)\n  end subroutine\nend program\n",
+    "nap.py": "import time\nfrom mpi4py import MPI\ntime.sleep(0.2)\n",
+}
+SLOW = (
+    "#include <mpi.h>\n#include <unistd.h>\n"
+    "int MPI_Finalize(void) { usleep(200000); return PMPI_Finalize(); }\n"
+)
+
+pytestmark = pytest.mark.skipif(SANITIZER is not None, reason="times of sanitizers are nobody's")
+
+
+def program(mpi: Mpi, name: str, where: Path) -> list[str]:
+    """Return how the program is started."""
+    path = where / name
+    path.write_text(NAPS[name])
+    return [sys.executable if name.endswith(".py") else str(mpi.compile(path))] + (
+        [str(path)] if name.endswith(".py") else []
+    )
+
+
+def measure(mpi: Mpi, where: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run commlens overhead in a folder."""
+    command, environment = mpi.prepare(RANKS, [], mpi4py_env(mpi), where / "profile.db", "off")
+    options = [str(argument) for argument in arguments]
+    at = options.index("--") + 1
+    options[at:at] = command
+    return subprocess.run(
+        [sys.executable, "-m", "commlens", "overhead", *options],
+        cwd=where,
+        env={
+            **environment,
+            "PYTHONPATH": str(ROOT / "python"),
+            "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def runs(path: Path) -> dict[str, list[dict[str, int]]]:
+    """Return all runs by tool, those that warm up, too."""
+    found: dict[str, list[dict[str, int]]] = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row.pop("tool"), []).append({name: int(value) for name, value in row.items()})
+    return found
+
+
+@pytest.mark.parametrize("name", NAPS)
+def test_times_are_where_the_program_spends_them(mpi: Mpi, name: str) -> None:
+    """A program that sleeps between, and a tool that sleeps inside MPI_Finalize: at least that long in net and hook."""
+    where = mpi.fresh("overhead")
+    (where / "slow.c").write_text(SLOW)
+    slow = mpi.compile(where / "slow.c", shared=True)
+    done = measure(
+        mpi, where, "--runs", "1", "--tool", "commlens", "--tool", f"slow={slow}", "--wrapper", "nice=nice -n 1",
+        "--to", "raw.csv", "--", *program(mpi, name, where),
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    found = runs(where / "raw.csv")
+    assert set(found) == {"baseline", "commlens", "slow", "nice"}
+    for tool, all_runs in found.items():
+        assert len(all_runs) == 2
+        for run in all_runs:
+            assert run["processes"] == RANKS
+            assert run["net_ns"] >= 1e9 * NAP
+            # A tool in C is not asked by a program in Fortran where its MPI library goes on to PMPI_Finalize.
+            assert run["hook_ns"] >= (1e9 * NAP if tool == "slow" and name != "nap.f90" else 0)
+            assert run["wrap_ns"] > 0
+            assert run["memory_bytes"] > 1 << 20
+            assert (run["output_bytes"] > 0) == (tool == "commlens")
+    assert (
+        sorted(path.name for path in where.iterdir() if path.name.startswith((".commlens", "profile"))) == []
+    )
+
+
+def test_what_commlens_writes_is_the_same_behind_the_stopwatch(mpi: Mpi) -> None:
+    """The profile's own time of MPI_Init is inside the stopwatch's, and it has all calls."""
+    where = mpi.fresh("behind")
+    listing = mpi.compile("listing1.c")
+    plain = mpi.run(RANKS, [listing])
+    done = measure(
+        mpi, where, "--runs", "1", "--to", "raw.csv",
+        "--tool", f"kept=commlens,COMMLENS_OUTPUT={where}/kept.db", "--", listing,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    query = "SELECT op.name, SUM(calls) FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = key.op GROUP BY 1"
+    profiles = sorted(where.glob("kept*.db"))
+    assert len(profiles) == 2
+    for profile in profiles:
+        there = subprocess.run(
+            [sys.executable, "-m", "commlens", "sql", profile, query],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        here = subprocess.run(
+            [sys.executable, "-m", "commlens", "sql", plain.profile, query],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert there.stdout == here.stdout
+
+
+def test_a_program_that_fails_is_said_to(mpi: Mpi) -> None:
+    where = mpi.fresh("fails")
+    done = measure(mpi, where, "--runs", "1", "--", "sh", "-c", "echo no such input; exit 3")
+    assert done.returncode == 2, done
+    assert "baseline, round 0" in done.stderr and "no such input" in done.stderr
+
+
+def test_a_program_without_mpi_is_said_to_have_none(mpi: Mpi) -> None:
+    where = mpi.fresh("without")
+    done = measure(mpi, where, "--runs", "1", "--", "true")
+    assert done.returncode == 2, done
+    assert "no process came through MPI_Init and MPI_Finalize" in done.stderr

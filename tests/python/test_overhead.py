@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens overhead`: an application whose times are written down stands in for a real one."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shlex
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from conftest import Run as Command
+from scipy import stats
+
+from commlens.errors import CommlensError
+from commlens.overhead import legs, measure, raw
+from commlens.overhead.estimate import costs, estimate, hodges_lehmann, signed_rank_p
+from commlens.overhead.legs import BASELINE, HERE, Tool, parse_tool, parse_wrapper, split
+from commlens.overhead.measure import Run, Times, summarize
+
+MS = 10**6
+ROUNDS = 8
+COST = 1_200_000
+
+# Two processes: MPI_Init, between, MPI_Finalize in ns, KiB.  A tool says by COST what it adds to each, and may write.
+APPLICATION = f"""#!{sys.executable}
+import os, pathlib, sys, time
+folder = pathlib.Path(os.environ["STOPWATCH_OF_COMMLENS"])
+cost = int(os.environ.get("COST", 0))
+first = os.environ.get("FIRST", "1")
+for rank in range(int(os.environ.get("RANKS", 2))):
+    net = 10_000_000 + rank * 2_000_000
+    line = f"{{100_000 + cost}} {{net + cost}} {{200_000 + cost}} {{1024 * (rank + 1) + cost // 1000}} {{first}}"
+    (folder / f"node.{{rank}}").write_text(line)
+if "WRITES" in os.environ:
+    pathlib.Path(os.environ["WRITES"], "profile").write_bytes(b"x" * 5000)
+if "FAILS" in os.environ and int(folder.name.split("-")[0]) >= int(os.environ["FAILS"]):
+    print("no such input")
+    sys.exit(3)
+time.sleep(0.013)
+"""
+
+
+@pytest.fixture(autouse=True)
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a folder with an application, a launcher and two libraries, none of which is loaded."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (
+        ("app", APPLICATION),
+        ("mpirun", '#!/bin/sh\nshift 2\nexec "$@"\n'),
+        ("node", "#!/bin/sh\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
+    (tmp_path / "libtool.so").symlink_to("/dev/null")
+    monkeypatch.setattr("commlens.overhead.legs.find_stopwatch", lambda: Path("/dev/null"))
+    return tmp_path
+
+
+LAUNCH = ("--", "mpirun", "-n", "2", "./app")
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("./app input", "{} ./app input"),
+        ("mpirun -n 2 ./app -x", "mpirun -n 2 {} ./app -x"),
+        ("mpirun --oversubscribe -np 2 --map-by node ./app node", "mpirun --oversubscribe -np 2 --map-by node {} ./app node"),
+        ("mpirun -n 1 ./app a : -n 2 ./app b", "mpirun -n 1 {} ./app a : -n 2 {} ./app b"),
+        ("mpirun -n 2 --quiet ls", "mpirun -n 2 --quiet {} ls"),
+        ("mpirun -n 2 env A=1 ./app", "mpirun -n 2 {} env A=1 ./app"),
+        ("mpirun -genv X ./app --mca btl sm ./app", "mpirun -genv X ./app --mca btl sm {} ./app"),
+        ("mpirun --odd node {} ./app", "mpirun --odd node {} ./app"),
+    ],
+)  # fmt: skip
+def test_the_application_is_found_behind_the_launcher(command: str, expected: str) -> None:
+    assert split(command.split()) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        ("mpirun -n 2", "no application is found in '-n 2'"),
+        ("mpirun --odd node ./app", "'node' or './app', which is the application"),
+        ("mpirun -n 2 nothing-of-that-name", "no application is found"),
+        ("nothing-of-that-name x", "nothing-of-that-name: no such command"),
+        ("mpirun -n 2 {} commlens-run ./app", "leave commlens-run out"),
+    ],
+)
+def test_what_is_not_clear_is_asked_for(command: str, complaint: str) -> None:
+    with pytest.raises(CommlensError, match=complaint):
+        split(command.split())
+
+
+def test_a_tool_is_loaded_behind_the_stopwatch(workplace: Path) -> None:
+    launch = ["mpirun", HERE, "./app"]
+    begin = ["mpirun", "env", "STOPWATCH_OF_COMMLENS=/runs/1-1"]
+    preload = ["sh", "-c", legs.PRELOAD, "sh"]
+    expected = [
+        (Tool(BASELINE), [*preload, "/sw.so"]),
+        (
+            parse_tool("t=libtool.so,A=x{out}y,B=1,2"),
+            ["A=x/runs/1-1/outy", "B=1,2", *preload, f"/sw.so:{workplace}/libtool.so"],
+        ),
+        (parse_wrapper("w=nice -n 1"), ["nice", "-n", "1", *preload, "/sw.so"]),
+        (parse_wrapper("c=sh commlens-run"), [*preload, "/sw.so", "sh", "commlens-run"]),
+    ]
+    for tool, words in expected:
+        assert tool.command(launch, Path("/sw.so"), Path("/runs/1-1")) == [*begin, *words, "./app"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("x", "not NAME=LIBRARY"),
+        ("x=", "not NAME=LIBRARY"),
+        ("x=nothing.so", "nothing.so: no such library"),
+        ("a b=libtool.so", "no name for a tool"),
+        ("baseline=libtool.so", "no name for a tool"),
+        ("x=a dir/lib.so", "blank or a colon"),
+    ],
+)
+def test_a_tool_that_cannot_be_loaded_is_refused(workplace: Path, text: str, complaint: str) -> None:
+    (workplace / "a dir").mkdir()
+    (workplace / "a dir" / "lib.so").touch()
+    with pytest.raises(ValueError, match=complaint):
+        parse_tool(text)
+
+
+def test_the_parts_of_a_run_add_up_to_the_whole() -> None:
+    """On paper: net is the longest (80), hook what the longest stay (10 + 60 + 25 = 95) is longer, wrap the rest."""
+    times = [Times(5, 80, 5, 100, 1), Times(10, 60, 25, 300, 1)]
+    run = summarize(times, 120, 7, 3, 1, "t")
+    assert (run.net_ns, run.hook_ns, run.wrap_ns, run.wall_ns) == (80, 15, 25, 120)
+    assert (run.processes, run.memory_bytes, run.output_bytes) == (2, 300 * 1024, 7)
+
+
+def test_the_estimate_is_the_median_of_the_means_of_all_pairs() -> None:
+    values = np.random.default_rng(5).normal(size=(3, 11))
+    for row, found in zip(values, hodges_lehmann(values)):
+        means = [(a + b) / 2 for a, b in itertools.combinations_with_replacement(row, 2)]
+        assert found == pytest.approx(np.median(means))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.4, -1.0])
+def test_the_test_for_a_difference_is_that_of_wilcoxon(shift: float) -> None:
+    values = np.random.default_rng(7).normal(loc=shift, size=20)
+    expected = stats.wilcoxon(values, method="exact").pvalue
+    # drawn 20,000 times: within five standard deviations of a share of that many
+    assert signed_rank_p(values, np.random.default_rng(1)) == pytest.approx(
+        expected, abs=5 * np.sqrt(expected * (1 - expected) / 20000) + 1e-4
+    )
+    assert signed_rank_p(np.zeros(9), np.random.default_rng(1)) == 1
+
+
+def test_an_interval_holds_what_is_true_as_often_as_it_says() -> None:
+    """200 times 20 rounds with a cost of 1 %: 95 % of the intervals hold it; 16 misses or more come once in 30 times."""
+    draw = np.random.default_rng(3)
+    found = [estimate(draw.normal(loc=0.01, scale=0.02, size=20).tolist(), draw) for _ in range(200)]
+    held = sum(one.low <= 0.01 <= one.high for one in found)
+    assert 176 <= held <= 199
+    needed = [one.needed for one in found if one.needed is not None and not one.is_resolved]
+    # By normal theory (1.96 * 0.02 / 0.01)^2 = 15.4 for the true difference; where 20 did not do, it looked smaller.
+    assert needed and np.median(needed) > 20
+
+
+def test_few_rounds_say_nothing() -> None:
+    found = estimate([0.5] * 5, np.random.default_rng(1))
+    assert found.value == 0.5
+    assert np.isnan(found.low) and np.isnan(found.p) and not found.is_resolved
+
+
+def test_known_costs_are_found(run: Command) -> None:
+    """12 ms net of the slower process; a tool that adds 1.2 ms everywhere: 10 % net, 2.4 ms of hook, 1,200 KiB."""
+    done = run(
+        "overhead", "--runs", ROUNDS, "--tool", f"slow=libtool.so,COST={COST},WRITES={{out}}",
+        "--tool", "free=libtool.so", "--format", "json", "--to", "raw.csv", *LAUNCH,
+    )  # fmt: skip
+    assert done.exit_code == 0, done
+    assert f"{3 * ROUNDS} runs of {3 * ROUNDS + 3} to go" in done.stderr
+    said = json.loads(done.stdout)
+    assert (said["processes"], said["rounds"]) == (2, ROUNDS)
+    baseline, slow, free = sorted(
+        said["tools"], key=lambda tool: ["baseline", "slow", "free"].index(tool["tool"])
+    )
+    assert (baseline["net_ns"], baseline["hook_ns"], baseline["ratio"]) == (12 * MS, 300_000, None)
+    assert (slow["net_ns"], slow["hook_ns"], slow["output_bytes"]) == (
+        12 * MS + COST,
+        300_000 + 2 * COST,
+        5000,
+    )
+    for number in ("value", "low", "high"):
+        assert slow["ratio"][number] == pytest.approx(0.1)
+        assert slow["net"][number] == COST and slow["hook"][number] == 2 * COST
+        assert slow["memory"][number] == 1200 * 1024
+    assert slow["ratio"]["is_resolved"] and slow["ratio"]["p"] < 0.02
+    assert not free["ratio"]["is_resolved"] and free["ratio"]["p"] == 1 and free["ratio"]["needed"] is None
+    kept = raw.read(Path("raw.csv"))
+    assert len(kept) == 3 * (ROUNDS + 1)
+    assert all(one.wall_ns >= 13 * MS for one in kept)
+    orders = {tuple(one.tool for one in kept if one.round == number) for number in range(1, ROUNDS + 1)}
+    assert len(orders) > 1
+    assert not list(Path.cwd().glob(".commlens-overhead-*"))
+
+
+def test_what_was_kept_says_the_same_again(run: Command) -> None:
+    arguments = ("--format", "csv", "--to", "raw.csv", "--runs", 6, "--tool", f"t=libtool.so,COST=100000")
+    first = run("overhead", *arguments, *LAUNCH)
+    assert first.exit_code == 0, first
+    again = run("overhead", "--from", "raw.csv", "--format", "csv")
+    assert again.stdout == first.stdout
+    table = run("overhead", "--from", "raw.csv")
+    assert "t costs 0.83 % net (+0.83 % to +0.83 %" in table.stdout
+    assert "2 processes, 6 rounds" in table.stdout
+
+
+def test_charts_hold_what_was_found(run: Command) -> None:
+    pytest.importorskip("matplotlib")
+    names = ("o.svg", "o.png", "o.html")
+    outputs = [word for name in names for word in ("--to", name)]
+    done = run("overhead", "--runs", 6, *outputs, "--tool", f"t=libtool.so,COST={COST}", *LAUNCH)
+    assert done.exit_code == 0, done
+    ElementTree.parse("o.svg")
+    assert Path("o.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    page = Path("o.html").read_text()
+    assert "t costs 10.0 % net" in page and "<svg" in page
+    assert all(f"<td>{text}</td>" in page for text in ("baseline", "t", "12.0 ms", "13.2 ms", "+10.0 %"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--tool", "t=libtool.so,FAILS=0"), "t, round 0: 'mpirun"),
+        (("--tool", "t=libtool.so,RANKS=0"), "no process came through MPI_Init"),
+        (
+            ("--tool", "t=libtool.so,RANKS=3"),
+            "t, round 0: 3 processes came through MPI_Init and MPI_Finalize, 2 in",
+        ),
+        (("--tool", "t=libtool.so,FIRST=0"), "the tool is loaded before the stopwatch"),
+        (("--tool", "t=libtool.so", "--wrapper", "t=nice"), "two tools have the same name"),
+        (("--tool", "t=libtool.so", "--to", "app"), "--to writes"),
+        (("--tool", "t=libtool.so", "--to", "there.csv"), "there.csv: exists"),
+        (("--wrapper", "t=nothing-of-that-name"), "no such command"),
+        (("--from", "there.csv"), "--from runs nothing"),
+    ],
+)
+def test_what_cannot_be_measured_is_said_in_a_line(
+    run: Command, arguments: tuple[str, ...], complaint: str
+) -> None:
+    Path("there.csv").touch()
+    done = run("overhead", *arguments, *LAUNCH)
+    assert done.exit_code == 2 and complaint in done.stderr, done
+    assert done.stdout == ""
+
+
+def test_runs_before_a_failure_are_not_lost(run: Command) -> None:
+    done = run("overhead", "--tool", "t=libtool.so,FAILS=3", "--to", "raw.csv", *LAUNCH)
+    assert done.exit_code == 2, done
+    assert "t, round 3" in done.stderr and "ended with 3" in done.stderr and "no such input" in done.stderr
+    assert "2 processes, 2 rounds" in done.stdout
+    rounds = {one.round for one in raw.read(Path("raw.csv")) if one.tool == "t"}
+    assert rounds == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "not what"),
+        ("a,b\n1,2\n", "not what"),
+        (",".join(measure.COLUMNS) + "\n1,1,t,2,x,1,1,1,1\n", "line 2: not a run"),
+        (",".join(measure.COLUMNS) + "\n1,1,t,2,1,1,1,1\n", "line 2: not a run"),
+        (",".join(measure.COLUMNS) + "\n1,1,t,2,1,1,1,1,1\n", "no run without a tool"),
+    ],
+)
+def test_a_file_that_holds_no_runs_is_refused(run: Command, text: str, complaint: str) -> None:
+    Path("raw.csv").write_text(text)
+    done = run("overhead", "--from", "raw.csv")
+    assert done.exit_code == 2 and complaint in done.stderr
+
+
+def test_only_whole_rounds_count() -> None:
+    def one(number: int, tool: str, net: int) -> Run:
+        return Run(number, 1, tool, 2, net, 0, 0, 0, 0)
+
+    runs = [one(0, BASELINE, 9), one(0, "t", 9)]
+    runs += [one(number, tool, net) for number in range(1, 6) for tool, net in ((BASELINE, 100), ("t", 102))]
+    runs.append(one(6, BASELINE, 1000))
+    baseline, tool = costs(runs)
+    assert (baseline.net_ns, tool.net_ns) == (100, 102)
+    assert tool.ratio is not None and tool.ratio.value == pytest.approx(0.02)
+
+
+def test_the_command_that_failed_can_be_pasted(run: Command) -> None:
+    done = run("overhead", "--tool", "t=libtool.so,FAILS=0,X=a b", *LAUNCH)
+    quoted = done.stderr.split("'", 1)[1].split("' ended")[0]
+    assert "X=a b" in shlex.split(quoted.replace("'\"'\"'", "'"))
