@@ -57,6 +57,7 @@ mpi     libmpich-dev        compiles mpicc.mpich
 test    gfortran            has gfortran
 test    binutils            has nm
 test    pkgconf             has pkg-config
+test    valgrind            has valgrind
 test    python3-mpi4py      packaged python3-mpi4py
 test    lammps              has lmp
 test    hpcc                has hpcc

@@ -413,12 +413,12 @@ void made_file(MPI_File file, const CommView& comm) noexcept {
 
 void file_going(MPI_File file) noexcept { delete static_cast<FileRecord*>(files.take(bits(file))); }
 
-void Call::remember_persistent(MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
-                               Payload flags) noexcept {
+void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
+                         Payload flags) noexcept {
   if (request == api.request_null || is_shared(request)) return;
   PersistentRequest* const p = new_persistent();
   if (p == nullptr) {
-    ++thread_.forgotten;
+    ++thread.forgotten;
     return;
   }
   *p = {&maker, v.sent, v.received, v.to, v.from, v.exchanged, nullptr, v.shape, nullptr};
@@ -435,9 +435,9 @@ void Call::remember_persistent(MPI_Request request, Cell& maker, const CommView&
     });
   }
   if (next != nullptr) *next = {-1, 0};
-  if (!requests.put(bits(request), make_payload(p, flags, ++thread_.sequence))) {
+  if (!requests.put(bits(request), make_payload(p, flags, ++thread.sequence))) {
     free_persistent(p);
-    ++thread_.forgotten;
+    ++thread.forgotten;
   }
 }
 

@@ -14,6 +14,10 @@
 #include "core/hot/peer_cell.h"
 #include "core/mpi/datatypes.h"
 
+// Its argument, or its object, stays in the registers of the caller: no address of a Call or a Volume leaves a wrapper,
+// but on cold ways those of copies.
+#define COMMLENS_IN_REGISTERS __attribute__((always_inline)) inline
+
 namespace commlens {
 
 inline bool in_place(const void* buffer) noexcept { return buffer == MPI_IN_PLACE; }
@@ -50,7 +54,7 @@ struct Blocks {
   bool are_kept() const noexcept { return of_neighbors || matrix.inside; }
 };
 
-// What one call moves.
+// What one call moves.  Rules without loops are inlined, and what they fill in stays in the wrapper's registers.
 struct Volume {
   explicit Volume(std::uint64_t when_it_began = 0) noexcept : freed(when_it_began) {}
 
@@ -72,28 +76,28 @@ struct Volume {
   // ---- point-to-point ----
 
   template <class Count>
-  void send(const CommView&, Count count, MPI_Datatype datatype, int dest) noexcept {
+  COMMLENS_IN_REGISTERS void send(const CommView&, Count count, MPI_Datatype datatype, int dest) noexcept {
     const Bytes block = data(count, datatype);
     set(bin_of(block), dest == MPI_PROC_NULL ? 0 : block, 0);
     to = dest;
   }
 
   template <class Count>
-  void sendrecv(const CommView& c, Count sendcount, MPI_Datatype sendtype, int dest, Count recvcount,
-                MPI_Datatype recvtype) noexcept {
+  COMMLENS_IN_REGISTERS void sendrecv(const CommView& c, Count sendcount, MPI_Datatype sendtype, int dest,
+                                      Count recvcount, MPI_Datatype recvtype) noexcept {
     send(c, sendcount, sendtype, dest);
     look_at(recvcount, recvtype);
   }
 
   // What the status of a receive tells.
-  void arrived(Bytes bytes, int source) noexcept {
+  COMMLENS_IN_REGISTERS void arrived(Bytes bytes, int source) noexcept {
     received = bytes;
     from = source;
   }
 
   // What arrives is in the status.
   template <class Count>
-  void receive(const CommView&, Count count, MPI_Datatype datatype) noexcept {
+  COMMLENS_IN_REGISTERS void receive(const CommView&, Count count, MPI_Datatype datatype) noexcept {
     set(bin_of(data(count, datatype)), 0, 0);
   }
 
@@ -112,10 +116,10 @@ struct Volume {
 
   // ---- collectives ----
 
-  void barrier(const CommView&) noexcept { exchange(Flow::all_to_all, 0); }
+  COMMLENS_IN_REGISTERS void barrier(const CommView&) noexcept { exchange(Flow::all_to_all, 0); }
 
   template <class Count>
-  void bcast(const CommView& c, Count count, MPI_Datatype datatype, int root) noexcept {
+  COMMLENS_IN_REGISTERS void bcast(const CommView& c, Count count, MPI_Datatype datatype, int root) noexcept {
     const Role r = role(c, root);
     if (r == Role::bystander) return;
     const Bytes block = data(count, datatype);
@@ -124,8 +128,8 @@ struct Volume {
   }
 
   template <class Count>
-  void gather(const CommView& c, const void* sendbuf, Count sendcount, MPI_Datatype sendtype, Count recvcount,
-              MPI_Datatype recvtype, int root) noexcept {
+  COMMLENS_IN_REGISTERS void gather(const CommView& c, const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
+                                    Count recvcount, MPI_Datatype recvtype, int root) noexcept {
     switch (role(c, root)) {
       case Role::bystander: return;
       case Role::other: {
@@ -156,8 +160,8 @@ struct Volume {
   }
 
   template <class Count>
-  void scatter(const CommView& c, Count sendcount, MPI_Datatype sendtype, const void* recvbuf, Count recvcount,
-               MPI_Datatype recvtype, int root) noexcept {
+  COMMLENS_IN_REGISTERS void scatter(const CommView& c, Count sendcount, MPI_Datatype sendtype, const void* recvbuf,
+                                     Count recvcount, MPI_Datatype recvtype, int root) noexcept {
     switch (role(c, root)) {
       case Role::bystander: return;
       case Role::other: {
@@ -188,8 +192,8 @@ struct Volume {
   }
 
   template <class Count>
-  void allgather(const CommView& c, const void* sendbuf, Count sendcount, MPI_Datatype sendtype, Count recvcount,
-                 MPI_Datatype recvtype) noexcept {
+  COMMLENS_IN_REGISTERS void allgather(const CommView& c, const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
+                                       Count recvcount, MPI_Datatype recvtype) noexcept {
     const Bytes arriving = data(recvcount, recvtype);
     const Bytes block = in_place(sendbuf) ? arriving : data(sendcount, sendtype);
     set(bin_of(block), block, times(arriving, c.blocks));
@@ -205,8 +209,8 @@ struct Volume {
   }
 
   template <class Count>
-  void alltoall(const CommView& c, const void* sendbuf, Count sendcount, MPI_Datatype sendtype, Count recvcount,
-                MPI_Datatype recvtype) noexcept {
+  COMMLENS_IN_REGISTERS void alltoall(const CommView& c, const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
+                                      Count recvcount, MPI_Datatype recvtype) noexcept {
     const Bytes arriving = data(recvcount, recvtype);
     const Bytes block = in_place(sendbuf) ? arriving : data(sendcount, sendtype);
     set(bin_of(block), times(block, c.blocks), times(arriving, c.blocks));
@@ -232,7 +236,7 @@ struct Volume {
   }
 
   template <class Count>
-  void reduce(const CommView& c, Count count, MPI_Datatype datatype, int root) noexcept {
+  COMMLENS_IN_REGISTERS void reduce(const CommView& c, Count count, MPI_Datatype datatype, int root) noexcept {
     const Role r = role(c, root);
     if (r == Role::bystander) return;
     const Bytes vector = data(count, datatype);
@@ -242,7 +246,7 @@ struct Volume {
   }
 
   template <class Count>
-  void allreduce(const CommView& c, Count count, MPI_Datatype datatype) noexcept {
+  COMMLENS_IN_REGISTERS void allreduce(const CommView& c, Count count, MPI_Datatype datatype) noexcept {
     const Bytes vector = data(count, datatype);
     set(bin_of(vector), vector, vector);
     exchange(Flow::all_to_all, times(vector, others(c)));
@@ -250,7 +254,7 @@ struct Volume {
 
   // Of prefix sums Open MPI's monitoring counts the process itself with those that come after it.
   template <class Count>
-  void scan(const CommView& c, Count count, MPI_Datatype datatype) noexcept {
+  COMMLENS_IN_REGISTERS void scan(const CommView& c, Count count, MPI_Datatype datatype) noexcept {
     const Bytes vector = data(count, datatype);
     set(bin_of(vector), vector, vector);
     exchange(Flow::all_to_all, times(vector, c.size - c.rank));
@@ -272,7 +276,7 @@ struct Volume {
   }
 
   template <class Count>
-  void reduce_scatter_block(const CommView& c, Count recvcount, MPI_Datatype datatype) noexcept {
+  COMMLENS_IN_REGISTERS void reduce_scatter_block(const CommView& c, Count recvcount, MPI_Datatype datatype) noexcept {
     const Bytes block = data(recvcount, datatype);
     set(bin_of(block), times(block, c.size), block);
     exchange(Flow::all_to_all, times(block, others(c)));
@@ -323,8 +327,8 @@ struct Volume {
   // ---- one-sided ----
 
   template <class Count>
-  void put(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank, Count target_count,
-           MPI_Datatype target_datatype) noexcept {
+  COMMLENS_IN_REGISTERS void put(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+                                 Count target_count, MPI_Datatype target_datatype) noexcept {
     look_at(target_count, target_datatype);
     const Bytes block = data(origin_count, origin_datatype);
     set(bin_of(block), target_rank == MPI_PROC_NULL ? 0 : block, 0);
@@ -332,8 +336,8 @@ struct Volume {
   }
 
   template <class Count>
-  void get(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank, Count target_count,
-           MPI_Datatype target_datatype) noexcept {
+  COMMLENS_IN_REGISTERS void get(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
+                                 Count target_count, MPI_Datatype target_datatype) noexcept {
     look_at(target_count, target_datatype);
     const Bytes block = data(origin_count, origin_datatype);
     set(bin_of(block), 0, target_rank == MPI_PROC_NULL ? 0 : block);
@@ -355,7 +359,7 @@ struct Volume {
     from = target_rank;
   }
 
-  void fetch_and_op(const CommView&, MPI_Datatype datatype, int target_rank, MPI_Op op) noexcept {
+  COMMLENS_IN_REGISTERS void fetch_and_op(const CommView&, MPI_Datatype datatype, int target_rank, MPI_Op op) noexcept {
     const Bytes element = data(1, datatype);
     if (target_rank == MPI_PROC_NULL) return set(bin_of(element), 0, 0);
     set(bin_of(element), op == api.no_op ? 0 : element, element);
@@ -363,7 +367,7 @@ struct Volume {
     from = target_rank;
   }
 
-  void compare_and_swap(const CommView&, MPI_Datatype datatype, int target_rank) noexcept {
+  COMMLENS_IN_REGISTERS void compare_and_swap(const CommView&, MPI_Datatype datatype, int target_rank) noexcept {
     const Bytes element = data(1, datatype);
     if (target_rank == MPI_PROC_NULL) return set(bin_of(element), 0, 0);
     set(bin_of(element), 2 * element, element);
@@ -373,7 +377,7 @@ struct Volume {
   // ---- files ----
 
   template <class Count>
-  void write(const CommView&, Count count, MPI_Datatype datatype) noexcept {
+  COMMLENS_IN_REGISTERS void write(const CommView&, Count count, MPI_Datatype datatype) noexcept {
     const Bytes block = data(count, datatype);
     set(bin_of(block), block, 0);
   }
@@ -393,7 +397,7 @@ struct Volume {
   }
 
  private:
-  void exchange(Flow kind, Bytes bytes) noexcept {
+  COMMLENS_IN_REGISTERS void exchange(Flow kind, Bytes bytes) noexcept {
     shape = kind;
     exchanged = bytes;
   }
@@ -421,19 +425,19 @@ struct Volume {
   void say_type(MPI_Datatype type) noexcept { parts.type = type; }
   void say_type(const MPI_Datatype* types) noexcept { parts.types = types; }
 
-  void set(std::uint32_t size_bin, Bytes bytes_sent, Bytes bytes_received) noexcept {
+  COMMLENS_IN_REGISTERS void set(std::uint32_t size_bin, Bytes bytes_sent, Bytes bytes_received) noexcept {
     bin = size_bin;
     sent = bytes_sent;
     received = bytes_received;
   }
 
   template <class Count>
-  Bytes data(Count count, MPI_Datatype datatype) noexcept {
+  COMMLENS_IN_REGISTERS Bytes data(Count count, MPI_Datatype datatype) noexcept {
     return blocks(count, count, datatype);
   }
 
   // Blocks of one datatype with `total` elements, `largest` of them in the largest block.
-  Bytes blocks(MPI_Count total, MPI_Count largest, MPI_Datatype datatype) noexcept {
+  COMMLENS_IN_REGISTERS Bytes blocks(MPI_Count total, MPI_Count largest, MPI_Datatype datatype) noexcept {
     if (total <= 0) return 0;  // the datatype of an empty message may be anything
     if (is_ahead) {
       const void* const known = layouts.find(bits(datatype));

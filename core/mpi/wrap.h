@@ -105,6 +105,41 @@ class StatusFor {
   MPI_Status* status_;
 };
 
+// Returns what stands for the request from now on, or 0.
+inline Payload remember(Thread& thread, MPI_Request request, Cell& maker, Payload flags) noexcept {
+  if (request == api.request_null) return 0;
+  if (is_shared(request)) {
+    thread.complete.add(comm_of_key(maker.key));
+    return 0;
+  }
+  const Payload payload = make_payload(&maker, flags, ++thread.sequence);
+  if (requests.put(bits(request), payload)) return payload;
+  ++thread.forgotten;
+  return 0;
+}
+void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
+                         Payload flags) noexcept;  // cold
+
+// Counts what a collective has for each peer, where it says so and they are kept; returns the bytes of all of them.
+inline Bytes share_out(Thread& thread, Op op, const CommView& comm, const Volume& v) noexcept {
+  Bytes bytes_of_all = 0;
+  const bool are_kept = v.parts.are_kept();
+  v.each_block(comm, [&](int peer, Bytes bytes) {
+    if (are_kept) count_message(thread, Flow::share, comm.index, op, peer, bytes);
+    bytes_of_all += bytes;
+  });
+  return bytes_of_all;
+}
+
+// The size bin of a collective that has not been called yet, plus 1; 0: not known.
+template <class Measure>
+__attribute__((noinline, cold)) std::uint32_t bin_ahead(Measure measure, const CommView& comm) noexcept {
+  Volume volume;
+  volume.is_ahead = true;
+  measure(volume, comm);
+  return volume.is_unknown ? 0 : volume.bin + 1;
+}
+
 // One MPI call of the application, from its entry to its return: knows whether it is the outermost, and counts it.
 //
 // An error handler may throw an exception, or end the thread, through MPI and through us.  The wrappers are compiled
@@ -119,9 +154,11 @@ class Call {
     char* const frame = static_cast<char*>(__builtin_frame_address(0));
     nested_ = thread_.is_inside(frame);
     if (nested_) return;
-    if (__builtin_expect(fortran_bindings.count != 0, 0) && !from_fortran(op, site_, frame)) {
-      nested_ = true;
-      return;
+    if (__builtin_expect(fortran_bindings.count != 0, 0)) {
+      Site site = site_;  // its address is given away, not that of this object, which stays in registers
+      nested_ = !from_fortran(op, site, frame);
+      site_ = site;
+      if (nested_) return;
     }
     site_ &= site_mask;
     thread_.enter(frame);
@@ -144,15 +181,12 @@ class Call {
   // The size bin of a collective, for the messages it is made of; before it is called, so that nothing but what is
   // known to be right may be looked at.  Afterwards its volume says the same.
   template <class Measure>
-  void foresee(MPI_Comm comm, Measure measure) noexcept {
+  COMMLENS_IN_REGISTERS void foresee(MPI_Comm comm, Measure measure) noexcept {
 #if defined(OPEN_MPI)
     if (__builtin_expect(!matrix.inside, 1)) return;
     const void* const known = comms.find(bits(comm));
     if (known == nullptr) return;
-    Volume volume;
-    volume.is_ahead = true;
-    measure(volume, *static_cast<const CommView*>(known));
-    thread_.call = volume.is_unknown ? 0 : volume.bin + 1;
+    thread_.call = bin_ahead(measure, *static_cast<const CommView*>(known));
 #else
     static_cast<void>(comm);
     static_cast<void>(measure);
@@ -163,68 +197,60 @@ class Call {
     spent_ = end > start_ ? end - start_ : 0;  // a thread may move to a core whose counter is a little behind
   }
 
-  Cell& record(std::uint32_t comm, const Volume& v) noexcept {
+  COMMLENS_IN_REGISTERS Cell& record(std::uint32_t comm, const Volume& v) noexcept {
     return *commlens::record(thread_, make_key(comm, op_, v.bin, thread_.region(), v.noncontiguous), site_, spent_,
                              v.sent, v.received);
   }
-  Cell& record(const CommView& comm, const Volume& v) noexcept { return record(comm.index, v); }
+  COMMLENS_IN_REGISTERS Cell& record(const CommView& comm, const Volume& v) noexcept { return record(comm.index, v); }
   // Whom the bytes go to and come from, of procedures where that is one process each.
-  void two_sided(const CommView& comm, const Volume& v) noexcept { peers(comm, v, Flow::sent, Flow::received); }
-  void one_sided(const CommView& comm, const Volume& v) noexcept { peers(comm, v, Flow::written, Flow::read); }
+  COMMLENS_IN_REGISTERS void two_sided(const CommView& comm, const Volume& v) noexcept {
+    peers(comm, v, Flow::sent, Flow::received);
+  }
+  COMMLENS_IN_REGISTERS void one_sided(const CommView& comm, const Volume& v) noexcept {
+    peers(comm, v, Flow::written, Flow::read);
+  }
 
   // What a collective is by its shape, and what it has for each peer where that is not the same for all of them.
-  void collective(const CommView& comm, const Volume& v) noexcept {
+  COMMLENS_IN_REGISTERS void collective(const CommView& comm, const Volume& v) noexcept {
     if (!matrix.peers || v.shape == Flow::count) return;
     Bytes exchanged = v.exchanged;
-    const bool are_kept = v.parts.are_kept();
-    v.each_block(comm, [&](int peer, Bytes bytes) {
-      if (are_kept) count_message(thread_, Flow::share, comm.index, op_, peer, bytes);
-      exchanged += bytes;
-    });
+    if (v.parts.slots != 0) {
+      const Volume copy = v;
+      exchanged += share_out(thread_, op_, comm, copy);
+    }
     count_shape(thread_, v.shape, comm.index, op_, exchanged);
   }
 
-  void record_request(const CommView& comm, const Volume& v, int rc, const MPI_Request* request,
-                      Payload flags) noexcept {
+  COMMLENS_IN_REGISTERS void record_request(const CommView& comm, const Volume& v, int rc, const MPI_Request* request,
+                                            Payload flags) noexcept {
     if ((flags & RequestFlag::persistent) != 0) {
       Volume made = v;
       made.sent = made.received = 0;
       Cell& cell = record(comm, made);
-      if (rc == MPI_SUCCESS) remember_persistent(*request, cell, comm, v, flags);
+      const Volume copy = v;
+      if (rc == MPI_SUCCESS) remember_persistent(thread_, *request, cell, comm, copy, flags);
       return;
     }
     Cell& cell = record(comm, v);
     if (rc == MPI_SUCCESS) remember(*request, cell, flags);
   }
 
-  // Returns what stands for the request from now on, or 0.
-  Payload remember(MPI_Request request, Cell& maker, Payload flags) noexcept {
-    if (request == api.request_null) return 0;
-    if (is_shared(request)) {
-      thread_.complete.add(comm_of_key(maker.key));
-      return 0;
-    }
-    const Payload payload = make_payload(&maker, flags, ++thread_.sequence);
-    if (requests.put(bits(request), payload)) return payload;
-    ++thread_.forgotten;
-    return 0;
+  COMMLENS_IN_REGISTERS Payload remember(MPI_Request request, Cell& maker, Payload flags) noexcept {
+    return commlens::remember(thread_, request, maker, flags);
   }
 
  private:
-  void peers(const CommView& comm, const Volume& v, Flow out, Flow in) noexcept {
+  COMMLENS_IN_REGISTERS void peers(const CommView& comm, const Volume& v, Flow out, Flow in) noexcept {
     if (!matrix.peers) return;
     if (v.to >= 0) count_message(thread_, out, comm.index, 0, v.to, v.sent);
     if (v.from >= 0) count_message(thread_, in, comm.index, 0, v.from, v.received);
   }
-  void begin(std::uint64_t where, Doing::What what) noexcept {
+  COMMLENS_IN_REGISTERS void begin(std::uint64_t where, Doing::What what) noexcept {
     freed_ = HandleMap::freed.load(std::memory_order_relaxed);
     thread_.call = 0;
     start_ = now();
     thread_.doing = {where, start_, site_, static_cast<std::uint32_t>(op_), what};
   }
-  void remember_persistent(MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
-                           Payload flags) noexcept;  // cold
-
   Thread& thread_;
   const Op op_;
   Site site_;

@@ -209,7 +209,7 @@ def test_known_costs_are_found(run: Command) -> None:
 
 
 def test_what_was_kept_says_the_same_again(run: Command) -> None:
-    arguments = ("--format", "csv", "--to", "raw.csv", "--runs", 6, "--tool", f"t=libtool.so,COST=100000")
+    arguments = ("--format", "csv", "--to", "raw.csv", "--runs", 6, "--tool", "t=libtool.so,COST=100000")
     first = run("overhead", *arguments, *LAUNCH)
     assert first.exit_code == 0, first
     again = run("overhead", "--from", "raw.csv", "--format", "csv")

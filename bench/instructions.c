@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls to be counted by valgrind's callgrind: one dump per row, named "ROW|COMMUNICATORS|CALLS". bench/instructions.py
+ * runs it without and with commlens.  Knows nothing of commlens; one process, everything to itself. */
+#include <mpi.h>
+#include <stdio.h>
+#include <valgrind/callgrind.h>
+
+enum { MOST = 1024, BLOCKS = 8 }; /* MPICH 4.0 has no more than 2,048 communicators */
+
+static MPI_Comm comms[MOST];
+static double in, out;
+
+typedef void operation(MPI_Comm comm);
+
+static void allreduce(MPI_Comm comm) { MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, comm); }
+static void barrier(MPI_Comm comm) { MPI_Barrier(comm); }
+static void send_to_nobody(MPI_Comm comm) { MPI_Send(&in, 1, MPI_DOUBLE, MPI_PROC_NULL, 3, comm); }
+
+static void iprobe(MPI_Comm comm) {
+  int flag;
+  MPI_Iprobe(MPI_ANY_SOURCE, 2, comm, &flag, MPI_STATUS_IGNORE);
+}
+
+static void triple(MPI_Comm comm) {
+  MPI_Request requests[2];
+  MPI_Irecv(&out, 1, MPI_DOUBLE, 0, 1, comm, &requests[0]);
+  MPI_Isend(&in, 1, MPI_DOUBLE, 0, 1, comm, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+static void sendrecv(MPI_Comm comm) {
+  MPI_Sendrecv(&in, 1, MPI_DOUBLE, 0, 4, &out, 1, MPI_DOUBLE, 0, 4, comm, MPI_STATUS_IGNORE);
+}
+
+static const struct row {
+  const char* name;
+  operation* op;
+} rows[] = {
+    {"Allreduce 8 B", allreduce}, {"Barrier", barrier},       {"Send 8 B to MPI_PROC_NULL", send_to_nobody},
+    {"Iprobe", iprobe},           {"Sendrecv 8 B", sendrecv}, {"Irecv+Isend+Waitall 8 B", triple},
+};
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  for (int i = 0; i < MOST; ++i) MPI_Comm_dup(MPI_COMM_SELF, &comms[i]);
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r) {
+    for (int n = 1; n <= MOST; n *= 32) {
+      char label[80];
+      snprintf(label, sizeof label, "%s|%d|%d", rows[r].name, n, MOST);
+      for (int block = 0; block < BLOCKS; ++block) {
+        CALLGRIND_ZERO_STATS;
+        for (int i = 0; i < MOST; ++i) rows[r].op(comms[i % n]);
+        CALLGRIND_DUMP_STATS_AT(label);
+      }
+    }
+  }
+  for (int i = 0; i < MOST; ++i) MPI_Comm_free(&comms[i]);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Count the instructions that commlens adds to a call: the same on every machine, however busy.
+
+    .venv/bin/python bench/instructions.py           # counts, beside those of instructions.csv
+    .venv/bin/python bench/instructions.py --save    # writes instructions.csv
+
+instructions.c runs under valgrind's callgrind, without and with commlens; the difference of all instructions of the
+process is what is printed, of the block of calls with fewest: the first one sets up, and in some a slice of time ends.
+tests/mpi/test_instructions.py holds new counts against the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from run import ENVIRONMENT, HERE, RUNNER
+
+TABLE = HERE / "instructions.csv"
+COLUMNS = ("compiler", "mpi", "call", "communicators", "alone", "matrix_off", "added")
+
+Row = tuple[str, str, int]
+"""MPI, call, communicators in turn."""
+
+LEGS = {"alone": None, "matrix_off": "off", "added": "p2p"}
+"""COMMLENS_MATRIX of each; None: without commlens."""
+
+
+def compiler() -> str:
+    """Return what compiled the library, as far as it matters for the code it makes: "g++ 12"."""
+    done = subprocess.run(["c++", "-dumpversion"], capture_output=True, text=True, check=True)
+    return f"g++ {done.stdout.split('.')[0].strip()}"
+
+
+def dumps(folder: Path) -> dict[tuple[str, int], float]:
+    """Return instructions per call, by call and communicators, of what callgrind has written."""
+    found = {}
+    for path in folder.glob("counted.*"):
+        text = path.read_text(errors="replace")
+        label = re.search(r"^desc: Trigger: Client Request: (.*)\|(\d+)\|(\d+)$", text, re.MULTILINE)
+        total = re.search(r"^totals: (\d+)$", text, re.MULTILINE)
+        if label and total:
+            row, counted = (label[1], int(label[2])), int(total[1]) / int(label[3])
+            found[row] = min(counted, found.get(row, counted))
+    return found
+
+
+def count(program: Path, matrix: str | None, runner: Path = RUNNER) -> dict[tuple[str, int], float]:
+    """Run `program` under callgrind, without commlens or with it and this COMMLENS_MATRIX."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        command = [
+            "valgrind",
+            "--tool=callgrind",
+            "--trace-children=yes",
+            f"--callgrind-out-file={folder}/counted.%p",
+        ]
+        command += [*([] if matrix is None else [str(runner)]), str(program)]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("COMMLENS_")}
+        environment.update(ENVIRONMENT)
+        environment.update(COMMLENS_OUTPUT=f"{folder}/profile.db", COMMLENS_MATRIX=matrix or "")
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+        found = dumps(folder)
+        if done.returncode != 0 or not found:
+            sys.exit(f"{' '.join(command)} ended with {done.returncode}\n{done.stdout}{done.stderr}")
+    return found
+
+
+def measure(mpi: str, program: Path, runner: Path = RUNNER) -> dict[Row, dict[str, float]]:
+    """Return, for each row, what it takes alone, and what is added with and without matrices."""
+    legs = {leg: count(program, matrix, runner) for leg, matrix in LEGS.items()}
+    return {
+        (mpi, call, communicators): {
+            leg: round(counted[call, communicators] - (0 if leg == "alone" else alone), 1)
+            for leg, counted in legs.items()
+        }
+        for (call, communicators), alone in sorted(legs["alone"].items())
+    }
+
+
+def read_table() -> dict[Row, dict[str, str]]:
+    """Return the lines of instructions.csv."""
+    with TABLE.open(newline="") as file:
+        return {
+            (line["mpi"], line["call"], int(line["communicators"])): line for line in csv.DictReader(file)
+        }
+
+
+def main() -> None:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mpi", action="append", choices=["openmpi", "mpich"], help="default: both")
+    parser.add_argument("--save", action="store_true", help="write instructions.csv")
+    parser.add_argument("--runner", type=Path, default=RUNNER, help="commlens-run of another build")
+    given = parser.parse_args()
+    found: dict[Row, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for mpi in given.mpi or ["openmpi", "mpich"]:
+            program = Path(scratch) / f"instructions-{mpi}"
+            subprocess.run([f"mpicc.{mpi}", "-O2", "-w", HERE / "instructions.c", "-o", program], check=True)
+            found.update(measure(mpi, program, given.runner))
+    before = read_table() if TABLE.exists() else {}
+    print(
+        f"{'mpi':8} {'call':28} {'communicators':>13} {'alone':>8} {'matrix off':>10} {'added':>8} {'table':>8}"
+    )
+    for row, counted in found.items():
+        kept = before.get(row, {}).get("added", "")
+        numbers = f"{counted['alone']:8.1f} {counted['matrix_off']:10.1f} {counted['added']:8.1f}"
+        print(f"{row[0]:8} {row[1]:28} {row[2]:13} {numbers} {kept:>8}")
+    if given.save:
+        with TABLE.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            for row, counted in found.items():
+                writer.writerow([compiler(), *row, *counted.values()])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What commlens adds to a call, counted in instructions: bench/instructions.csv is what it was, and it does not creep up.
+
+Times on a shared machine say nothing of a few nanoseconds; instructions are the same wherever the same compiler made them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import pytest
+from harness import BUILD, ROOT, SANITIZER, Mpi
+
+sys.path.insert(0, str(ROOT / "bench"))
+import instructions
+
+TOLERANCE = 0.05
+SLACK = 8  # instructions: where addresses happen to lie, a probe of a table more or less
+MANY = 1024  # communicators in turn: probes, and new cells in some slices of time, leave more to chance
+
+
+@pytest.mark.skipif(SANITIZER is not None, reason="a sanitizer's instructions are not ours")
+def test_no_call_has_become_dearer(mpi: Mpi) -> None:
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    table = {row: line for row, line in instructions.read_table().items() if row[0] == mpi.name}
+    if not table or any(line["compiler"] != instructions.compiler() for line in table.values()):
+        pytest.skip("the table is of another compiler")
+    program = mpi.compile(ROOT / "bench" / "instructions.c", flags=["-O2", "-Wno-stringop-overflow"])
+    found = instructions.measure(mpi.name, program, BUILD / "bin" / "commlens-run")
+    assert set(found) == set(table)
+    wrong = [
+        f"{call}, {communicators} communicators: {counted[leg]} added, {table[mpi.name, call, communicators][leg]} in the table"
+        for (_, call, communicators), counted in found.items()
+        for leg in ("matrix_off", "added")
+        if communicators < MANY
+        and abs(counted[leg] - float(table[mpi.name, call, communicators][leg]))
+        > TOLERANCE * counted[leg] + SLACK
+    ]
+    assert not wrong, f"{wrong}: on purpose? bench/instructions.py --save"
