@@ -7,31 +7,14 @@
  * machine does.  With one process the rows are calls to oneself, with two the one collective between both. */
 #define _GNU_SOURCE
 #include <mpi.h>
-#include <sched.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "clock.h"
 
 enum { MANY = 64, BLOCKS = 9 };
 
 static MPI_Comm comms[MANY];
 static double in, out;
-
-static double now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-
-/* Each rank on a core of its own, as far as there are enough. */
-static void pin(int rank) {
-  cpu_set_t allowed, mine;
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  int wanted = rank % CPU_COUNT(&allowed);
-  CPU_ZERO(&mine);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed) && wanted-- == 0) CPU_SET(cpu, &mine);
-  sched_setaffinity(0, sizeof mine, &mine);
-}
 
 typedef void operation(MPI_Comm comm);
 

@@ -9,19 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "clock.h"
 
 enum { LARGEST = 1 << 20, BLOCKS = 7 };
 
 static int rank, n;
 static char *out, *in;
 static MPI_Win win;
-
-static double now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
 
 /* Ranks in pairs, one message each way. */
 static void ping_pong(int bytes) {

@@ -5,11 +5,11 @@
 #define _GNU_SOURCE
 #include <commlens/commlens.h>
 #include <mpi.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
 #include <x86intrin.h>
+
+#include "clock.h"
 
 enum { MANY = 100, BLOCKS = 9, ITERATIONS = 1000 };
 
@@ -18,14 +18,8 @@ static commlens_region_t handles[MANY];
 static commlens_metric_t metrics[MANY];
 static volatile uint64_t seen;
 
-static double now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-
 /* Stays on the core it is on: the clock and the caches are the same for all rows. */
-static void pin(void) {
+static void stay(void) {
   cpu_set_t mine;
   CPU_ZERO(&mine);
   CPU_SET(sched_getcpu(), &mine);
@@ -194,7 +188,7 @@ int main(int argc, char** argv) {
       {"MPI_Send to MPI_PROC_NULL, in a region", send_to_nobody, {1}, "calls"},
   };
   MPI_Init(&argc, &argv);
-  pin();
+  stay();
   for (int i = 0; i < MANY; ++i) {
     snprintf(names[i], sizeof names[i], "region_of_the_program_%d", i);
     handles[i] = commlens_region(names[i]);

@@ -12,11 +12,11 @@
 #define _GNU_SOURCE
 #include <commlens/commlens.h>
 #include <mpi.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "clock.h"
 
 enum { ROWS = 1024, COLUMNS = 256, STRIP_NS = 12000, BLOCK_STEPS = 4 };
 
@@ -26,24 +26,6 @@ static int left, right, up, down;
 static int strip_rows = ROWS; /* until it is known how long a row takes */
 static commlens_region_t strip_region;
 static commlens_metric_t residual_metric;
-
-static double ns_of(clockid_t clock) {
-  struct timespec t;
-  clock_gettime(clock, &t);
-  return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
-}
-static double now_ns(void) { return ns_of(CLOCK_MONOTONIC); }
-
-/* Each rank on a core of its own, as far as there are enough. */
-static void pin(int rank) {
-  cpu_set_t allowed, mine;
-  sched_getaffinity(0, sizeof allowed, &allowed);
-  int wanted = rank % CPU_COUNT(&allowed);
-  CPU_ZERO(&mine);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed) && wanted-- == 0) CPU_SET(cpu, &mine);
-  sched_setaffinity(0, sizeof mine, &mine);
-}
 
 /* The neighbours of this rank along a line of the grid: what a rank of its communicator of one dimension has. */
 static MPI_Comm line_of(MPI_Comm grid, int dimension, int* before, int* behind) {
