@@ -113,83 +113,83 @@ STRESS = (
         "pingpong", "blocking messages of all sizes", (20_000, 1 << 17), (2, 4096), pingpong, needs="even",
     ),
     Program(
-        "message_rate", "many requests under way", (20_000, 64), (10, 16),
+        "message_rate", "many requests under way", (160_000, 64), (10, 16),
         lambda ranks, windows, window: each(
             ranks, Isend=windows * window, Irecv=windows * window, Waitall=windows
         ),
     ),
     Program(
-        "polling", "tests that find nothing", (20_000, 500), (5, 50),
+        "polling", "tests that find nothing", (100_000, 500), (5, 50),
         lambda ranks, rounds, polls: each(
             ranks, Irecv=rounds, Test=rounds * polls, Barrier=rounds, Send=rounds, Wait=rounds
         ),
     ),
     Program(
-        "wildcard", "receives from anybody with any tag", (2_000_000,), (100,),
+        "wildcard", "receives from anybody with any tag", (4_000_000,), (100,),
         lambda ranks, messages: each(ranks, Isend=messages, Recv=messages, Wait=messages),
     ),
     Program(
-        "onesided", "puts, sums and flushes", (20_000, 200), (10, 20),
+        "onesided", "puts, sums and flushes", (40_000, 200), (10, 20),
         lambda ranks, windows, window: each(
             ranks, Win_allocate=1, Win_lock_all=1, Win_sync=2, Barrier=2, Put=windows * window,
             Accumulate=windows, Win_flush=windows, Win_unlock_all=1, Win_free=1,
         ),
     ),
     Program(
-        "many_comms", "communicators in turns", (256, 1_000_000), (16, 100),
+        "many_comms", "communicators in turns", (256, 4_000_000), (16, 100),
         lambda ranks, comms, calls: each(ranks, Comm_set_errhandler=2, Comm_dup=comms, Comm_free=comms)
         + Counter(MPI_Allreduce=ranks * calls),
-        others=((1, 1_000_000), (16, 1_000_000), (4_096, 1_000_000)),
+        others=((1, 4_000_000), (16, 4_000_000), (4_096, 4_000_000)),
     ),
     Program(
-        "comm_churn", "communicators made and freed", (50_000,), (20,),
+        "comm_churn", "communicators made and freed", (100_000,), (20,),
         lambda ranks, rounds: each(
             ranks, Comm_dup=rounds, Bcast=rounds, Comm_split=rounds, Scan=rounds, Comm_free=2 * rounds
         ),
     ),
     Program(
-        "threads", "calls of several threads at once", (2, 200_000), (3, 20),
+        "threads", "calls of several threads at once", (2, 10_000), (3, 20),
         lambda ranks, threads, calls: each(
             ranks, Comm_dup=threads, Sendrecv=threads * calls, Comm_free=threads
         ) + Counter(MPI_Allreduce=ranks * threads * calls),
     ),
     Program(
-        "rows_columns", "tiny collectives on rows and columns", (500_000,), (50,),
+        "rows_columns", "tiny collectives on rows and columns", (1_000_000,), (50,),
         lambda ranks, calls: each(ranks, Comm_split=2, Bcast=2 * calls, Comm_free=2)
         + Counter(MPI_Allreduce=2 * ranks * calls),
     ),
     Program(
-        "fortran_loop", "calls from Fortran", (1_000_000,), (50,),
+        "fortran_loop", "calls from Fortran", (3_000_000,), (50,),
         lambda ranks, calls: each(ranks, Sendrecv=calls) + Counter(MPI_Allreduce=ranks * calls),
     ),
 )  # fmt: skip
 """Each a worst case for profilers."""
 
 MINI = (
-    Program("cg", "conjugate gradients on a sparse matrix", (64, 300), (6, 10), cg, needs="up to POINTS"),
+    Program("cg", "conjugate gradients on a sparse matrix", (112, 400), (6, 10), cg, needs="up to POINTS"),
     Program(
-        "halo", "a 3-D stencil with messages for each variable, like MiniGhost", (32, 8, 400), (4, 3, 4), halo,
-        others=((32, 1, 3_200), (32, 40, 80)),
+        "halo", "a 3-D stencil with messages for each variable, like MiniGhost", (48, 8, 800), (4, 3, 4), halo,
+        others=((48, 1, 6_400), (48, 40, 160)),
     ),
     Program(
-        "fft", "a 3-D transform with row and column communicators", (64, 40), (8, 2),
+        "fft", "a 3-D transform with row and column communicators", (64, 200), (8, 2),
         lambda ranks, _, repeats: each(ranks, Comm_split=2, Alltoall=4 * repeats, Comm_free=2),
         needs="a power of two",
     ),
     Program(
-        "wavefront", "a pipeline of sweeps, like LU", (32, 64, 200), (3, 4, 3),
+        "wavefront", "a pipeline of sweeps, like LU", (32, 64, 2_000), (3, 4, 3),
         lambda ranks, _, planes, sweeps: each(ranks, Recv=4 * planes * sweeps, Send=4 * planes * sweeps),
     ),
     Program(
-        "amr", "thousands of communicators of changing ranks, like adaptive grids", (1_000, 10, 100), (10, 3, 2), amr,
+        "amr", "thousands of communicators of changing ranks, like adaptive grids", (1_000, 10, 500), (10, 3, 2), amr,
     ),
     Program(
-        "sample_sort", "all-to-alls of all sizes, like graphs", (100_000, 20), (200, 4),
+        "sample_sort", "all-to-alls of all sizes, like graphs", (100_000, 150), (200, 4),
         lambda ranks, _, rounds: each(ranks, Allgather=rounds, Alltoall=rounds, Alltoallv=rounds, Exscan=rounds)
         + Counter(MPI_Allreduce=ranks * rounds),
     ),
     Program(
-        "closure", "transitive closure, a broadcast a row", (4_000, 2), (70, 2),
+        "closure", "transitive closure, a broadcast a row", (4_000, 10), (70, 2),
         lambda ranks, vertices, repeats: each(ranks, Bcast=vertices * repeats),
     ),
 )  # fmt: skip
@@ -219,6 +219,7 @@ def main() -> None:
     parser.add_argument("--mpi", default="openmpi", help="openmpi (default) or mpich")
     parser.add_argument("--ranks", type=int, default=2, help="default 2")
     parser.add_argument("--small", action="store_true", help="with the arguments that tests use")
+    parser.add_argument("--others", action="store_true", help="with the further arguments, too")
     options = parser.parse_args()
     names = list(PROGRAMS) if options.programs == ["all"] else options.programs
     for name in names:
@@ -226,18 +227,20 @@ def main() -> None:
             parser.error(f"{name} is none of {', '.join(PROGRAMS)}")
     if not names:
         for program in PROGRAMS.values():
-            print(
-                f"{program.name:14} {' '.join(map(str, program.usual)):14} {program.stresses}; ranks: {program.needs}"
-            )
+            print(f"{program.name:14} {program.stresses}; ranks: {program.needs}")
+            for arguments in (program.usual, *program.others):
+                print(f"{'':14} {program.name} {' '.join(map(str, arguments))}")
     for name in names:
         program = PROGRAMS[name]
-        arguments = program.small if options.small else program.usual
         executable = build(program, options.mpi)
-        begin = time.monotonic()
-        printed = launch(
-            options.mpi, options.ranks, [executable, *map(str, arguments)], None, Path(os.devnull)
-        )
-        print(f"{printed.strip():40} {time.monotonic() - begin:6.2f} s", flush=True)
+        usual = (program.usual, *(program.others if options.others else ()))
+        for arguments in (program.small,) if options.small else usual:
+            begin = time.monotonic()
+            printed = launch(
+                options.mpi, options.ranks, [executable, *map(str, arguments)], None, Path(os.devnull)
+            )
+            command = " ".join(map(str, (name, *arguments)))
+            print(f"{command:30} {time.monotonic() - begin:6.2f} s   {printed.strip()}", flush=True)
 
 
 if __name__ == "__main__":

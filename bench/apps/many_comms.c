@@ -8,9 +8,12 @@ int main(int argc, char** argv) {
   const long n_comms = arguments[0], calls = arguments[1];
   MPI_Comm* const comms = app_array((size_t)n_comms, sizeof *comms);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* MPICH has room for some 2,000 */
-  for (long i = 0; i < n_comms; ++i)
-    if (MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]) != MPI_SUCCESS)
-      app_refuse("the MPI library makes no more communicators");
+  for (long i = 0; i < n_comms; ++i) {
+    if (MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]) == MPI_SUCCESS) continue;
+    char line[80];
+    snprintf(line, sizeof line, "the MPI library makes no more than %ld communicators", i);
+    app_refuse(line);
+  }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   double last = 0;
   for (long i = 0; i < calls; ++i) {
