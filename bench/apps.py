@@ -106,26 +106,26 @@ def amr(ranks: int, patches: int, regrids: int, steps: int) -> Calls:
 
 STRESS = (
     Program(
-        "bcast_barrier", "two collectives as fast as they go", (1_000_000,), (50,),
+        "bcast_barrier", "two collectives as fast as they go", (1_000_000,), (10,),
         lambda ranks, calls: each(ranks, Bcast=calls, Barrier=calls),
     ),
     Program(
-        "pingpong", "blocking messages of all sizes", (20_000, 1 << 17), (2, 4096), pingpong, needs="even",
+        "pingpong", "blocking messages of all sizes", (20_000, 1 << 17), (2, 300), pingpong, needs="even",
     ),
     Program(
-        "message_rate", "many requests under way", (160_000, 64), (10, 16),
+        "message_rate", "many requests under way", (160_000, 64), (5, 8),
         lambda ranks, windows, window: each(
             ranks, Isend=windows * window, Irecv=windows * window, Waitall=windows
         ),
     ),
     Program(
-        "polling", "tests that find nothing", (100_000, 500), (5, 50),
+        "polling", "tests that find nothing", (100_000, 500), (5, 20),
         lambda ranks, rounds, polls: each(
             ranks, Irecv=rounds, Test=rounds * polls, Barrier=rounds, Send=rounds, Wait=rounds
         ),
     ),
     Program(
-        "wildcard", "receives from anybody with any tag", (4_000_000,), (100,),
+        "wildcard", "receives from anybody with any tag", (4_000_000,), (50,),
         lambda ranks, messages: each(ranks, Isend=messages, Recv=messages, Wait=messages),
     ),
     Program(
