@@ -219,6 +219,21 @@ def test_parts_of_different_sizes_are_compared_by_messages() -> None:
         assert match(Measured("allgatherv", 1, measured, block=22)).verdict == "unknown"
 
 
+def test_elements_are_no_larger_than_the_data() -> None:
+    exact = pairs("bcast", "split_binary", Call(9, block=5))
+    nbytes = exact.bytes.copy()
+    nbytes[0] += 1
+    nearly = Pairs.of(9, exact.source, exact.destination, exact.messages, nbytes)
+    (best,) = match(Measured("bcast", 1, nearly, block=5)).best
+    assert (best.algorithm.name, best.fit_messages, "element" in best.parameters) == (
+        "split_binary",
+        1,
+        False,
+    )
+    # Where the size is not known, elements of 8 bytes are tried on less.
+    assert match(Measured("bcast", 1, nearly, block=(1, 8))).verdict == "split_binary"
+
+
 def test_of_thousands_of_ranks_the_algorithm_is_found_in_seconds() -> None:
     """With every root and every schedule in full it would take hours."""
     call = Call(4096, block=8192, root=77)

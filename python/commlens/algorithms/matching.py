@@ -146,7 +146,7 @@ def _best(one: Algorithm, measured: Measured, nodes: Sequence[int] | None) -> Ca
         candidate = _Trial(one, measured, call).candidate()
         if candidate is not None and candidate.fit < 1 - _ALIKE and candidate.fit_messages > _NEARLY:
             # The data may be cut at elements of several bytes, which hardly changes the number of messages.
-            for element in _ELEMENTS if measured.collective in BUFFER else ():
+            for element in _elements(measured):
                 other = _Trial(one, measured, call.but(element=element)).candidate()
                 if other is not None and other.fit > candidate.fit + _ALIKE:
                     candidate = other
@@ -173,6 +173,13 @@ def _calls(one: Algorithm, measured: Measured, nodes: Sequence[int] | None) -> I
         yield from (plain.but(radix=n) for n in _RADICES if n < size - 1)
     else:
         yield plain
+
+
+def _elements(measured: Measured) -> Iterator[int]:
+    """Yield sizes of elements that the data of a call may consist of."""
+    if measured.collective in BUFFER:
+        block = measured.block
+        yield from (one for one in _ELEMENTS if not isinstance(block, int) or block % one == 0)
 
 
 def _parts_unknown(measured: Measured) -> bool:

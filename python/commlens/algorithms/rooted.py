@@ -90,7 +90,7 @@ def split_binary_bcast(call: Call) -> Steps:
     turned = (call.ranks - call.root) % size
     parent = TREES["binary"](call)
     depth = trees.depth(parent)
-    first = (call.count + 1) // 2 * call.element
+    first = min((call.count + 1) // 2 * call.element, call.bytes)
     halves = ((0, first), (first, call.bytes - first))
     rounds = 0
     for side, (start, nbytes) in enumerate(halves):  # odd ranks are below the first child of the root
