@@ -234,6 +234,12 @@ def test_elements_are_no_larger_than_the_data() -> None:
     assert match(Measured("bcast", 1, nearly, block=(1, 8))).verdict == "split_binary"
 
 
+def test_a_linear_tree_may_be_cut_into_segments() -> None:
+    chains = pairs("bcast", "chain", Call(5, block=5000, segment=512, fanout=4))
+    found = only(match(Measured("bcast", 1, chains, block=5000)))
+    assert (found.name, found.parameters["segments"]) == ("linear", 10)
+
+
 def test_of_thousands_of_ranks_the_algorithm_is_found_in_seconds() -> None:
     """With every root and every schedule in full it would take hours."""
     call = Call(4096, block=8192, root=77)

@@ -115,7 +115,7 @@ def _bcasts() -> list[Algorithm]:
         return Algorithm("bcast", name, steps, _SOURCES[source], uses, openmpi=openmpi, mpich=mpich)
 
     return [
-        tree("linear", "plain", openmpi=1),
+        tree("linear", "plain", "segment", openmpi=1),
         tree("chain", "tuned", "segment", "fanout", openmpi=2),
         tree("pipeline", "tuned", "segment", openmpi=3),
         other("split_binary", rooted.split_binary_bcast, "tuned", "segment", openmpi=4),
@@ -151,7 +151,7 @@ def _reduces() -> list[Algorithm]:
         )
 
     return [
-        tree("linear", "plain", openmpi=1),
+        tree("linear", "plain", "segment", openmpi=1),
         tree("chain", "tuned", "segment", "fanout", openmpi=2),
         tree("pipeline", "tuned", "segment", openmpi=3),
         tree("binary", "tuned", "segment", openmpi=4),
