@@ -219,6 +219,18 @@ def test_parts_of_different_sizes_are_compared_by_messages() -> None:
         assert match(Measured("allgatherv", 1, measured, block=22)).verdict == "unknown"
 
 
+def test_parts_that_are_known_are_compared_by_bytes() -> None:
+    parts = np.array([7, 0, 30, 5, 1, 90])
+    for collective, name in (
+        ("gatherv", "linear"),
+        ("allgatherv", "sparbit"),
+        ("reduce_scatter", "recursive_halving"),
+    ):
+        measured = pairs(collective, name, Call(6, block=parts))
+        assert only(match(Measured(collective, 1, measured, block=parts))).algorithm.name == name
+        assert match(Measured(collective, 1, measured, block=parts[::-1])).verdict == "unknown"
+
+
 def test_elements_are_no_larger_than_the_data() -> None:
     exact = pairs("bcast", "split_binary", Call(9, block=5))
     nbytes = exact.bytes.copy()

@@ -254,6 +254,44 @@ def test_nonblocking_and_persistent_forms_are_named(run: Run, tmp_path: Path) ->
     assert (nonblocking["verdict"], nonblocking["calls"]) == ("chain (fanout 4)", 2)
 
 
+@pytest.mark.parametrize("collective", VARYING)
+def test_parts_that_differ_are_those_of_the_calls(run: Run, tmp_path: Path, collective: str) -> None:
+    """Also where most parts are empty, and an algorithm does not send those."""
+    build = new(9)
+    parts = np.array([0, 0, 50] * 3)
+    to_each = collective.startswith("alltoall")
+    block = np.add.outer(parts, np.arange(9) % 2 * 7).reshape(-1) if to_each else parts
+    call = Call(9, block=block)
+    one = algorithms(collective)[0]
+    do(build, one, call, calls=4)
+    if to_each:
+        share(build, procedure(collective), call, 4)
+    (line,) = lines(run, build, tmp_path)
+    assert one.name in named(line)
+    assert (line["fit"], line["fit_bytes"], line["block"]) == (1.0, 1.0, None)
+
+
+def share(build: ProfileBuilder, op: str, call: Call, calls: int) -> None:
+    """Tell what a collective has for each single process."""
+    for (source, destination), nbytes in np.ndenumerate(call.matrix):
+        if source != destination:
+            size = int(nbytes)
+            build.peers.append(
+                PeerRow(
+                    *(1, "share", op, None, 0, 0, source, destination, None, 1),
+                    *(size_bin(size), calls, calls * size),
+                )
+            )
+
+
+def test_parts_that_are_not_the_same_in_all_calls_are_not_made_up(run: Run, tmp_path: Path) -> None:
+    build = new(6)
+    for parts in ([7, 8, 30, 5, 1, 90], [8, 9, 1, 50, 2, 3]):
+        do(build, algorithm("allgatherv", "bruck"), Call(6, block=parts))
+    (line,) = lines(run, build, tmp_path)
+    assert (line["verdict"], line["calls"], line["block"]) == ("bruck (radix 2)", 2, None)
+
+
 def test_calls_that_send_nothing_say_so(run: Run, tmp_path: Path) -> None:
     build = new(4)
     for rank in range(4):

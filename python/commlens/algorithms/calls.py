@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from commlens.algorithms.registry import COLLECTIVES, ROOTED
+from commlens.algorithms.registry import COLLECTIVES, ROOTED, UNEVEN
 from commlens.algorithms.schedule import Integers
 from commlens.matrix.query import Comm, comm_of
 from commlens.query import any_of, comm_condition
@@ -46,6 +46,7 @@ class Calls:
     bins : size bins, as key.bin; more than one where messages of calls of several sizes are not told apart
     calls : of the rank with most; of a persistent form, requests that were made, not how often they were started
     sent, received : bytes of all calls, by rank of the communicator
+    shares : of all calls, the bytes from each rank to each, row by row; None where that is not kept
     """
 
     where: Where
@@ -55,6 +56,7 @@ class Calls:
     calls: int
     sent: Integers
     received: Integers
+    shares: Integers | None = None
 
     @property
     def is_persistent(self) -> bool:
@@ -69,8 +71,10 @@ class Calls:
         least, most = min(self.bins), max(self.bins)
         return (1 << (least - 1) if least else 0), (1 << most) - 1
 
-    def mean(self, calls: int) -> int | None:
+    def mean(self, calls: int) -> int | Integers | None:
         """Return the bytes of a call, as `schedule.Call.block` counts them, if they may all have had the same."""
+        if self.collective in UNEVEN:
+            return self._mean_parts(calls)
         sizes = self.sizes
         if sizes is None or len(self.bins) > 1 or calls < 1:
             return None
@@ -87,6 +91,17 @@ class Calls:
             return None
         block, rest = divmod(int(total.sum()), times)
         return block if not rest and sizes[0] <= block <= sizes[1] else None
+
+    def _mean_parts(self, calls: int) -> int | Integers | None:
+        """Return the same where each part may have its own."""
+        if self.collective in ("alltoallv", "alltoallw"):
+            parts = self.shares
+        else:
+            parts = self.received if self.collective in ("scatterv", "reduce_scatter") else self.sent
+        if parts is None or calls < 1 or (parts % calls).any():
+            return None
+        each: Integers = parts // calls
+        return each if (each != each[0]).any() else int(each[0])
 
     @property
     def at_root(self) -> Integers | None:
@@ -107,6 +122,7 @@ class Calls:
             sum(one.calls for one in every),
             np.sum([one.sent for one in every], axis=0),
             np.sum([one.received for one in every], axis=0),
+            self.shares,  # of all sizes already
         )
 
 
@@ -155,6 +171,11 @@ def rows_of(connection: sqlite3.Connection, sql: str, columns: int) -> Integers:
     return np.fromiter(chain.from_iterable(cursor), dtype=np.int64).reshape(-1, columns)
 
 
+_SHARES_SQL = """\
+SELECT rank, COALESCE(peer, -1), SUM(messages), SUM(bytes) FROM peer JOIN flow ON flow.id = peer.flow
+ WHERE flow.name = 'share' AND peer.comm = {comm} AND peer.op = {op} AND peers = 1 GROUP BY 1, 2"""
+
+
 def read_comms(connection: sqlite3.Connection) -> dict[int, Where]:
     """Return all communicators."""
     found = {}
@@ -194,8 +215,31 @@ def read_calls(
             by_rank(where.members, part[:, 3], part[:, column]) if not where.why else part[:, column]
             for column in (5, 6)
         )
-        found.append(Calls(where, *ops[op], (bin,), int(part[:, 4].max()), sent, received))
+        calls = int(part[:, 4].max())
+        shares = None
+        if ops[op][1] in ("alltoallv", "alltoallw") and not where.why:
+            shares = _shares(connection, where, op, sent)
+        found.append(Calls(where, *ops[op], (bin,), calls, sent, received, shares))
     return found
+
+
+def _shares(connection: sqlite3.Connection, where: Where, op: int, sent: Integers) -> Integers | None:
+    """Return the bytes of all calls of one procedure from each rank to each, row by row; None unless all are told."""
+    size = where.size
+    rows = rows_of(connection, _SHARES_SQL.format(comm=where.id, op=op), 4)
+    source, destination = ranks_of(where.members, rows[:, 0]), ranks_of(where.members, rows[:, 1])
+    found = np.zeros((size, size), np.int64)
+    times = np.zeros((size, size), np.int64)
+    if len(rows) != size * (size - 1) or (source < 0).any() or (destination < 0).any():
+        return None
+    found[source, destination] = rows[:, 3]
+    times[source, destination] = rows[:, 2]
+    to_itself = sent - found.sum(axis=1)
+    apart = ~np.eye(size, dtype=bool)
+    if (to_itself < 0).any() or (times[apart] != times[0, -1]).any():
+        return None
+    np.fill_diagonal(found, to_itself)
+    return found.reshape(-1)
 
 
 def by_rank(members: Integers, world: Integers, values: Integers) -> Integers:

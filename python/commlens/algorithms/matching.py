@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from commlens.algorithms.pattern import Pairs, common
-from commlens.algorithms.registry import BUFFER, ROOTED, Algorithm, algorithms, compositions
+from commlens.algorithms.registry import BUFFER, ROOTED, UNEVEN, Algorithm, algorithms, compositions
 from commlens.algorithms.schedule import Call, Integers
 
 LEAST = 0.95
@@ -32,8 +32,6 @@ _LIKELY_ROOTS = 16
 """Ranks that are tried of more."""
 _ONE_ROOT = 4
 """Ranks that are tried as the only root."""
-_UNEVEN = frozenset(("gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatter"))
-"""Collectives whose parts may differ: without exact knowledge of the block only messages are compared."""
 _NEARLY = 0.8
 """Fit of messages from which on it is worth looking at the size of elements."""
 _ELEMENTS = (8, 4, 16, 2)
@@ -50,7 +48,8 @@ class Measured:
     collective : such as "bcast"
     calls : how many there were
     pairs : what they sent in all, by rank of the communicator
-    block : bytes of each call as `Call.block` counts them, or a range [least, more than most), or None if unknown
+    block : bytes of each call as `Call.block` counts them, of parts that differ one number for each; or a range [least,
+        more than most), or None if unknown
     sizes : messages by size, of all pairs: bin 0 empty, bin k of 2^(k-1) bytes and more; narrows the size of segments
     roots : the ranks that were root, of collectives that have one; None if unknown
     """
@@ -58,9 +57,14 @@ class Measured:
     collective: str
     calls: int
     pairs: Pairs
-    block: int | tuple[int, int] | None = None
+    block: int | Integers | tuple[int, int] | None = None
     sizes: Integers | None = None
     roots: Sequence[int] | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the bytes of each call are known, and bytes can be compared as they are."""
+        return isinstance(self.block, (int, np.ndarray))
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,7 @@ def _elements(measured: Measured) -> Iterator[int]:
 
 
 def _parts_unknown(measured: Measured) -> bool:
-    return measured.collective in _UNEVEN and not isinstance(measured.block, int)
+    return measured.collective in UNEVEN and not measured.is_exact
 
 
 class _Trial:
@@ -214,7 +218,7 @@ class _Trial:
         expected = self._expected(roots)
         measured = self.measured.pairs
         total = float(expected.bytes.sum())
-        if not isinstance(self.measured.block, int) and total:
+        if not self.measured.is_exact and total:
             self.bytes_factor = float(measured.bytes.sum()) / total
         fits = [
             common(mine, theirs * factor, measured.pair, expected.pair)
@@ -244,10 +248,10 @@ class _Trial:
             return None
         return Pairs.of_steps_within(self.size, self.one.steps(call), self.most)
 
-    def _block(self) -> int | None:
+    def _block(self) -> int | Integers | None:
         """Return the bytes of a call: as measured, or so that all bytes come out right."""
         block = self.measured.block
-        if isinstance(block, int):
+        if isinstance(block, (int, np.ndarray)):
             return block
         least, most = block if block is not None else (0, 1 << 62)
         each = float(self.measured.pairs.bytes.sum()) / self.measured.calls
@@ -267,9 +271,11 @@ class _Trial:
             guess = better
         return guess
 
-    def _segments(self, block: int) -> dict[str, Any]:
+    def _segments(self, block: int | Integers) -> dict[str, Any]:
         """Set the segment size so that there are as many messages as measured; return what is known of it."""
-        if "segment" not in self.one.uses or "+" in self.one.name or self.measured.collective not in BUFFER:
+        if "segment" not in self.one.uses or "+" in self.one.name:
+            return {}
+        if self.measured.collective not in BUFFER or isinstance(block, np.ndarray):
             return {}
         each = float(self.measured.pairs.messages.sum()) / self.measured.calls
         size = self.size

@@ -247,12 +247,15 @@ class _Matcher:
         self.nodes = nodes
         self.known: dict[tuple[Any, ...], Match] = {}
 
-    def of(self, one: Calls, calls: int, pairs: Pairs, block: int | tuple[int, int] | None) -> Match:
+    def of(
+        self, one: Calls, calls: int, pairs: Pairs, block: int | Integers | tuple[int, int] | None
+    ) -> Match:
         nodes = self._nodes_of(one.where.members)
         at_root = one.at_root
         roots = None if at_root is None else tuple(np.flatnonzero(at_root).tolist())
         key = (
-            *(one.collective, one.where.size, calls, block, nodes, roots),
+            *(one.collective, one.where.size, calls, nodes, roots),
+            block.tobytes() if isinstance(block, np.ndarray) else block,
             *(column.tobytes() for column in (pairs.pair, pairs.messages, pairs.bytes)),
         )
         if key not in self.known:
@@ -306,11 +309,11 @@ def _matched(one: Calls, calls: int, pairs: Pairs, matcher: _Matcher) -> tuple[i
     block = one.mean(calls)
     range_ = None if one.sizes is None else (one.sizes[0], one.sizes[1] + 1)
     found = matcher.of(one, calls, pairs, block if block is not None else range_)
-    if block is not None and not found.best and one.sizes is not None and one.sizes[0] < one.sizes[1]:
+    if block is not None and not found.best and (one.sizes is None or one.sizes[0] < one.sizes[1]):
         of_several = matcher.of(one, calls, pairs, range_)
         if of_several.best:
             return None, of_several
-    return block, found
+    return block if isinstance(block, int) else None, found
 
 
 def _started(one: Calls, pairs: Pairs, matcher: _Matcher) -> tuple[int | None, int | None, Match]:

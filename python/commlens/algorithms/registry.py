@@ -34,6 +34,8 @@ ROOTED = frozenset(("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv
 """Collectives that have a root."""
 BUFFER = frozenset(("bcast", "reduce", "allreduce", "scan", "exscan"))
 """Collectives whose block is the whole buffer, which all ranks have."""
+UNEVEN = frozenset(("gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatter"))
+"""Collectives whose parts may differ."""
 
 _SOURCES = {
     "plain": "needs none: what the collective means, done directly",

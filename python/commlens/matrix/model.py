@@ -119,6 +119,8 @@ def _totals(one: Calls) -> Integers:
         return np.array([int(part.max())])
     if one.collective == "alltoall":
         return np.array([int(part.max()) // size])
+    if one.shares is not None:
+        return one.shares
     if one.collective.startswith("alltoall"):
         # To whom is not known: as much to everybody, the first ones a byte more where it does not divide.
         whole, rest = np.divmod(part, size)
