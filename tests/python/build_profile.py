@@ -46,6 +46,8 @@ SELDOM = {
     29: ("MPI_Exscan", "collective"),
     30: ("MPI_Ibcast", "collective"),
     31: ("MPI_Bcast_init", "collective"),
+    32: ("MPI_Allreduce_init", "collective"),
+    33: ("MPI_Reduce_init", "collective"),
 }
 OP_ID = {name: id for id, (name, _) in {**OPS, **SELDOM}.items()}
 

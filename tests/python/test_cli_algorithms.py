@@ -254,6 +254,31 @@ def test_nonblocking_and_persistent_forms_are_named(run: Run, tmp_path: Path) ->
     assert (nonblocking["verdict"], nonblocking["calls"]) == ("chain (fanout 4)", 2)
 
 
+def test_starts_of_persistent_forms_are_those_that_were_counted(run: Run, tmp_path: Path) -> None:
+    build = new(8)
+    # The messages alone would as well be those of three starts, with two segments each.
+    do(
+        build,
+        algorithm("bcast", "pipeline"),
+        Call(8, block=3900, segment=1300),
+        op="MPI_Bcast_init",
+        started=2,
+    )
+    start(build, "MPI_Bcast_init", "one_to_all", {0: 2})
+    (line,) = lines(run, build, tmp_path)
+    assert (line["verdict"], line["calls"], line["block"], line["segments"]) == ("pipeline", 2, 3900, 3)
+
+
+def start(build: ProfileBuilder, op: str, shape: str, starts: dict[int, int]) -> None:
+    """Tell how often each rank has started requests of a persistent form, as the shape of a collective does."""
+    for rank, times in starts.items():
+        build.peers.append(
+            PeerRow(
+                1, shape, op, None, 0, 0, rank, None, None, 1, 1, times, times
+            )  # bytes do not matter here
+        )
+
+
 @pytest.mark.parametrize("collective", VARYING)
 def test_parts_that_differ_are_those_of_the_calls(run: Run, tmp_path: Path, collective: str) -> None:
     """Also where most parts are empty, and an algorithm does not send those."""
@@ -419,6 +444,43 @@ def test_what_cannot_be_modelled_is_said(run: Run, tmp_path: Path) -> None:
     said = " ".join(model["remarks"])
     assert "not modelled: 5 calls of MPI_Bcast: which algorithm 'Open MPI v4.1.4' uses is not known" in said
     assert "gatherv by linear, the only one Open MPI has: 2 calls" in said
+
+
+def test_persistent_forms_are_modelled_as_often_as_they_were_started(run: Run, tmp_path: Path) -> None:
+    build = new(8, mpi_library="Open MPI v4.1.4")
+    do(build, algorithm("bcast", "binomial"), Call(8, block=100), op="MPI_Bcast_init", started=35)
+    start(build, "MPI_Bcast_init", "one_to_all", {0: 35})
+    do(build, algorithm("allreduce", "ring"), Call(8, block=64), op="MPI_Allreduce_init", calls=2, started=5)
+    start(build, "MPI_Allreduce_init", "all_to_all", dict.fromkeys(range(8), 5))
+    for size in (10, 1000):  # how often which is not told
+        do(build, algorithm("reduce", "linear"), Call(8, block=size), op="MPI_Reduce_init", started=3)
+    start(build, "MPI_Reduce_init", "all_to_one", {0: 6})
+    build.peers = [row for row in build.peers if row.kind != "collective"]
+    joined(build)
+    path = build.write(tmp_path / "p.db")
+    model = modelled(
+        run,
+        path,
+        "--algorithm",
+        "bcast=linear",
+        "--algorithm",
+        "allreduce=ring",
+        "--algorithm",
+        "reduce=linear",
+    )
+    sent = {
+        (pair["source"], pair["destination"]): (pair["messages"], pair["bytes"]) for pair in model["pairs"]
+    }
+    ring = (5 * 14, 5 * 14 * 8)
+    assert sent[0, 7] == (35, 3500)
+    assert sent[0, 1] == (35 + ring[0], 3500 + ring[1])
+    assert sent[3, 4] == ring
+    said = " ".join(model["remarks"])
+    assert "bcast by linear, as told: 35 calls" in said
+    assert "allreduce by ring, as told: 5 calls" in said
+    assert (
+        "not modelled: 2 calls of MPI_Reduce_init: how often the requests were started is not known" in said
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
@@ -47,6 +48,8 @@ class Calls:
     calls : of the rank with most; of a persistent form, requests that were made, not how often they were started
     sent, received : bytes of all calls, by rank of the communicator
     shares : of all calls, the bytes from each rank to each, row by row; None where that is not kept
+    starts : of a persistent form, how often its requests were started; None where that is not known, as of requests
+        of several sizes
     """
 
     where: Where
@@ -57,6 +60,7 @@ class Calls:
     sent: Integers
     received: Integers
     shares: Integers | None = None
+    starts: int | None = None
 
     @property
     def is_persistent(self) -> bool:
@@ -123,6 +127,7 @@ class Calls:
             np.sum([one.sent for one in every], axis=0),
             np.sum([one.received for one in every], axis=0),
             self.shares,  # of all sizes already
+            None,
         )
 
 
@@ -171,6 +176,12 @@ def rows_of(connection: sqlite3.Connection, sql: str, columns: int) -> Integers:
     return np.fromiter(chain.from_iterable(cursor), dtype=np.int64).reshape(-1, columns)
 
 
+_STARTS_SQL = """\
+SELECT comm, op, has_root, MAX(starts), SUM(starts)
+  FROM (SELECT comm, op, rank, flow.name <> 'all_to_all' AS has_root, SUM(messages) AS starts
+          FROM peer JOIN flow ON flow.id = peer.flow
+         WHERE flow.name IN ('one_to_all', 'all_to_one', 'all_to_all') AND op IN ({ops}) GROUP BY 1, 2, 3, 4)
+ GROUP BY 1, 2, 3"""
 _SHARES_SQL = """\
 SELECT rank, COALESCE(peer, -1), SUM(messages), SUM(bytes) FROM peer JOIN flow ON flow.id = peer.flow
  WHERE flow.name = 'share' AND peer.comm = {comm} AND peer.op = {op} AND peers = 1 GROUP BY 1, 2"""
@@ -204,6 +215,8 @@ def read_calls(
 ) -> list[Calls]:
     """Return the calls that a statement of `calls_sql` finds, on communicators of more than one rank."""
     table = rows_of(connection, sql, 7)
+    started = _read_starts(connection, [id for id, (name, _) in ops.items() if name.endswith(PERSISTENT)])
+    sizes = Counter((comm, op) for comm, op, _ in np.unique(table[:, :3], axis=0).tolist())
     starts = np.flatnonzero(np.any(table[1:, :3] != table[:-1, :3], axis=1)) + 1
     found = []
     for part in np.split(table, starts) if len(table) else []:
@@ -219,7 +232,21 @@ def read_calls(
         shares = None
         if ops[op][1] in ("alltoallv", "alltoallw") and not where.why:
             shares = _shares(connection, where, op, sent)
-        found.append(Calls(where, *ops[op], (bin,), calls, sent, received, shares))
+        times = started.get((comm, op)) if sizes[comm, op] == 1 else None
+        found.append(Calls(where, *ops[op], (bin,), calls, sent, received, shares, times))
+    return found
+
+
+def _read_starts(connection: sqlite3.Connection, ops: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Return how often requests of persistent forms were started, by communicator and procedure.
+
+    By their shape collectives count when they are started: those with a root there, the others everywhere.
+    """
+    found = {}
+    for comm, op, has_root, most, total in connection.execute(
+        _STARTS_SQL.format(ops=", ".join(map(str, ops)))
+    ):
+        found[comm, op] = total if has_root else most
     return found
 
 

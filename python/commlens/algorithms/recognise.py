@@ -317,7 +317,11 @@ def _matched(one: Calls, calls: int, pairs: Pairs, matcher: _Matcher) -> tuple[i
 
 
 def _started(one: Calls, pairs: Pairs, matcher: _Matcher) -> tuple[int | None, int | None, Match]:
-    """Match what a persistent form sent.  How often it was started divides the messages of all pairs."""
+    """Match what a persistent form sent.  How often it was started divides the messages of all pairs, if it is not known."""
+    if one.starts:
+        block, found = _matched(one, one.starts, pairs, matcher)
+        if found.best:
+            return one.starts, block, found
     common = int(np.gcd.reduce(pairs.messages))
     divisors = sorted(
         {part for n in range(1, math.isqrt(common) + 1) if common % n == 0 for part in (n, common // n)},

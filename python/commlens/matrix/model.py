@@ -6,7 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -65,7 +65,9 @@ def _add(found: Model, one: Calls, told: Mapping[str, str], library: str) -> str
     if one.where.why:
         return one.where.why
     if one.is_persistent:
-        return "how often the requests were started is not known"
+        if one.starts is None:
+            return "how often the requests were started is not known"
+        one = replace(one, calls=one.starts)
     if one.collective != "barrier" and not one.sent.any() and not one.received.any():
         return "they have no bytes"
     size = one.where.size
