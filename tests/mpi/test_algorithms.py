@@ -23,6 +23,7 @@ CASES = [
     ("allreduce", 3, "recursive_doubling", 8, 64, 0),
     ("allreduce", 4, "ring", 6, 4096, 0),
     ("gather", 2, "binomial", 7, 100, 5),
+    ("gatherv", 0, "linear", 7, 100, 2),
     ("scatter", 2, "binomial", 8, 100, 3),
     ("allgather", 2, "bruck", 7, 100, 0),
     ("allgather", 4, "ring", 5, 100, 0),
@@ -40,7 +41,8 @@ def test_the_algorithm_open_mpi_was_told_to_use_is_named(
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI shows the messages inside collectives")
     told = ["--mca", "coll_tuned_use_dynamic_rules", "1"]
-    told += ["--mca", f"coll_tuned_{collective}_algorithm", str(number)]
+    if number:
+        told += ["--mca", f"coll_tuned_{collective}_algorithm", str(number)]
     result = mpi.run(
         ranks,
         [mpi.compile("algorithms.c"), collective, str(size), str(root)],
@@ -54,7 +56,20 @@ def test_the_algorithm_open_mpi_was_told_to_use_is_named(
     names = {one.split(" (")[0] for one in line["verdict"].removeprefix("ambiguous: ").split(" or ")}
     assert name in names
     assert (line["calls"], line["fit"], line["ranks"]) == (10, 1.0, ranks)
-    if collective != "barrier":
+    if collective not in ("barrier", "gatherv"):
         assert line["block"] == size
-    if collective in ("bcast", "reduce", "gather", "scatter"):
+    if collective in ("bcast", "reduce", "gather", "gatherv", "scatter"):
         assert line["roots"] == [{"rank": root, "calls": 10}]
+
+
+def test_a_persistent_collective_is_modelled_as_often_as_it_was_started(mpi: Mpi) -> None:
+    if mpi.name == "openmpi":
+        pytest.skip("Open MPI 4 has no persistent collectives")
+    result = mpi.run(5, [mpi.compile("algorithms.c"), "bcast_init", "200", "3"])
+    assert result.rc == 0, result
+    arguments = ["--kind", "modelled", "--algorithm", "bcast=linear", "--format", "json"]
+    said = CliRunner().invoke(commlens, ["matrix", str(result.profile), *arguments])
+    assert said.exit_code == 0, said.output
+    sent = {(pair["source"], pair["destination"]): pair for pair in json.loads(said.output)["pairs"]}
+    assert set(sent) == {(3, 0), (3, 1), (3, 2), (3, 4)}
+    assert {(pair["messages"], pair["bytes"]) for pair in sent.values()} == {(10, 2000)}
