@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does Open MPI send what the library of algorithms says?  Writes docs/algorithms.md.
+"""Does Open MPI send what the library of algorithms says, and does commlens measure and name it?  Writes docs/algorithms.md.
 
 Every collective is called with every algorithm that coll_tuned can be told to use, on communicators of 2 to 33 ranks.
-What was sent inside is counted by Open MPI's own monitoring component, and compared with the schedule, pair by pair:
-messages and bytes.
+What was sent inside is measured twice in the same run, by Open MPI's own monitoring component and by commlens. Both are
+compared with the schedule, pair by pair: messages, bytes, and messages of each size. What `commlens algorithms` names in
+the profile is compared with what was told.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
-import pickle
+import shutil
+import sqlite3
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,16 +26,21 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
-from commlens.algorithms import matching, openmpi  # noqa: E402
-from commlens.algorithms.matching import Measured  # noqa: E402
+from commlens.algorithms import openmpi  # noqa: E402
+from commlens.algorithms.calls import collective_of  # noqa: E402
+from commlens.algorithms.matching import Candidate  # noqa: E402
 from commlens.algorithms.pattern import Pairs  # noqa: E402
-from commlens.algorithms.registry import ALGORITHMS, COLLECTIVES, ROOTED, algorithms  # noqa: E402
+from commlens.algorithms.recognise import SENDS_NOTHING, Line, recognise  # noqa: E402
+from commlens.algorithms.registry import ALGORITHMS, COLLECTIVES, ROOTED, Algorithm, algorithms  # noqa: E402
 from commlens.algorithms.schedule import Call  # noqa: E402
+from commlens.profile import open_profile  # noqa: E402
 
 PAGE = ROOT / "docs" / "algorithms.md"
 MARK = "<!-- written by bench/algorithms.py; DO NOT EDIT below -->"
 BUILD = ROOT / "build" / "algorithms"
+RUNNER = ROOT / "build" / "release" / "bin" / "commlens-run"
 MOST = 33
+SOURCES = ("component", "profile")
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Case:
-    """One algorithm with parameters: one launch.
+    """One algorithm with parameters.
 
     Attributes
     ----------
@@ -66,16 +74,25 @@ class Case:
     told: dict[str, int] = field(default_factory=dict)
     ranks: int = MOST
 
-    def options(self) -> list[str]:
-        """Return what coll_tuned is told."""
-        said = ["--mca", "coll_tuned_use_dynamic_rules", "1"]
-        for collective, number in {self.collective: self.number, **self.told}.items():
-            if number:
-                said += ["--mca", f"coll_tuned_{collective}_algorithm", str(number)]
-        words = {"segment": "segmentsize", "fanout": "chain_fanout", "radix": "knomial_radix"}
-        for name, value in self.parameters.items():
-            said += ["--mca", f"coll_tuned_{self.collective}_algorithm_{words[name]}", str(value)]
-        return said
+    @property
+    def choice(self) -> dict[str, dict[str, int]]:
+        """What coll_tuned is told of each collective that takes part."""
+        found = {it: {"": 0} for it in openmpi.PARTS.get((self.collective, self.number), ())}
+        found |= {it: {"": number} for it, number in self.told.items()}
+        found[self.collective] = {"": self.number, **self.parameters}
+        return found
+
+    @property
+    def roots(self) -> int:
+        """How many ranks are root in turns."""
+        return 2 if self.collective in ROOTED else 1
+
+    def calls(self) -> Iterator[Where]:
+        """Yield the calls that are made."""
+        for size in range(2, self.ranks + 1):
+            for block in self.blocks:
+                for root in (0, size // 2)[: self.roots]:
+                    yield self.collective, size, block, root
 
     def call(self, size: int, block: int, root: int) -> Call:
         """Return a call of it."""
@@ -89,10 +106,89 @@ class Case:
         return call.but(block=of % 3 * -block)
 
 
-Patterns = dict[tuple[int, int, int], Measured]
-"""By communicator size, block and root."""
-Source = Callable[[Library, Case], Patterns]
-"""Runs a case and says what was sent inside."""
+Where = tuple[str, int, int, int]
+"""Collective, communicator size, block and root."""
+
+
+class Launch:
+    """Cases that one run can do: what coll_tuned is told for them does not contradict."""
+
+    def __init__(self, first: Case) -> None:
+        self.cases = [first]
+        self.choice = first.choice
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of the largest communicator."""
+        return max(one.ranks for one in self.cases)
+
+    def takes(self, case: Case) -> bool:
+        """Add a case if it can be done with the others."""
+        if (case.ranks == 2) != (self.ranks == 2):  # what is made for two ranks fails on more
+            return False
+        if any(self.choice.get(it, told) != told for it, told in case.choice.items()):
+            return False
+        self.choice = self.choice | case.choice
+        self.cases.append(case)
+        return True
+
+    def options(self) -> list[str]:
+        """Return what coll_tuned is told."""
+        said = ["--mca", "coll_tuned_use_dynamic_rules", "1"]
+        words = {"": "", "segment": "_segmentsize", "fanout": "_chain_fanout", "radix": "_knomial_radix"}
+        for collective, told in self.choice.items():
+            for name, value in told.items():
+                if value:
+                    said += ["--mca", f"coll_tuned_{collective}_algorithm{words[name]}", str(value)]
+        return said
+
+    def jobs(self) -> list[str]:
+        """Return what collectives.c is to call."""
+        return [":".join(map(str, (one.collective, one.roots, one.ranks, *one.blocks))) for one in self.cases]
+
+
+def launches(cases: Iterable[Case]) -> list[Launch]:
+    """Put cases together; those first that say most."""
+    found: list[Launch] = []
+    for case in sorted(cases, key=lambda one: -len(one.choice)):
+        if not any(one.takes(case) for one in found):
+            found.append(Launch(case))
+    return found
+
+
+@dataclass
+class Sent:
+    """What was sent in one call.
+
+    Attributes
+    ----------
+    pairs : messages and bytes of each pair
+    sizes : messages by source, destination and bin of their size
+    """
+
+    pairs: Pairs
+    sizes: dict[tuple[int, int, int], int]
+
+    @classmethod
+    def of(cls, size: int, rows: np.ndarray) -> Sent:
+        """Add up rows of source, destination, bin, messages and bytes."""
+        sizes: Counter[tuple[int, int, int]] = Counter()
+        for source, destination, bin, messages, _ in rows.tolist():
+            sizes[source, destination, bin] += messages
+        return cls(Pairs.of(size, *rows[:, (0, 1, 3, 4)].T), dict(sizes))
+
+    @classmethod
+    def by(cls, one: Algorithm | None, call: Call) -> Sent:
+        """Return what an algorithm sends."""
+        rows = [NONE]
+        for step in one.steps(call) if one is not None else ():
+            bins = np.frexp(step.bytes.astype(np.float64))[1].astype(np.int64)
+            columns = step.source, step.destination, bins, np.ones(len(bins), np.int64), step.bytes
+            rows.append(np.stack(columns, axis=1))
+        return cls.of(call.size, np.concatenate(rows))
+
+
+NONE = np.zeros((0, 5), np.int64)
 
 
 def cases(library: Library) -> Iterator[Case]:
@@ -166,7 +262,7 @@ def libraries() -> list[Library]:
         "OMPI_MCA_mpi_yield_when_idle": "1",
         "OMPI_MCA_hwloc_base_binding_policy": "none",
     }
-    found = []
+    found: list[tuple[str, tuple[str, ...], str, dict[str, str]]] = []
     if subprocess.run(["which", "mpirun.openmpi"], capture_output=True).returncode == 0:
         found.append(("openmpi", ("mpicc.openmpi",), "mpirun.openmpi", {"OMPI_MCA_btl": "self,vader"}))
     wheel = ROOT / "build" / "mpis" / "openmpi5"
@@ -175,11 +271,11 @@ def libraries() -> list[Library]:
         compiler = ("gcc", f"-I{wheel}/include", f"-L{lib}", f"-Wl,-rpath,{lib}", "-lmpi")
         found.append(("openmpi5", compiler, str(wheel / "bin" / "mpirun"), {"OMPI_MCA_btl": "self,sm", "LD_LIBRARY_PATH": str(lib)}))  # fmt: skip
     result = []
-    for name, compiler, launcher, more in found:
+    for name, command, launcher, more in found:
         environment = {**os.environ, **common, **more}
         environment.pop("OMPI_MCA_pml", None)  # naming one would leave the monitoring component out
         said = subprocess.run([launcher, "--version"], capture_output=True, text=True, env=environment).stdout
-        result.append(Library(name, said.split("\n")[0].split()[-1], compiler, (launcher,), environment))
+        result.append(Library(name, said.split("\n")[0].split()[-1], command, (launcher,), environment))
     return result
 
 
@@ -196,147 +292,199 @@ def program(library: Library) -> Path:
     return binary
 
 
-def stock(library: Library, case: Case) -> Patterns:
-    """Measure with Open MPI's own monitoring component."""
-    with tempfile.TemporaryDirectory(prefix="commlens-algorithms-") as place:
-        command = [
-            *library.launcher,
-            *("-n", str(case.ranks)),
-            *("--mca", "coll", "monitoring,tuned,basic,libnbc,self,inter,sync"),
-            *("--mca", "pml_monitoring_enable", "2"),
-            *("--mca", "pml_monitoring_enable_output", "3"),
-            *("--mca", "pml_monitoring_filename", f"{place}/stock"),
-            *case.options(),
-            str(program(library)),
-            case.collective,
-            "2" if case.collective in ROOTED else "1",
-            place,
-            *map(str, case.blocks),
-        ]
-        done = subprocess.run(
-            command,
-            env=library.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(command)}: {done.stdout[-500:]}{done.stderr[-1500:]}")
-        rows: dict[tuple[int, int, int], list[tuple[int, int, int, int]]] = {}
-        sizes: dict[tuple[int, int, int], np.ndarray] = {}
-        for rank in range(case.ranks):
-            for line in (Path(place) / str(rank)).read_text().splitlines():
-                words = line.split()
-                size, block, root, peer, messages, nbytes = map(int, words[:6])
-                key = (size, block, root)
-                rows.setdefault(key, []).append((rank, peer, messages, nbytes))
-                bins = sizes.setdefault(key, np.zeros(66, np.int64))
-                for word in words[6:]:
-                    place_in, _, number = word.partition(":")
-                    bins[int(place_in)] += int(number)
-        return {
-            key: Measured(
-                case.collective,
-                1,
-                Pairs.of(key[0], *np.array(found, np.int64).T),
-                block=key[1] if key[1] >= 0 else None,
-                sizes=sizes[key],
-            )
-            for key, found in rows.items()
-        }
+def run(library: Library, launch: Launch, again: bool) -> Path:
+    """Return the folder with what a run has measured: of the last time, unless it is to be measured again."""
+    told = [*launch.options(), *launch.jobs()]
+    kept = BUILD / library.name / hashlib.sha256("\n".join(told).encode()).hexdigest()[:12]
+    if kept.exists() and not again:
+        return kept
+    place = kept.with_suffix(".now")
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    command = [
+        *library.launcher,
+        *("-n", str(launch.ranks)),
+        *("--mca", "coll", "monitoring,tuned,basic,libnbc,self,inter,sync"),
+        *("--mca", "pml_monitoring_enable", "2"),
+        *("--mca", "pml_monitoring_enable_output", "3"),
+        *("--mca", "pml_monitoring_filename", f"{place}/stock"),
+        *launch.options(),
+        str(RUNNER),
+        str(program(library)),
+        str(place),
+        *launch.jobs(),
+    ]
+    environment = {k: v for k, v in library.environment.items() if not k.startswith("COMMLENS_")}
+    environment |= {"COMMLENS_MATRIX": "all", "COMMLENS_OUTPUT": f"{place}/profile.db"}
+    done = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1200
+    )
+    (place / "said").write_text(" ".join(command) + "\n" + done.stdout + done.stderr)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stdout[-500:]}{done.stderr[-1500:]}")
+    shutil.rmtree(kept, ignore_errors=True)
+    place.rename(kept)
+    return kept
+
+
+def stock(place: Path, ranks: int) -> dict[Where, Sent]:
+    """Read what Open MPI's own monitoring component has counted."""
+    pairs: dict[Where, list[tuple[int, int, int, int]]] = {}
+    sizes: dict[Where, dict[tuple[int, int, int], int]] = {}
+    for rank in range(ranks):
+        for line in (place / str(rank)).read_text().splitlines():
+            collective, *words = line.split()
+            size, block, root, peer, messages, nbytes = map(int, words[:6])
+            where = (collective, size, block, root)
+            pairs.setdefault(where, []).append((rank, peer, messages, nbytes))
+            bins = sizes.setdefault(where, {})
+            for word in words[6:]:
+                bin, _, number = word.partition(":")
+                bins[rank, peer, int(bin)] = int(number)
+    return {
+        where: Sent(Pairs.of(where[1], *np.array(rows, np.int64).T), sizes[where])
+        for where, rows in pairs.items()
+    }
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What `commlens algorithms` says of calls, and which roots they had; those with the same answer are one line."""
+
+    line: Line
+    roots: Counter[int]
+
+
+def profiled(connection: sqlite3.Connection) -> tuple[dict[Where, Sent], dict[Where, Answer]]:
+    """Read what commlens has counted, and what `commlens algorithms` makes of it.
+
+    Raises
+    ------
+    RuntimeError
+        Something is in the profile that does not belong to a call of collectives.c.
+    """
+    told = dict(connection.execute("SELECT key, value FROM meta"))
+    if told["inside"] != "measured":
+        raise RuntimeError(f"messages inside collectives: {told['inside']}")
+    names = {int(id): name for id, name in connection.execute("SELECT id, COALESCE(user_name, '') FROM comm")}
+    ops = {int(id): collective_of(name) for id, name in connection.execute("SELECT id, name FROM op")}
+
+    def where(comm: int, collective: str | None) -> Where:
+        words = names[comm].split()
+        if len(words) != 3 or collective is None:
+            raise RuntimeError(f"messages of {collective} on a communicator '{names[comm]}'")
+        size, block, root = map(int, words)
+        return collective, size, block, root
+
+    rows: dict[Where, list[tuple[int, ...]]] = {}
+    for comm, op, peers, *row in connection.execute(
+        "SELECT comm, op, peers, rank, peer, bin, SUM(messages), SUM(bytes) FROM peer JOIN flow ON flow.id = flow "
+        "WHERE flow.name = 'collective' GROUP BY comm, op, peers, rank, peer, bin"
+    ):
+        if peers != 1 or row[1] is None:
+            raise RuntimeError("a peer is not known")
+        rows.setdefault(where(comm, ops[op]), []).append(tuple(row))
+    sent = {one: Sent.of(one[1], np.array(found, np.int64)) for one, found in rows.items()}
+    answers: dict[Where, Answer] = {}
+    for line in recognise(connection).lines:
+        calls = [where(comm.id, line.collective) for comm in line.where]
+        answers |= dict.fromkeys(calls, Answer(line, Counter(root for *_, root in calls)))
+    return sent, answers
 
 
 @dataclass(frozen=True)
 class Difference:
     """A call whose messages are not those of the schedule."""
 
-    size: int
-    block: int
-    root: int
+    where: Where
     messages: tuple[int, int]
     nbytes: tuple[int, int]
 
 
 @dataclass
 class Result:
-    """What came of a case: what ran where, what was equal, what it was recognised as."""
+    """What came of a case.
+
+    Attributes
+    ----------
+    ran : what runs, and on which communicator sizes with how many bytes
+    calls : how many were compared
+    different : those that differ from the schedule: by the component, and in the profile
+    named : calls that `commlens algorithms` names as what runs: alone; among others that send the same; as another one
+        that sends the same; not
+    others : communicator sizes of the last two, and what is said there
+    """
 
     case: Case
     ran: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
     calls: int = 0
-    different: list[Difference] = field(default_factory=list)
-    recognised: int = 0
-    alone: int = 0
-    not_recognised: list[tuple[int, int, int, str]] = field(default_factory=list)
+    different: dict[str, list[Difference]] = field(default_factory=lambda: {"component": [], "profile": []})
+    named: Counter[str] = field(default_factory=Counter)
+    others: dict[str, set[int]] = field(default_factory=dict)
+
+    @property
+    def bad(self) -> int:
+        """Calls that differ or are not named."""
+        return sum(map(len, self.different.values())) + self.named["not"]
 
 
-_seen: dict[tuple[object, ...], matching.Match] = {}
-
-
-def _recognised(measured: Measured) -> matching.Match:
-    """Return what a pattern is recognised as; the libraries mostly send the same."""
-    pairs = measured.pairs
-    key = (measured.collective, pairs.size, measured.block, *(one.tobytes() for one in (pairs.pair, pairs.messages, pairs.bytes)))  # fmt: skip
-    if key not in _seen:
-        _seen[key] = matching.match(measured)
-    return _seen[key]
-
-
-def compare(library: Library, case: Case, patterns: Patterns) -> Result:
-    """Compare what was measured with the schedules, and let it be recognised."""
+def compare(
+    library: Library,
+    case: Case,
+    component: dict[Where, Sent],
+    profile: dict[Where, Sent],
+    answers: dict[Where, Answer],
+) -> Result:
+    """Compare what was measured with the schedules, and what was named with what ran."""
     result = Result(case)
     major = int(library.release.partition(".")[0])
-    for size in range(2, case.ranks + 1):
-        roots = sorted({0, size // 2}) if case.collective in ROOTED else [0]
-        for block in case.blocks:
-            for root in roots:
-                call = case.call(size, block, root)
-                one = openmpi.runs(case.collective, case.number, call, case.told, major)
-                expected = Pairs.of_steps(size, one.steps(call) if one is not None else ())
-                empty = np.zeros(0, np.int64)
-                nothing = Measured(
-                    case.collective, 1, Pairs.of(size, empty, empty, empty, empty), block=block
+    for where in case.calls():
+        _, size, block, root = where
+        call = case.call(size, block, root)
+        one = openmpi.runs(case.collective, case.number, call, case.told, major)
+        expected = Sent.by(one, call)
+        result.calls += 1
+        result.ran.setdefault(one.name if one is not None else "", set()).add((size, block))
+        for source, found in (("component", component), ("profile", profile)):
+            got = found.get(where, Sent.of(size, NONE))
+            if got != expected:
+                messages, nbytes = (
+                    (int(getattr(got.pairs, what).sum()), int(getattr(expected.pairs, what).sum()))
+                    for what in ("messages", "bytes")
                 )
-                measured = patterns.get((size, block, root), nothing)
-                result.calls += 1
-                result.ran.setdefault(one.name if one is not None else "", set()).add((size, block))
-                if measured.pairs != expected:
-                    got, wanted = measured.pairs, expected
-                    result.different.append(
-                        Difference(
-                            size,
-                            block,
-                            root,
-                            (int(got.messages.sum()), int(wanted.messages.sum())),
-                            (int(got.bytes.sum()), int(wanted.bytes.sum())),
-                        )
-                    )
-                if one is not None and block == case.blocks[-1]:
-                    found = _recognised(measured)
-                    if any(candidate.algorithm.name == one.name for candidate in found.best):
-                        result.recognised += 1
-                        result.alone += len({candidate.algorithm.name for candidate in found.best}) == 1
-                    else:
-                        result.not_recognised.append((size, block, root, found.verdict))
+                result.different[source].append(Difference(where, messages, nbytes))
+        how, said = _naming(one if expected.sizes else None, call, answers.get(where))
+        result.named[how] += 1
+        if how in ("other", "not"):
+            result.others.setdefault(said, set()).add(size)
     return result
 
 
-def load(library: Library, case: Case, measure: Source, again: bool) -> Patterns:
-    """Return what a case sent; from the last time, unless it is to be measured again."""
-    words = [
-        case.collective,
-        str(case.number),
-        str(case.ranks),
-        *map(str, case.blocks),
-        *map(str, case.parameters.items()),
-    ]
-    kept = BUILD / library.name / ("-".join(words).translate(str.maketrans("(), '", "_____")) + ".pickle")
-    if again or not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes(pickle.dumps(measure(library, case)))
-    found: Patterns = pickle.loads(kept.read_bytes())
-    return found
+def _naming(one: Algorithm | None, call: Call, answer: Answer | None) -> tuple[str, str]:
+    """Return how a call was named, and what was said of it."""
+    if answer is None:
+        return "not", "missing"
+    line = answer.line
+    if one is None:
+        return ("alone" if line.verdict == SENDS_NOTHING else "not"), line.verdict
+    if line.collective in ROOTED and line.best is not None and line.roots != answer.roots:
+        return "not", f"{line.verdict}, with roots {sorted(line.roots)}"
+    names = {candidate.algorithm.name for candidate in line.match.best}
+    if any(_is(candidate, one, call) for candidate in line.match.best):
+        return ("alone" if len(names) == 1 else "among"), line.verdict
+    # Under another name only where that is as true.
+    return ("other" if names and line.fit == 1 and one.name not in names else "not"), line.verdict
+
+
+def _is(candidate: Candidate, one: Algorithm, call: Call) -> bool:
+    """Whether it is this algorithm, with its parameters as far as they are told."""
+    said = candidate.parameters
+    least, most = said.get("segment", (call.segment, call.segment))
+    return (
+        candidate.algorithm.name == one.name
+        and least <= call.segment <= most
+        and all(said.get(name, getattr(call, name)) == getattr(call, name) for name in ("fanout", "radix"))
+    )
 
 
 def listed(numbers: Iterable[int]) -> str:
@@ -364,14 +512,15 @@ def _bytes(block: int) -> str:
     return f"{block:,}" if block >= 0 else f"0, {-block}, {-2 * block} in turns"
 
 
-def _outcome(result: Result) -> str:
-    if not result.different:
+def _outcome(result: Result, source: str) -> str:
+    different = result.different[source]
+    if not different:
         return f"equal, {result.calls}"
-    first = result.different[0]
+    first = different[0]
+    _, size, block, root = first.where
     return (
-        f"**{len(result.different)} of {result.calls} differ**, such as {first.size} ranks, {first.block} bytes, "
-        f"root {first.root}: {first.messages[0]} messages and {first.nbytes[0]} bytes, not {first.messages[1]} and "
-        f"{first.nbytes[1]}"
+        f"**{len(different)} of {result.calls} differ**, such as {size} ranks, {block} bytes, root {root}: "
+        f"{first.messages[0]} messages and {first.nbytes[0]} bytes, not {first.messages[1]} and {first.nbytes[1]}"
     )
 
 
@@ -389,26 +538,24 @@ def _ran(result: Result) -> str:
 
 
 def _named(result: Result) -> str:
-    if not result.recognised and not result.not_recognised:
-        return "–"
-    total = result.recognised + len(result.not_recognised)
-    said = f"{result.recognised} of {total}, {result.alone} as this alone"
-    if result.not_recognised:
-        sizes = {size for size, *_ in result.not_recognised}
-        said += f"; {listed(sizes)} ranks: {result.not_recognised[0][3]}"
+    words = {"alone": "alone", "among": "with others", "other": "as another", "not": "**not**"}
+    said = ", ".join(f"{result.named[how]} {word}" for how, word in words.items() if result.named[how])
+    for verdict, sizes in result.others.items():
+        said += f"; {listed(sizes)} ranks: {verdict}"
     return said
 
 
 def page(results: dict[str, list[Result]]) -> list[str]:
     """Return the tables."""
     releases = list(results)
+    heads = [f"Open MPI {one}, {source}" for one in releases for source in SOURCES]
     lines = [
         "## Measured",
         "",
         "Calls are counted that were compared, over communicator sizes, bytes and roots.",
         "",
-        f"| collective | number | with | ranks | bytes | what runs | {' | '.join(f'Open MPI {one}' for one in releases)} | named |",
-        "|---|" + "---|" * (6 + len(releases)),
+        f"| collective | number | with | ranks | bytes | what runs | {' | '.join(heads)} | named |",
+        "|---|" + "---|" * (6 + len(heads)),
     ]
     cells: dict[tuple[str, int, str, str, str], dict[str, Result]] = {}
     for release, all_of in results.items():
@@ -420,16 +567,23 @@ def page(results: dict[str, list[Result]]) -> list[str]:
     silent = 0
     for (collective, number, parameters, ranks, nbytes), found in cells.items():
         first = next(iter(found.values()))
-        if all(list(one.ran) == [""] and not one.different for one in found.values()):
+        if all(list(one.ran) == [""] and not one.bad for one in found.values()):
             silent += sum(one.calls for one in found.values())
             continue
-        outcomes = [_outcome(found[one]) if one in found else "not there" for one in releases]
+        outcomes = [
+            _outcome(found[one], source) if one in found else "not there"
+            for one in releases
+            for source in SOURCES
+        ]
+        named = _named(first)
+        for release, other in found.items():
+            named += f"; {release}: {_named(other)}" if _named(other) != _named(first) else ""
         ran = _ran(first)
         for release, other in found.items():
             ran += f"; {release}: {_ran(other)}" if other.ran.keys() != first.ran.keys() else ""
         number_said = str(number) if number else "–"
         lines.append(
-            f"| {collective} | {number_said} | {parameters} | {ranks} | {nbytes} | {ran} | {' | '.join(outcomes)} | {_named(first)} |"
+            f"| {collective} | {number_said} | {parameters} | {ranks} | {nbytes} | {ran} | {' | '.join(outcomes)} | {named} |"
         )
     lines += [
         "",
@@ -456,19 +610,29 @@ def main() -> None:
     parser.add_argument("--only", default="", help="one collective, and no page")
     options = parser.parse_args()
     results: dict[str, list[Result]] = {}
-    bad = 0
     for library in libraries():
-        for case in cases(library):
-            if options.only not in ("", case.collective):
-                continue
-            result = compare(library, case, load(library, case, stock, options.again))
-            bad += len(result.different)
-            print(
-                f"Open MPI {library.release} {case.collective} {case.number} ({_with(case)}; {_sizes(case)} bytes): "
-                f"{_outcome(result)}; named: {_named(result)}",
-                flush=True,
-            )
-            results.setdefault(library.release, []).append(result)
+        wanted = [case for case in cases(library) if options.only in ("", case.collective)]
+        found: dict[int, Result] = {}
+        for launch in launches(wanted):
+            place = run(library, launch, options.again)
+            component = stock(place, launch.ranks)
+            with open_profile(str(place / "profile.db")) as connection:
+                profile, answers = profiled(connection)
+            for case in launch.cases:
+                result = compare(library, case, component, profile, answers)
+                print(
+                    f"Open MPI {library.release} {case.collective} {case.number} ({_with(case)}; {_sizes(case)} bytes): "
+                    + "; ".join(f"{source} {_outcome(result, source)}" for source in SOURCES)
+                    + f"; named: {_named(result)}",
+                    flush=True,
+                )
+                found[wanted.index(case)] = result
+            called = {where for case in launch.cases for where in case.calls()}
+            stray = (component.keys() | profile.keys() | answers.keys()) - called
+            if stray:
+                raise RuntimeError(f"not called: {sorted(stray)[:3]}")
+        results[library.release] = [found[number] for number in sorted(found)]
+    bad = sum(result.bad for all_of in results.values() for result in all_of)
     if not options.only:
         kept = PAGE.read_text().split(MARK)[0]
         PAGE.write_text("\n".join([kept + MARK, "", *page(results), ""]))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls one collective on communicators of the first 2, 3, … ranks, for each block size and root, and writes what the
+ * Calls collectives on communicators of the first 2, 3, … ranks, for each block size and root, and writes what the
  * monitoring components of Open MPI count of each call.  bench/algorithms.py starts it.
  *
- *     collectives COLLECTIVE ROOTS DIRECTORY BLOCK...
+ *     collectives DIRECTORY COLLECTIVE:ROOTS:RANKS:BLOCK[:BLOCK...]...
  *
- * BLOCK is bytes; -N for parts of different sizes, which some collectives allow: N times 0, 1 or 2 bytes, in turns;
- * rank by rank, and in an all-to-all by the sum of both ranks.  ROOTS is 1 where only rank 0 is root, 2 for rank 0 and
- * the middle one.  Each call has a communicator of its own, "SIZE BLOCK ROOT" by name.  Every rank writes
- * DIRECTORY/RANK, a line for each peer it sent to: size, block, root, peer, messages, bytes, and the size histogram as
- * BIN:MESSAGES.
+ * ROOTS is 1 where only rank 0 is root, 2 for rank 0 and the middle one; RANKS those of the largest communicator. BLOCK
+ * is bytes; -N for parts of different sizes, which some collectives allow: N times 0, 1 or 2 bytes, in turns; rank by
+ * rank, and in an all-to-all by the sum of both ranks.  Each size, block and root has a communicator of its own, "SIZE
+ * BLOCK ROOT" by name, on which each collective is called once.  Every rank writes DIRECTORY/RANK, a line for each peer
+ * it sent to in a call: collective, size, block, root, peer, messages, bytes, and the size histogram as BIN:MESSAGES.
  *
  * The components say what they have counted when they end; what comes before in one run cannot be told apart then.  So
  * this program stands between the component that sees a message and the counters: it notes what is counted, and hands
@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BINS = 66, MOST = 256 };
+enum { BINS = 66, MOST = 256, WAYS = 64 };
 
 typedef struct {
   long long messages, bytes, bins[BINS];
@@ -181,51 +181,106 @@ static void call(const char* what, MPI_Comm comm, int size, int block, int root)
 
 static int root_of(int number, int size) { return number == 0 ? 0 : size / 2; }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (argc < 5) give_up("usage: collectives COLLECTIVE ROOTS DIRECTORY BLOCK...");
-  int roots = atoi(argv[2]), blocks = argc - 4;
-  directory = argv[3];
-  if (ranks > MOST) give_up("too many ranks");
-  MPI_Comm* comms = malloc(sizeof *comms * (size_t)((ranks + 1) * roots * blocks));
+/* A block size and which root: of each communicator size there is one communicator for it, null where it is not needed.
+ */
+typedef struct {
+  int block, root, most;
+  MPI_Comm comms[MOST + 1];
+} Way;
+
+typedef struct {
+  char what[64];
+  int ranks, number;
+  Way* ways[WAYS];
+} Job;
+
+static Way ways[WAYS];
+
+static Way* way_of(int block, int root, int most) {
+  for (int i = 0; i < WAYS; i++) {
+    Way* one = &ways[i];
+    if (one->most > 0 && (one->block != block || one->root != root)) continue;
+    one->block = block;
+    one->root = root;
+    if (one->most < most) one->most = most;
+    return one;
+  }
+  give_up("too many sizes of blocks");
+  return NULL;
+}
+
+static Job job_of(const char* text) {
+  Job job = {.number = 0};
+  int roots, used = 0;
+  if (sscanf(text, "%63[^:]:%d:%d%n", job.what, &roots, &job.ranks, &used) != 3 || job.ranks > ranks)
+    give_up("not COLLECTIVE:ROOTS:RANKS:BLOCK");
+  for (const char* rest = text + used; *rest == ':';) {
+    char* end;
+    int block = (int)strtol(rest + 1, &end, 10);
+    for (int root = 0; root < roots; root++) {
+      if (job.number == WAYS) give_up("too many blocks");
+      job.ways[job.number++] = way_of(block, root, job.ranks);
+    }
+    rest = end;
+  }
+  return job;
+}
+
+/* Of the first ranks; the others have no part in it. */
+static void make_communicators(void) {
   MPI_Group world;
   MPI_Comm_group(MPI_COMM_WORLD, &world);
-  for (int size = 2, next = 0; size <= ranks; size++)
-    for (int i = 0; i < roots * blocks; i++, next++) {
-      if (rank >= size) continue;
+  int tag = 0;
+  for (int size = 2; size <= ranks; size++)
+    for (Way* one = ways; one < ways + WAYS; one++, tag++) {
+      if (size > one->most || rank >= size) continue;
       int range[1][3] = {{0, size - 1, 1}};
       MPI_Group first;
       char name[64];
       MPI_Group_range_incl(world, 1, range, &first);
-      MPI_Comm_create_group(MPI_COMM_WORLD, first, next, &comms[next]);
-      snprintf(name, sizeof name, "%d %s %d", size, argv[4 + i / roots], root_of(i % roots, size));
-      MPI_Comm_set_name(comms[next], name);
+      MPI_Comm_create_group(MPI_COMM_WORLD, first, tag, &one->comms[size]);
+      snprintf(name, sizeof name, "%d %d %d", size, one->block, root_of(one->root, size));
+      MPI_Comm_set_name(one->comms[size], name);
       MPI_Group_free(&first);
     }
+  MPI_Group_free(&world);
+}
 
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (argc < 3) give_up("usage: collectives DIRECTORY COLLECTIVE:ROOTS:RANKS:BLOCK[:BLOCK...]...");
+  directory = argv[1];
+  if (ranks > MOST) give_up("too many ranks");
+  Job* jobs = malloc(sizeof *jobs * (size_t)(argc - 2));
+  Sent* before = malloc(sizeof *before * MOST);
   char name[4096];
   snprintf(name, sizeof name, "%s/%d", directory, rank);
   FILE* out = fopen(name, "w");
-  Sent* before = malloc(sizeof *before * MOST);
-  if (out == NULL || before == NULL || noted == NULL) give_up("cannot write, or nothing is monitored");
-  for (int size = 2, next = 0; size <= ranks; size++)
-    for (int i = 0; i < roots * blocks; i++, next++) {
-      if (rank >= size) continue;
-      int block = atoi(argv[4 + i / roots]), root = root_of(i % roots, size);
-      memcpy(before, noted, sizeof *before * MOST);
-      call(argv[1], comms[next], size, block, root);
-      for (int to = 0; to < ranks; to++) {
-        if (noted[to].messages == before[to].messages) continue;
-        fprintf(out, "%d %d %d %d %lld %lld", size, block, root, to, noted[to].messages - before[to].messages,
-                noted[to].bytes - before[to].bytes);
-        for (int bin = 0; bin < BINS; bin++)
-          if (noted[to].bins[bin] != before[to].bins[bin])
-            fprintf(out, " %d:%lld", bin, noted[to].bins[bin] - before[to].bins[bin]);
-        fputc('\n', out);
+  if (jobs == NULL || out == NULL || before == NULL) give_up("cannot write, or out of memory");
+  for (int i = 2; i < argc; i++) jobs[i - 2] = job_of(argv[i]);
+  if (noted == NULL) noted = calloc(MOST, sizeof *noted);
+  if (noted == NULL) give_up("out of memory");
+  make_communicators();
+
+  for (Job* job = jobs; job < jobs + argc - 2; job++)
+    for (int size = rank < 2 ? 2 : rank + 1; size <= job->ranks; size++)
+      for (int i = 0; i < job->number; i++) {
+        Way* way = job->ways[i];
+        int root = root_of(way->root, size);
+        memcpy(before, noted, sizeof *before * MOST);
+        call(job->what, way->comms[size], size, way->block, root);
+        for (int to = 0; to < ranks; to++) {
+          if (noted[to].messages == before[to].messages) continue;
+          fprintf(out, "%s %d %d %d %d %lld %lld", job->what, size, way->block, root, to,
+                  noted[to].messages - before[to].messages, noted[to].bytes - before[to].bytes);
+          for (int bin = 0; bin < BINS; bin++)
+            if (noted[to].bins[bin] != before[to].bins[bin])
+              fprintf(out, " %d:%lld", bin, noted[to].bins[bin] - before[to].bins[bin]);
+          fputc('\n', out);
+        }
       }
-    }
   check_counters();
   fclose(out);
   MPI_Finalize();
