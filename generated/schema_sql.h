@@ -212,7 +212,7 @@ inline constexpr char tables_sql[] =
   flow INTEGER REFERENCES flow(id), -- Kind of traffic.
   op INTEGER REFERENCES op(id), -- Of what is inside calls, and of shapes, the procedure; else 0.
   call_bin INTEGER, -- Of messages inside a collective, its own size bin, as key.bin; NULL: not known, as of v and w forms, or none.
-  region INTEGER REFERENCES region(id), -- Code region; 0 unless COMMLENS_MATRIX_BY asks for it.
+  region INTEGER REFERENCES region(id), -- Code region of the call, or of that which made the request; 0 unless COMMLENS_MATRIX_BY asks for it.
   slice INTEGER, -- Slice of time, as in slice.slot; 0 unless COMMLENS_MATRIX_BY asks for it.
   rank INTEGER REFERENCES rank(rank), -- World rank that tells it.
   peer INTEGER REFERENCES rank(rank), -- World rank of the other end, or NULL: a process of another world, a block of processes, one of a communicator that had been freed when it was met, one that the MPI library does not tell in a communicator of its own, or a shape, which has no peer.
@@ -377,7 +377,7 @@ SELECT comm, flow.name AS kind, op, region, slice,
        CASE outward WHEN 1 THEN peer ELSE rank END AS destination,
        SUM(messages) AS messages, SUM(bytes) AS bytes
   FROM peer JOIN flow ON flow.id = peer.flow
- WHERE peer IS NOT NULL OR first IS NOT NULL
+ WHERE flow.name NOT IN ('one_to_all', 'all_to_one', 'all_to_all')
  GROUP BY comm, flow, op, region, slice, rank, peer, first;
 )sql"
     R"sql(CREATE VIEW member_range AS -- The members of every comm as ranges of world ranks: comm.members taken apart. A set has the members of its communicators, comm 0 has all ranks.

@@ -10,9 +10,8 @@ std::uint32_t slice_now(const Thread& thread) noexcept {
   return doublings << slice_bits | static_cast<std::uint32_t>(thread.slices.slot);
 }
 
-void count(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t op, std::uint32_t peer, std::uint64_t bytes,
-           std::uint32_t call) noexcept {
-  const std::uint32_t region = thread.region();
+void count(Thread& thread, std::uint32_t region, Flow flow, std::uint32_t comm, std::uint32_t op, std::uint32_t peer,
+           std::uint64_t bytes, std::uint32_t call) noexcept {
   if (__builtin_expect(region == uncounted_region, 0)) return;
   const PeerKey key = make_peer_key(flow, bin_of(bytes), comm, op, slice_now(thread));
   PeerCell& cell = *find_cell(thread.peers, key, make_peer_place(peer, matrix.by_region ? region : 0, 0, call));
@@ -25,11 +24,19 @@ void count(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t op, std:
 
 void count_message(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t op, int peer, std::uint64_t bytes,
                    std::uint32_t call) noexcept {
-  count(thread, flow, comm, op, static_cast<std::uint32_t>(peer), bytes, call);
+  count(thread, thread.region(), flow, comm, op, static_cast<std::uint32_t>(peer), bytes, call);
 }
 
 void count_shape(Thread& thread, Flow shape, std::uint32_t comm, std::uint32_t op, std::uint64_t bytes) noexcept {
-  count(thread, shape, comm, op, no_peer, bytes, 0);
+  count(thread, thread.region(), shape, comm, op, no_peer, bytes, 0);
+}
+
+void count_message_of(Thread& thread, Key maker, Flow flow, std::uint32_t op, int peer, std::uint64_t bytes) noexcept {
+  count(thread, region_of_key(maker), flow, comm_of_key(maker), op, static_cast<std::uint32_t>(peer), bytes, 0);
+}
+
+void count_shape_of(Thread& thread, Key maker, Flow shape, std::uint64_t bytes) noexcept {
+  count(thread, region_of_key(maker), shape, comm_of_key(maker), op_of_key(maker), no_peer, bytes, 0);
 }
 
 }  // namespace commlens

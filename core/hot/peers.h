@@ -13,4 +13,9 @@ void count_message(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t 
                    std::uint32_t call = 0) noexcept;
 void count_shape(Thread& thread, Flow shape, std::uint32_t comm, std::uint32_t op, std::uint64_t bytes) noexcept;
 
+// The same for what a request moves: like its bytes it is of the call that made the request, in the communicator and
+// region that it was made in, wherever it is started or completed.
+void count_message_of(Thread& thread, Key maker, Flow flow, std::uint32_t op, int peer, std::uint64_t bytes) noexcept;
+void count_shape_of(Thread& thread, Key maker, Flow shape, std::uint64_t bytes) noexcept;
+
 }  // namespace commlens

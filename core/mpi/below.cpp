@@ -196,7 +196,8 @@ bool makes_intercomm(const Thread& thread, std::uint32_t op) noexcept {
     case op::MPI_Intercomm_merge: return true;
     default: break;
   }
-  if (thread.doing.what != Doing::handle) return false;
+  // A collective between two groups also uses communicators within one of them, but makes none between them.
+  if (thread.doing.what != Doing::handle || kinds[op] == Kind::collective) return false;
   const void* const parent = comms.find(thread.doing.where);
   return parent != nullptr && static_cast<const CommView*>(parent)->inter;
 }

@@ -19,17 +19,16 @@ inline void credit(Thread& t, const Cell& maker, Bytes sent, Bytes received) noe
 
 // The same for a message of a request, to or from one process.
 inline void credit_peer(Thread& t, const Cell& maker, Flow flow, int peer, Bytes bytes) noexcept {
-  if (matrix.peers && peer >= 0 && region_of_key(maker.key) != uncounted_region)
-    count_message(t, flow, comm_of_key(maker.key), 0, peer, bytes);
+  if (matrix.peers && peer >= 0) count_message_of(t, maker.key, flow, 0, peer, bytes);
 }
 
 // The same for a collective, by its shape.
 inline void credit_collective(Thread& t, const PersistentRequest& p) noexcept {
-  if (!matrix.peers || p.shape == Flow::count || region_of_key(p.maker->key) == uncounted_region) return;
-  const std::uint32_t comm = comm_of_key(p.maker->key), op = op_of_key(p.maker->key);
-  count_shape(t, p.shape, comm, op, p.exchanged);
+  if (!matrix.peers || p.shape == Flow::count) return;
+  const Key maker = p.maker->key;
+  count_shape_of(t, maker, p.shape, p.exchanged);
   for (const Share* s = p.shares; s != nullptr && s->peer >= 0; ++s)
-    count_message(t, Flow::share, comm, op, s->peer, s->bytes);
+    count_message_of(t, maker, Flow::share, op_of_key(maker), s->peer, s->bytes);
 }
 
 // The requests of one completion or start call.

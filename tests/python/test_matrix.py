@@ -511,6 +511,26 @@ def test_messages_to_another_world_count_and_are_not_drawn(tmp_path: Path, run: 
     assert run("matrix", path, "--format", "csv").stdout.splitlines()[1:] == [",,3,300"]
 
 
+def test_messages_in_communicators_of_the_library_count_and_are_not_drawn(tmp_path: Path, run: Run) -> None:
+    """Nothing is known of the other end, not even its rank there; the shapes of collectives have none."""
+    build = ProfileBuilder(ranks=2)
+    world = build.comm("W0.0", [0, 1])
+    build.tell_peer("internal", 0, 1, 2, 5, world, "MPI_Comm_dup")
+    build.tell_peer("internal", 0, None, 4, 25, 0, "MPI_Comm_dup")
+    build.tell_peer("all_to_all", 0, None, 9, 8, world, "MPI_Allreduce")
+    path = build.write(tmp_path / "p.db")
+    found = read(run, path, "--kind", "internal")
+    assert sums_of(found["pairs"]) == {(0, 1): (2, 10)}
+    assert found["not_told_apart"] == {"messages": 4, "bytes": 100, "spread_messages": 0, "spread_bytes": 0}
+    assert {kind["kind"]: kind["messages"] for kind in found["kinds"]} == {"internal": 6, "all_to_all": 9}
+    assert (
+        "4 messages with 100 B are not told apart by pair" in run("matrix", path, "--kind", "internal").stdout
+    )
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT kind, source, destination, messages FROM pair ORDER BY messages")
+        assert rows.fetchall() == [("internal", 0, 1, 2), ("internal", 0, None, 4)]
+
+
 # Places.
 
 XML = """<?xml version="1.0"?><topology version="2.0"><object type="Machine">

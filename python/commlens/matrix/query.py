@@ -109,10 +109,10 @@ class Selection:
         )
 
     def loose_sql(self, flows: Sequence[str]) -> str:
-        """Return the statement for rows with a block of peers, or one whose world rank is not known."""
+        """Return the statement for rows with a block of peers, or one whose world rank is not known, or nothing of it."""
         return (
             "SELECT comm, flow.id AS flow, outward, rank, first, peers, SUM(messages) AS messages, SUM(bytes) AS bytes"
-            + self.of_flows(flows, "first IS NOT NULL")
+            + self.of_flows(flows, "peer IS NULL")
             + "\n GROUP BY comm, flow.id, rank, first, peers"
         )
 
@@ -315,8 +315,9 @@ def place(
     nobody = Comm(0, "", None, ())
     blocks = []
     for row in rows:
+        first = row["first"]
         facing = comms.get(row["comm"], nobody).facing(row["rank"])
-        blocks.append(facing[row["first"] : row["first"] + row["peers"]])
+        blocks.append(ints() if first is None else facing[first : first + row["peers"]])
     apart = 1 + sum(map(len, blocks)) // MOST_SPREAD
     found: dict[tuple[int, str], tuple[list[Pairs], list[Pairs]]] = defaultdict(lambda: ([], []))
     for row, members in zip(rows, blocks):

@@ -88,7 +88,7 @@ def sayings(facts: Facts) -> Iterator[tuple[str, str]]:
         yield (
             "elsewhere",
             f"{count(matrix.messages, 'message')} with {bytes_text(matrix.bytes)} are not told apart by pair: the other end "
-            "is of another world, or its communicator was freed or had too many like it",
+            "is of another world, or its communicator was freed, had too many like it or is one of the MPI library's own",
         )
     for remark in facts.remarks:
         yield "note", remark
