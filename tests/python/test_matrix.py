@@ -846,6 +846,8 @@ def test_what_a_profile_cannot_say_is_refused_in_one_line(tmp_path: Path, run: R
         ([path, "--region", "exchanges"], "no code region 'exchanges' in this profile"),
         ([unkept, "--region", "solve"], "that needs COMMLENS_MATRIX_BY=region in the run"),
         ([unkept, "--slice", "1"], "that needs COMMLENS_MATRIX_BY=slice in the run"),
+        ([path, "--check", "--kind", "collective"], "--check compares both ends of two-sided messages"),
+        ([path, "--check", "--region", "solve"], "--check compares both ends of two-sided messages"),
         ([tmp_path / "none.db"], "none.db: no such file"),
     ):
         result = run("matrix", *arguments)
@@ -872,6 +874,9 @@ def test_nobody_talks(tmp_path: Path, run: Run) -> None:
         "they are counted with COMMLENS_MATRIX=all, where the MPI library lets them be seen (Open MPI)"
         in shown
     )
+    seen = ProfileBuilder(ranks=3, meta={"inside": "measured"}).write(tmp_path / "seen.db")
+    shown = run("matrix", seen, "--kind", "collective").stdout
+    assert shown.endswith("no such messages in this profile\n"), "nothing was missed"
     for ending in (".png", ".svg", ".csv", ".npz", ".mtx", ".graphml"):
         assert run("matrix", path, "--to", tmp_path / f"m{ending}").exit_code == 0, ending
     assert run("matrix", path, "--by", "node").exit_code == 0

@@ -136,7 +136,7 @@ def test_a_name_that_is_not_in_the_profile(small: Path, run: Run, options: list[
         (["--buckets", "0,128"], "the bounds in '0,128' do not rise from above 0"),
         (["--time", "5"], "'5' is no range of seconds LOW:HIGH"),
         (["--time", "2:1"], "'2:1' is an empty range"),
-        (["--rank", "a"], "'a' is no rank and no range of ranks"),
+        (["--rank", "a"], "'a' is no number and no range of numbers"),
         (["--rank", "3-1"], "'3-1' is an empty range"),
         (["--class", "p3p"], "'p3p' is not one of"),
         (["--sort", "colour"], "'colour' is not one of"),

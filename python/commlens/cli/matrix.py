@@ -16,6 +16,7 @@ from commlens.cli.options import (
     profile_argument,
     sql_option,
 )
+from commlens.errors import CommlensError
 from commlens.profile import open_profile
 from commlens.screen import Screen
 from commlens.table import csv_text, json_text
@@ -102,7 +103,7 @@ SLICES = Parsed("slices", parse_ranks)
 @click.option(
     "--check",
     is_flag=True,
-    help="Exit code 1 if what was sent and what was received differ.",
+    help="Exit code 1 if what was sent and what was received differ; for two-sided messages of the whole run.",
 )
 @format_option
 @sql_option
@@ -147,6 +148,10 @@ def matrix(
         known = read_topology(topologies, found.nodes.values())
         whole = not regions and not slices
         facts = read_facts(connection, found, what, by, known, top, whole=whole)
+    if check and facts.ends is None:
+        raise CommlensError(
+            "--check compares both ends of two-sided messages: for --kind p2p or all, without --region and --slice"
+        )
     chosen = [
         *(["on " + ", ".join(comms)] if comms else []),
         *(["in " + ", ".join(operations)] if operations else []),

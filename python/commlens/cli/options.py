@@ -78,7 +78,7 @@ def parse_ranks(text: str) -> tuple[tuple[int, int], ...]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
         if not match:
-            raise ValueError(f"'{part}' is no rank and no range of ranks")
+            raise ValueError(f"'{part}' is no number and no range of numbers")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise ValueError(f"'{part}' is an empty range")

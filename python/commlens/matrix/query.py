@@ -202,6 +202,7 @@ class Matrix:
     cpus: dict[int, str]
     states: dict[int, str]
     slice_ns: int
+    inside: str  # of messages inside calls: "measured", or why they are not
     statements: list[tuple[str, str]]
     remarks: list[str] = field(default_factory=list)
 
@@ -282,6 +283,7 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
         cpus={row["rank"]: row["cpus"] for row in ranks},
         states={row["rank"]: row["state"] for row in ranks},
         slice_ns=int(meta.get("slice_ns") or 0),
+        inside=meta.get("inside", ""),
         statements=statements,
         remarks=remarks,
     )

@@ -55,7 +55,7 @@ def nothing(facts: Facts, heading: str) -> str:
     others = [kind for kind in matrix.kinds if kind not in KINDS[matrix.kind] and kind not in SHAPES]
     if others:
         return f"{which}; there are {', '.join(others)}"
-    if matrix.kind in ("collective", "internal"):
+    if matrix.kind in ("collective", "internal") and matrix.inside != "measured":
         which += (
             "; they are counted with COMMLENS_MATRIX=all, where the MPI library lets them be seen (Open MPI)"
         )
