@@ -29,7 +29,7 @@ __thread Started started_now;
 
 namespace {
 
-bool is_watching = false;
+std::atomic<bool> is_watching{false};
 const char* why_not = nullptr;  // there is nothing to be seen
 
 #if defined(OPEN_MPI)
@@ -258,6 +258,7 @@ std::atomic<bool> is_used{false};  // the table
 
 void sends(std::size_t count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm) noexcept {
   if (!is_used.load(std::memory_order_relaxed)) is_used.store(true, std::memory_order_relaxed);
+  if (!is_watching.load(std::memory_order_relaxed)) return;  // another tool still leads here
   Thread& thread = this_thread();
   const Message m = message_to(thread, peer, tag, comm);
   if (m.counts) count_message(thread, m.flow, m.comm, m.op, m.peer, bytes_of(count, datatype), m.size);
@@ -348,7 +349,7 @@ int send(const void* buffer, std::size_t count, MPI_Datatype datatype, int peer,
 
 int start(std::size_t count, MPI_Request* array) {
   is_used.store(true, std::memory_order_relaxed);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < count && is_watching.load(std::memory_order_relaxed); ++i) {
     const Prepared* const p = prepared_of(array[i]);
     if (p == nullptr || !p->message.counts) continue;
     const Message& m = p->message;
@@ -462,13 +463,13 @@ const char* begin_watching() noexcept {
 }
 
 void end_watching() noexcept {
-  give_table_back();
   if (is_bypassed()) why_not = "this Open MPI sends its messages past the table of its point-to-point layer";
 }
 
 #else
 
 const char* begin_watching() noexcept { return "only Open MPI shows them"; }
+void give_table_back() noexcept {}
 void end_watching() noexcept {}
 
 #endif
@@ -486,7 +487,13 @@ void watch_below() noexcept {
 void leave_below() noexcept {
   if (!is_watching) return;
   is_watching = false;
+  give_table_back();
   end_watching();
+}
+
+void leave_below_in_child() noexcept {
+  if (is_watching) give_table_back();
+  is_watching = false;
 }
 
 std::string told_of_below() {

@@ -18,6 +18,9 @@ void watch_below() noexcept;
 // Ends it.  Call before MPI is finalised, and before we communicate.
 void leave_below() noexcept;
 
+// The same in a child process, which shares what its parent counts in and must not write there.
+void leave_below_in_child() noexcept;
+
 // What came of it, as table meta tells it.
 std::string told_of_below();
 

@@ -23,6 +23,7 @@
 #include "core/cold/signals.h"
 #include "core/cold/symbols.h"
 #include "core/hot/thread.h"
+#include "core/mpi/below.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/job.h"
 #include "core/mpi/state.h"
@@ -129,7 +130,9 @@ void child_forked() noexcept {
   const bool is_inside = current_thread != nullptr && current_thread->outermost != nullptr;
   arena::after_fork_in_child(counts || is_inside);
   locks::after_fork_in_child();
-  if (!counts) stop_measuring();
+  if (counts) return;
+  stop_measuring();
+  leave_below_in_child();
 }
 
 }  // namespace

@@ -813,7 +813,7 @@ CREATE TABLE peer ( -- Who talks to whom: one row per communicator, kind, rank, 
   region INTEGER REFERENCES region(id), -- Code region of the call, or of that which made the request; 0 unless COMMLENS_MATRIX_BY asks for it.
   slice INTEGER, -- Slice of time, as in slice.slot; 0 unless COMMLENS_MATRIX_BY asks for it.
   rank INTEGER REFERENCES rank(rank), -- World rank that tells it.
-  peer INTEGER REFERENCES rank(rank), -- World rank of the other end, or NULL: a process of another world, a block of processes, one of a communicator that had been freed when it was met, one that the MPI library does not tell in a communicator of its own, or a shape, which has no peer.
+  peer INTEGER, -- World rank of the other end, or NULL: a process of another world, a block of processes, one of a communicator that had been freed when it was met, one that the MPI library does not tell in a communicator of its own, or a shape, which has no peer.
   first INTEGER, -- Where peer is NULL: rank of the other end in the communicator (in the remote group of an intercommunicator), of a block the first one; NULL otherwise, of shapes, and in communicators of the MPI library's own.
   peers INTEGER, -- [processes] 1, or how many consecutive ranks of the communicator are counted together in this row, beyond COMMLENS_MATRIX_PAIRS.
   bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.

@@ -201,6 +201,7 @@ def test_one_end_is_killed(mpi: Mpi, lost: bool) -> None:
     recovered = commlens("recover", "-o", output, arenas, where)
     assert recovered.returncode == 0, recovered
     profile = Profile(output)
+    assert profile.rows("PRAGMA foreign_key_check") == []
     assert told(profile, "sent") == {(0, 1): (4, 4 * (1 + 2 + 3 + 8)), **({} if lost else {(1, 0): (1, 28)})}
     assert told(profile, "received") == {(1, 0): (1, 28), **({} if lost else {(0, 1): (3, 24)})}
     if lost:
@@ -211,6 +212,14 @@ def test_one_end_is_killed(mpi: Mpi, lost: bool) -> None:
         assert found[:6] == (0, 1, 4, 3, 56, 24)
         assert found[6].startswith("rank ") and "did not reach MPI_Finalize: " in found[6]
         assert "both ends   sent and received are equal in 1 of 2 pairs" in commlens("matrix", output).stdout
+
+
+@BOTH
+def test_a_child_that_talks_is_nobody(mpi: Mpi, env: dict[str, str]) -> None:
+    """It shares what its parent counts in."""
+    result = run(mpi, "forked", env, 2)
+    assert [line for line in result.lines if line.startswith("child")] == ["child 33"] * 2
+    assert told(result.open(), "sent") == told(result.open(), "received") == said(result, "sent")
 
 
 def test_two_worlds(mpi: Mpi) -> None:

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { most = 64, room = 4096 };
@@ -485,6 +486,22 @@ static void one_sided(MPI_Comm comm) {
   MPI_Win_free(&win);
 }
 
+/* A child that talks to itself, which MPI does not promise and which works: it is nobody's message. */
+static void forked(MPI_Comm comm) {
+  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  int status = -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 1; i < 100; ++i)
+      MPI_Sendrecv_replace(in, 5 * i, MPI_INT, 0, 0, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    _exit(33);
+  }
+  waitpid(child, &status, 0);
+  printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status));
+  MPI_Sendrecv_replace(in, 2, MPI_INT, next, 0, before, 0, comm, MPI_STATUS_IGNORE);
+  tell_ints(next, 2);
+}
+
 static void nobody(MPI_Comm comm) { (void)comm; }
 
 int main(int argc, char** argv) {
@@ -494,7 +511,7 @@ int main(int argc, char** argv) {
   } cases[] = {{"any", any_source},  {"null", proc_null},        {"cancelled", cancelled}, {"unreceived", unreceived},
                {"partial", partial}, {"persistent", persistent}, {"replaced", replaced},   {"parts", parts},
                {"inter", intercomm}, {"threads", threaded},      {"neighbors", neighbors}, {"one-sided", one_sided},
-               {"killed", killed},   {"spawn", spawning},        {"nobody", nobody}};
+               {"killed", killed},   {"spawn", spawning},        {"forked", forked},       {"nobody", nobody}};
   int provided;
   self = argv[0];
   runner = argc > 2 ? argv[2] : "/usr/bin/env";
