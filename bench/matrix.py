@@ -10,6 +10,7 @@ Each number is a median over runs in which all ways are measured in turns; in br
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import statistics
 import subprocess
@@ -139,7 +140,13 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--mpi", nargs="+", default=["openmpi", "mpich"])
-    parser.add_argument("--ranks", nargs="+", type=int, default=[2, 4])
+    parser.add_argument(
+        "--ranks",
+        nargs="+",
+        type=int,
+        default=[2**n for n in range(1, (os.cpu_count() or 2).bit_length())],
+        help="default: powers of two as far as each has a core",
+    )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--svg", type=Path, help="directory for the pictures")
     options = parser.parse_args()
@@ -148,7 +155,7 @@ def main() -> None:
         scratch = Path(name)
         for mpi in options.mpi:
             program = scratch / f"matrix-{mpi}"
-            compile_it = [f"mpicc.{mpi}", "-O2", str(HERE / "matrix.c"), "-o", str(program)]
+            compile_it = [f"mpicc.{mpi}", "-O2", "-w", str(HERE / "matrix.c"), "-o", str(program)]
             subprocess.run(compile_it, check=True)
             for ranks in options.ranks:
                 found = measure(mpi, ranks, options.rounds, program, scratch)
