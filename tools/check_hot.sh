@@ -27,7 +27,7 @@ allowed=(
   # The first completion of requests of these communicators together.
   Registry::set_of
   # Persistent requests are made and freed.
-  Call::remember_persistent free_persistent
+  remember_persistent free_persistent
   # A datatype is met or freed. Communicators, windows and files are made, named and freed; one we did not see being made is met.
   # A slice of time is over.
   slice_ended slice_over

@@ -120,9 +120,6 @@ def find_stopwatch() -> Path:
 def parse_tool(text: str) -> Tool:
     """Return the tool that is preloaded, of NAME=LIBRARY[,VARIABLE=VALUE]...; commlens as the library is commlens.
 
-    >>> parse_tool("mpip=/opt/libmpiP.so,MPIP=-k 2,-y,X=1").variables
-    {'MPIP': '-k 2,-y', 'X': '1'}
-
     Raises
     ------
     ValueError
