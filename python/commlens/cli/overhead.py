@@ -159,13 +159,13 @@ def _check_ending(output: Path) -> None:
 
 def _show(runs: list[Run], style: str, outputs: tuple[Path, ...]) -> None:
     from commlens.overhead import charts, raw, text
-    from commlens.overhead.estimate import costs, rounds_of
+    from commlens.overhead.estimate import costs, whole_rounds
 
     for output in outputs:
         if output.suffix == ".csv":  # first: nothing that was measured is lost to what goes wrong below
             with new(output) as path:
                 path.write_text(raw.text(runs), encoding="utf-8")
-    number, processes = rounds_of(runs), runs[0].processes
+    number, processes = len(whole_rounds(runs)), runs[0].processes
     found = costs(runs)
     if not found:
         raise CommlensError("no round has a run with each tool: there is nothing to compare")

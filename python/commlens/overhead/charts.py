@@ -117,7 +117,6 @@ svg {{ max-width: 100%; height: auto }} .table {{ overflow-x: auto }} p {{ color
 {said}</ul>
 <div class="table"><table><tr>{titles}</tr>
 {rows}</table></div>
-<p>net: between MPI_Init and MPI_Finalize; hook: inside them; wrap: the rest of the command; memory: most that was
-resident in a process; files: what the tool has written.</p>
+<p>{html.escape(text.LEGEND)}</p>
 </html>
 """

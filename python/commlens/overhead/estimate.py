@@ -135,15 +135,21 @@ def estimate(values: Sequence[float], generator: np.random.Generator) -> Estimat
     return Estimate(value, low, high, signed_rank_p(differences, generator), needed)
 
 
-def costs(runs: Sequence[Run], seed: int = 1) -> list[Cost]:
-    """Return the baseline and each tool, of the rounds that have all of them."""
-    tools = list(dict.fromkeys(run.tool for run in sorted(runs, key=lambda run: run.tool != BASELINE)))
+def whole_rounds(runs: Sequence[Run]) -> list[dict[str, Run]]:
+    """Return the runs of each round by tool, of the rounds that have all tools; not of the one that warms up."""
     by_round: dict[int, dict[str, Run]] = {}
     for run in runs:
         by_round.setdefault(run.round, {})[run.tool] = run
-    whole = [
+    tools = {run.tool for run in runs}
+    return [
         by_round[number] for number in sorted(by_round) if number > 0 and len(by_round[number]) == len(tools)
     ]
+
+
+def costs(runs: Sequence[Run], seed: int = 1) -> list[Cost]:
+    """Return the baseline and each tool, of the rounds that have all of them."""
+    tools = list(dict.fromkeys(run.tool for run in sorted(runs, key=lambda run: run.tool != BASELINE)))
+    whole = whole_rounds(runs)
     generator = np.random.default_rng(seed)
 
     def median(tool: str, of: Callable[[Run], float]) -> float:
@@ -179,13 +185,3 @@ def costs(runs: Sequence[Run], seed: int = 1) -> list[Cost]:
             )
         )
     return found
-
-
-def rounds_of(runs: Sequence[Run]) -> int:
-    """Return how many whole rounds there are."""
-    tools = {run.tool for run in runs}
-    counted: dict[int, int] = {}
-    for run in runs:
-        if run.round > 0:
-            counted[run.round] = counted.get(run.round, 0) + 1
-    return sum(1 for number in counted.values() if number == len(tools))

@@ -30,6 +30,10 @@ COLUMNS = (
     Column("added", wide=4),
     Column("files", wide=5),
 )
+LEGEND = (
+    "net: between MPI_Init and MPI_Finalize; hook: inside them; wrap: the rest of the command; memory: most that was resident "
+    "in a process; files: what the tool has written"
+)
 SHADES = "█▌░"
 NARROW = 20
 
@@ -139,15 +143,7 @@ def show(costs: Sequence[Cost], number: int, processes: int, screen: Screen) -> 
     for cost in costs:
         if cost.ratio is not None:
             screen.lines(fold("", verdict(cost, number), screen.width))
-    screen.lines(
-        fold(
-            "",
-            "net: between MPI_Init and MPI_Finalize; hook: inside them; wrap: the rest of the command; memory: most that "
-            "was resident in a process; files: what the tool has written",
-            screen.width,
-            "dim",
-        )
-    )
+    screen.lines(fold("", LEGEND, screen.width, "dim"))
 
 
 def as_dict(costs: Sequence[Cost], number: int, processes: int) -> dict[str, Any]:
