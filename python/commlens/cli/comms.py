@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
-from commlens.cli.options import format_option, profile_argument, sql_option
+from commlens.cli.options import format_option, profile_argument, sql_option, top_option
 from commlens.profile import open_profile
 from commlens.screen import Screen
 from commlens.table import csv_text, json_text
@@ -18,13 +18,9 @@ DEFAULT_TOP = 20
 @click.command()
 @profile_argument
 @click.option("--unfold", is_flag=True, help="Every communicator for itself instead of families.")
-@click.option(
-    "--top",
-    type=click.IntRange(min=0),
-    default=DEFAULT_TOP,
-    show_default=True,
-    metavar="N",
-    help="Draw at most N children of a communicator, the oldest; 0 means all. csv and json always have all.",
+@top_option(
+    DEFAULT_TOP,
+    "Draw at most N children of a communicator, the oldest; 0 means all. csv and json always have all.",
 )
 @format_option
 @sql_option

@@ -15,6 +15,7 @@ from commlens.cli.options import (
     parse_ranks,
     profile_argument,
     sql_option,
+    top_option,
 )
 from commlens.errors import CommlensError
 from commlens.profile import open_profile
@@ -84,13 +85,9 @@ SLICES = Parsed("slices", parse_ranks)
     metavar="[NODE=]FILE.xml",
     help="What 'lstopo FILE.xml' has written on a node: its sockets and caches; without NODE it is for all nodes. Repeatable.",
 )
-@click.option(
-    "--top",
-    type=click.IntRange(min=0),
-    default=DEFAULT_TOP,
-    show_default=True,
-    metavar="N",
-    help="The N pairs with most; 0 means all. csv and json always have all pairs.",
+@top_option(
+    DEFAULT_TOP,
+    "The N pairs with most; 0 means all. csv and json always have all pairs.",
 )
 @click.option(
     "--to",

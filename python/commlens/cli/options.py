@@ -46,6 +46,13 @@ def op_option(what: str) -> Callable[[Command], Command]:
     )
 
 
+def top_option(default: int, what: str) -> Callable[[Command], Command]:
+    """Return the option that says how much is drawn; `what` is its help."""
+    return click.option(
+        "--top", type=click.IntRange(min=0), default=default, show_default=True, metavar="N", help=what
+    )
+
+
 sql_option = click.option(
     "--sql", "show_sql", is_flag=True, help="Print the SQL behind the rows instead of the rows."
 )

@@ -7,7 +7,7 @@ import click
 from rich.text import Text
 
 from commlens import run
-from commlens.cli.options import format_option, profile_argument, sql_option
+from commlens.cli.options import format_option, profile_argument, sql_option, top_option
 from commlens.profile import open_profile
 from commlens.regions import LEGEND, NO_REGIONS, NOT_IN_SUMMARIES, draw, read_regions
 from commlens.screen import Screen
@@ -34,13 +34,9 @@ DEFAULT_TOP = 10
     metavar="N",
     help="Draw N levels of regions; 1 is the outermost. csv and json always have all.  [default: all]",
 )
-@click.option(
-    "--top",
-    type=click.IntRange(min=0),
-    default=DEFAULT_TOP,
-    show_default=True,
-    metavar="N",
-    help="Draw at most N regions in a region, and N of its executions or iterations, those with the most time; "
+@top_option(
+    DEFAULT_TOP,
+    "Draw at most N regions in a region, and N of its executions or iterations, those with the most time; "
     "0 means all. csv and json always have all.",
 )
 @click.option("--unfold", is_flag=True, help="Every communicator for itself instead of families.")
