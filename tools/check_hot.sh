@@ -19,7 +19,7 @@ allowed=(
   record RequestTable::put from_fortran
   pcontrol
   # Peers.
-  matrix count_message count_message_of count_shape count_shape_of started_now
+  matrix count_peer started_now
   # Regions: how they count, the first one of a thread and of a name, and what is odd about them.
   pauses region_limits regions_are_closed loop_scale enter_regions meet_region too_deep end_of_another loop_of_iteration
   # The first call of an entry, of a thread, with a key, with a longer array, with more requests than ever before.

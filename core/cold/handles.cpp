@@ -2,6 +2,7 @@
 #include "core/hot/handles.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <mutex>
 
 #include "core/cold/locks.h"
@@ -10,52 +11,63 @@
 namespace commlens {
 namespace {
 
-constexpr std::uint64_t first_capacity = 256;  // 4 KiB
+constexpr std::uint64_t first_capacity = 256;  // 6 KiB
 std::mutex& mutex = locks::handles;
 
 // Finds the entry of `handle`, or where it would go.
-HandleMap::Slot& place(const HandleMap::Slots& s, std::uint64_t handle) noexcept {
-  HandleMap::Slot* reusable = nullptr;
-  for (std::uint64_t i = HandleMap::home(handle) & s.mask;; i = (i + 1) & s.mask) {
-    HandleMap::Slot& slot = s.slot[i];
-    const std::uint64_t found = slot.handle.load(std::memory_order_relaxed);
-    if (found == handle) return slot;
-    if (found == HandleMap::gone && reusable == nullptr) reusable = &slot;
-    if (found == 0) return reusable != nullptr ? *reusable : slot;
+std::uint64_t place(const HandleMap::Slots& s, std::uint64_t handle) noexcept {
+  constexpr std::uint64_t none = ~std::uint64_t{0};
+  std::uint64_t reusable = none;
+  for (std::uint64_t i = HandleMap::hash(handle) & s.mask;; i = (i + 1) & s.mask) {
+    const std::uint64_t found = s.slot[i].handle.load(std::memory_order_relaxed);
+    if (found == handle) return i;
+    if (found == HandleMap::gone && reusable == none) reusable = i;
+    if (found == 0) return reusable != none ? reusable : i;
   }
+}
+
+// An empty one; null when there is no memory.
+HandleMap::Slots* make_slots(std::uint64_t capacity) noexcept {
+  using Slots = HandleMap::Slots;
+  const std::size_t bytes = offsetof(Slots, slot) + capacity * sizeof(HandleMap::Slot);
+  auto* const memory = static_cast<char*>(map_memory(bytes + capacity * sizeof *Slots::born));
+  if (memory == nullptr) return nullptr;
+  auto* const made = reinterpret_cast<Slots*>(memory);
+  made->mask = capacity - 1;
+  made->born = reinterpret_cast<std::uint64_t*>(memory + bytes);
+  return made;
 }
 
 }  // namespace
 
+const HandleMap::Slots HandleMap::nothing{0, nullptr, {}};
+
 bool HandleMap::put(std::uint64_t handle, void* value) noexcept {
   if (handle == 0 || handle == gone) return false;
   const std::lock_guard<std::mutex> lock(mutex);
-  const Slots* s = slots.load(std::memory_order_relaxed);
-  if (s == nullptr || (used + 1) * 2 > s->mask) {
+  auto* s = const_cast<Slots*>(slots.load(std::memory_order_relaxed));
+  if ((used + 1) * 3 > s->mask) {
     // The old array stays: another thread may be reading it.  All of them together are no larger than the new one.
-    const std::uint64_t capacity = s == nullptr ? first_capacity : (s->mask + 1) * 2;
-    auto* const memory = static_cast<char*>(map_memory(sizeof(Slots) + capacity * sizeof(Slot)));
-    if (memory == nullptr) return false;
-    auto* const grown = reinterpret_cast<Slots*>(memory);
-    grown->mask = capacity - 1;
-    grown->slot = reinterpret_cast<Slot*>(memory + sizeof(Slots));
+    Slots* const grown = make_slots(s == &nothing ? first_capacity : (s->mask + 1) * 2);
+    if (grown == nullptr) return false;
     used = 0;
-    for (std::uint64_t i = 0; s != nullptr && i <= s->mask; ++i) {
+    for (std::uint64_t i = 0; i <= s->mask; ++i) {
       const std::uint64_t old = s->slot[i].handle.load(std::memory_order_relaxed);
       if (old == 0 || old == gone) continue;
-      Slot& slot = place(*grown, old);
-      slot.value.store(s->slot[i].value.load(std::memory_order_relaxed), std::memory_order_relaxed);
-      slot.born = s->slot[i].born;
-      slot.handle.store(old, std::memory_order_relaxed);
+      const std::uint64_t to = place(*grown, old);
+      grown->slot[to].value.store(s->slot[i].value.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      grown->born[to] = s->born[i];
+      grown->slot[to].handle.store(old, std::memory_order_relaxed);
       ++used;
     }
     slots.store(grown, std::memory_order_release);
     s = grown;
   }
-  Slot& slot = place(*s, handle);
+  const std::uint64_t at = place(*s, handle);
+  Slot& slot = s->slot[at];
   if (slot.handle.load(std::memory_order_relaxed) == 0) ++used;
   slot.value.store(value, std::memory_order_relaxed);
-  slot.born = freed.load(std::memory_order_relaxed);
+  s->born[at] = freed.load(std::memory_order_relaxed);
   slot.handle.store(handle, std::memory_order_release);
   return true;
 }
@@ -70,16 +82,16 @@ void* HandleMap::take(std::uint64_t handle) noexcept {
   entry = {n, handle, nullptr};
   ++taken_count;
   freed.store(n + 1, std::memory_order_release);
-  const Slots* const s = slots.load(std::memory_order_relaxed);
-  if (s == nullptr) return nullptr;
-  Slot& slot = place(*s, handle);
+  auto* const s = const_cast<Slots*>(slots.load(std::memory_order_relaxed));
+  std::uint64_t i = place(*s, handle);
+  Slot& slot = s->slot[i];
   if (slot.handle.load(std::memory_order_relaxed) != handle) return nullptr;
   void* const value = slot.value.load(std::memory_order_relaxed);
   entry.value = value;
   slot.handle.store(gone, std::memory_order_release);
+  slot.value.store(nullptr, std::memory_order_release);  // find(0) finds an unused slot
   // At the end of a run of used slots nothing is looked for beyond the ones that are gone: they are free again. Without
   // this, handles that never repeat would fill any table.
-  auto i = static_cast<std::uint64_t>(&slot - s->slot);
   if (s->slot[(i + 1) & s->mask].handle.load(std::memory_order_relaxed) == 0) {
     for (; s->slot[i].handle.load(std::memory_order_relaxed) == gone; i = (i - 1) & s->mask) {
       s->slot[i].handle.store(0, std::memory_order_release);
@@ -91,11 +103,11 @@ void* HandleMap::take(std::uint64_t handle) noexcept {
 
 HandleMap::Since HandleMap::find_since(std::uint64_t handle, std::uint64_t since) const noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
-  const Slots* const s = slots.load(std::memory_order_relaxed);
-  const Slot* const slot = s == nullptr || handle == 0 ? nullptr : &place(*s, handle);
-  const bool known = slot != nullptr && slot->handle.load(std::memory_order_relaxed) == handle;
-  void* const value = known ? slot->value.load(std::memory_order_relaxed) : nullptr;
-  if (known && slot->born <= since) return {value, false};  // it was there all the time
+  const Slots& s = *slots.load(std::memory_order_relaxed);
+  const std::uint64_t at = place(s, handle);
+  const bool known = handle != 0 && s.slot[at].handle.load(std::memory_order_relaxed) == handle;
+  void* const value = known ? s.slot[at].value.load(std::memory_order_relaxed) : nullptr;
+  if (known && s.born[at] <= since) return {value, false};  // it was there all the time
   // The first time it was taken since.
   const std::uint64_t kept = taken == nullptr ? 0 : std::min(taken_count, remembered);
   const std::uint64_t oldest = taken_count - kept;

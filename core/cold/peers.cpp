@@ -10,7 +10,7 @@
 
 namespace commlens {
 
-MatrixChoice matrix{false, false, false, false, 0};
+MatrixChoice matrix{false, false, false, false, false, 0};
 
 namespace {
 
@@ -31,6 +31,7 @@ void choose_matrix(const std::string& which, const std::string& by, unsigned lon
   matrix.inside = which == "all";
   matrix.by_region = by == "region" || by == "both";
   matrix.by_slice = by == "slice" || by == "both";
+  matrix.by_any = matrix.by_region || matrix.by_slice;
   matrix.most = static_cast<std::uint32_t>(std::clamp(most, 64ul, 1ul << 30));
 }
 

@@ -271,6 +271,9 @@ void tag(Thread& thread, const char* name, const char* value) noexcept try {
 Regions* enter_regions(Thread& thread) noexcept {
   auto* const regions = static_cast<Regions*>(arena::allocate(arena::Kind::stack, sizeof(Regions), thread.number));
   if (regions == nullptr) return nullptr;
+  new (&regions->cells) TableOf<RegionCell>;  // the rest is zeros, and mostly pages that are never touched
+  new (&regions->quantities) TableOf<QuantityCell>;
+  new (&regions->loops) TableOf<LoopCell>;
   Frame& program = regions->frames[0];
   program.iteration = -1;
   program.in_region = counts_outside.load() ? 0 : uncounted_region;

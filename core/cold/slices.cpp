@@ -145,7 +145,7 @@ bool note(Thread& thread, std::uint64_t slot, Ticks at) noexcept {
     return true;
   };
   const Table& table = thread.table;
-  for (std::uint64_t i = 0; i < table.capacity; ++i) {
+  for (std::uint64_t i = 0; i <= table.mask; ++i) {
     if (table.index[i] != nullptr && !add(*table.index[i])) return false;
   }
   if (table.overflow.calls != 0 && !add(table.overflow)) return false;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <type_traits>
 
 #include "core/arena/arena.h"
@@ -67,7 +68,7 @@ bool at_exit_made = false;
 
 // A thread for which there is no memory counts all its calls here, in the overflow cell; when it ends, they go to
 // `lost`.
-__thread Thread reserve;
+__thread Thread reserve{};
 Cell lost;
 
 void leave_thread(void* t) {
@@ -86,20 +87,22 @@ void leave_thread(void* t) {
 }
 
 template <class C>
+void place_in(C** index, std::uint64_t mask, C& cell) noexcept {
+  std::uint64_t i = hash_of(cell.key, cell.site) & mask;
+  while (index[i] != nullptr) i = (i + 1) & mask;
+  index[i] = &cell;
+}
+
+template <class C>
 bool grow_index(TableOf<C>& table) noexcept {
-  const std::uint64_t capacity = table.capacity == 0 ? Growth<C>::first_capacity : table.capacity * 2;
+  const bool is_first = table.index == TableOf<C>::nothing;
+  const std::uint64_t capacity = is_first ? Growth<C>::first_capacity : (table.mask + 1) * 2;
   auto* const index = static_cast<C**>(map_memory(capacity * sizeof(C*)));
   if (index == nullptr) return false;
-  for (std::uint64_t i = 0; i < table.capacity; ++i) {
-    C* const cell = table.index[i];
-    if (cell == nullptr) continue;
-    std::uint64_t to = hash_of(cell->key, cell->site) & (capacity - 1);
-    while (index[to] != nullptr) to = (to + 1) & (capacity - 1);
-    index[to] = cell;
-  }
-  if (table.index != nullptr) unmap_memory(table.index, table.capacity * sizeof(C*));
+  each_cell(table, [&](C& cell) { place_in(index, capacity - 1, cell); });
+  if (!is_first) unmap_memory(const_cast<C**>(table.index), (table.mask + 1) * sizeof(C*));
   table.index = index;
-  table.capacity = capacity;
+  table.mask = capacity - 1;
   return true;
 }
 
@@ -116,13 +119,14 @@ Thread* enter_thread() noexcept {
     t->count_in(region_outside());
     t->has_ended = false;
   } else {
-    t = static_cast<Thread*>(arena::allocate(arena::Kind::thread, sizeof(Thread), tables));
-    if (t == nullptr) {
+    void* const memory = arena::allocate(arena::Kind::thread, sizeof(Thread), tables);
+    if (memory == nullptr) {
       reserve.table.overflow.key = no_key;
       if (at_exit_made) pthread_setspecific(at_exit, &reserve);
       current_thread = &reserve;
       return &reserve;
     }
+    t = new (memory) Thread{};
     t->table.overflow.key = no_key;
     t->number = tables++;
     t->wait_until(1);  // at once
@@ -146,7 +150,7 @@ C* added_cell(TableOf<C>& table, Key key, Site site) noexcept {
     if (&table == &reserve.table) return &table.overflow;
   }
   // Half full at most, so that probes stay short; a table that cannot grow fills up to the last free entry.
-  if (table.used * 2 >= table.capacity && !grow_index(table) && table.used + 1 >= table.capacity) {
+  if (table.used * 2 >= table.mask && !grow_index(table) && table.used >= table.mask) {
     return &table.overflow;
   }
   if (table.free == table.segment_end) {
@@ -161,10 +165,7 @@ C* added_cell(TableOf<C>& table, Key key, Site site) noexcept {
   C* const cell = table.free++;
   cell->key = key;
   cell->site = site;
-  const std::uint64_t mask = table.capacity - 1;
-  std::uint64_t i = hash_of(key, site) & mask;
-  while (table.index[i] != nullptr) i = (i + 1) & mask;
-  table.index[i] = cell;
+  place_in(const_cast<C**>(table.index), table.mask, *cell);
   ++table.used;
   return cell;
 }

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/hot/key.h"
+
 namespace [[gnu::visibility("hidden")]] commlens {
 
 // From an MPI handle (its bits; never 0) to what we keep of the object.  Reading takes no lock; adding and
@@ -15,12 +17,12 @@ namespace [[gnu::visibility("hidden")]] commlens {
 struct HandleMap {
   struct Slot {
     std::atomic<std::uint64_t> handle;  // 0: never used; gone: free again
-    std::atomic<void*> value;
-    std::uint64_t born;  // `freed` when it was put; guarded by the lock
+    std::atomic<void*> value;           // null with either of them
   };
   struct Slots {
-    std::uint64_t mask;  // capacity - 1
-    Slot* slot;
+    std::uint64_t mask;
+    std::uint64_t* born;  // of each, `freed` when it was put; guarded by the lock
+    Slot slot[1];         // or more: mask + 1
   };
   // What was taken: the last ones, in a ring.
   struct Taken {
@@ -31,22 +33,22 @@ struct HandleMap {
   static constexpr std::uint64_t gone = ~std::uint64_t{0};
   static constexpr std::uint64_t remembered = 4096;
 
-  std::atomic<const Slots*> slots{nullptr};
+  static const Slots nothing;  // of a map that is empty
+  std::atomic<const Slots*> slots{&nothing};
   std::uint64_t used = 0;  // slots that are not 0; guarded by the lock, as is the rest
   Taken* taken = nullptr;  // `remembered` of them, from the first one on
   std::uint64_t taken_count = 0;
 
-  static std::uint64_t home(std::uint64_t handle) noexcept {
-    const std::uint64_t h = handle * 0x9e3779b97f4a7c15u;
-    return h ^ (h >> 29);
+  static std::uint64_t hash(std::uint64_t handle) noexcept {
+    return folded(handle ^ 0xd6e8feb86659fd93u, 0x9e3779b97f4a7c15u);
   }
 
   void* find(std::uint64_t handle) const noexcept {
-    const Slots* const s = slots.load(std::memory_order_acquire);
-    if (s == nullptr || handle == 0) return nullptr;
-    for (std::uint64_t i = home(handle) & s->mask;; i = (i + 1) & s->mask) {
-      const std::uint64_t found = s->slot[i].handle.load(std::memory_order_acquire);
-      if (found == handle) return s->slot[i].value.load(std::memory_order_acquire);
+    const Slots& s = *slots.load(std::memory_order_acquire);
+    for (std::uint64_t i = hash(handle) & s.mask;; i = (i + 1) & s.mask) {
+      const Slot& slot = s.slot[i];
+      const std::uint64_t found = slot.handle.load(std::memory_order_acquire);
+      if (__builtin_expect(found == handle, 1)) return slot.value.load(std::memory_order_acquire);
       if (found == 0) return nullptr;
     }
   }

@@ -5,6 +5,13 @@
 
 namespace commlens {
 
+// Both halves of the product: each bit of it depends on all of both, when neither is a small number.  In half of it
+// numbers in a row, as addresses and indices are, meet in heaps.
+inline std::uint64_t folded(std::uint64_t a, std::uint64_t b) noexcept {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
 // Return address of the outermost MPI call; 0 when call sites are off.
 using Site = std::uint64_t;
 

@@ -65,6 +65,7 @@ inline constexpr std::uint32_t peer_of(PeerPlace p) noexcept { return static_cas
 inline constexpr std::uint32_t region_of_peer(PeerPlace p) noexcept {
   return static_cast<std::uint32_t>(p >> 32) & max_region;
 }
+inline constexpr PeerPlace without_region(PeerPlace p) noexcept { return p & ~(PeerPlace{max_region} << 32); }
 inline constexpr std::uint32_t call_of_peer(PeerPlace p) noexcept { return static_cast<std::uint32_t>(p >> 57); }
 inline constexpr unsigned shift_of(PeerPlace p) noexcept { return static_cast<unsigned>(p >> 52) & 31; }
 
@@ -83,6 +84,7 @@ struct MatrixChoice {
   bool peers;   // of the application's own messages
   bool inside;  // of the messages inside collectives, too
   bool by_region, by_slice;
+  bool by_any;  // by either
   std::uint32_t most;  // cells of a thread, beyond which peers are not told apart
 };
 extern MatrixChoice matrix;

@@ -27,12 +27,6 @@ inline std::uint64_t word_at(const char* text) noexcept {
   return word;
 }
 
-// Both halves of the product: each bit of it depends on all of both.
-inline std::uint64_t folded(std::uint64_t a, std::uint64_t b) noexcept {
-  const auto product = static_cast<unsigned __int128>(a) * b;
-  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
-
 // Equal names have equal identities on all processes; never 0.  Names are looked at in hot loops: sixteen bytes at a
 // time, of which the last ones may have been among those before.
 inline Identity identity_of_name(const char* text, std::size_t bytes) noexcept {

@@ -23,22 +23,24 @@ static_assert(sizeof(Cell) == 64);
 // may keep the cell of the call that made it.  C: Cell, or what counts something else under two words of key
 // (hot/regions.h, hot/peer_cell.h).
 //
-// Invariant: used <= capacity / 2 for a grown table, so that a probe ends; capacity is a power of two.
+// Invariant: 2 * used <= mask + 1 for a grown table, so that a probe ends; mask + 1 is a power of two.
 // A table that cannot grow counts into `overflow`: no call is dropped, the report names it.
 template <class C>
 struct TableOf {
-  C** index;               // capacity entries
-  std::uint64_t capacity;  // 0 until the thread's first call
-  std::uint64_t used;
-  C* free;         // next free cell of the newest segment
-  C* segment_end;  // its end
-  C overflow;      // of calls, the key: no communicator, unknown procedure
+  // Of a table without cells: a probe finds nothing, and nobody has to ask whether there is an index.
+  static constexpr C* nothing[1] = {nullptr};
+
+  C* const* index = nothing;  // mask + 1 entries
+  std::uint64_t mask = 0;
+  std::uint64_t used = 0;
+  C* free = nullptr;         // next free cell of the newest segment
+  C* segment_end = nullptr;  // its end
+  C overflow{};              // of calls, the key: no communicator, unknown procedure
 };
 using Table = TableOf<Cell>;
 
 inline std::uint64_t hash_of(Key key, Site site) noexcept {
-  const std::uint64_t h = (key ^ (site * 0x9e3779b97f4a7c15u)) * 0xd6e8feb86659fd93u;
-  return h ^ (h >> 32);
+  return folded(key ^ 0x9e3779b97f4a7c15u, site ^ 0xd6e8feb86659fd93u);
 }
 
 // Adds the cell (cold/threads.cpp); returns the overflow cell when memory ran out.
@@ -52,24 +54,27 @@ QuantityCell* add_cell(TableOf<QuantityCell>& table, Key key, Site site) noexcep
 LoopCell* add_cell(TableOf<LoopCell>& table, Key key, Site site) noexcept;
 PeerCell* add_cell(TableOf<PeerCell>& table, Key key, Site site) noexcept;  // cold/peers.cpp
 
-// Returns the cell of (key, site), new if need be; never null.
+// Returns the cell of (key, site), or null.
+template <class C>
+inline C* known_cell(const TableOf<C>& table, Key key, Site site) noexcept {
+  for (std::uint64_t i = hash_of(key, site) & table.mask;; i = (i + 1) & table.mask) {
+    C* const cell = table.index[i];
+    if (__builtin_expect(cell == nullptr, 0)) return nullptr;
+    if (__builtin_expect(cell->key == key && cell->site == site, 1)) return cell;
+  }
+}
+
+// The same, new if need be; never null.
 template <class C>
 inline C* find_cell(TableOf<C>& table, Key key, Site site) noexcept {
-  if (__builtin_expect(table.capacity != 0, 1)) {
-    const std::uint64_t mask = table.capacity - 1;
-    for (std::uint64_t i = hash_of(key, site) & mask;; i = (i + 1) & mask) {
-      C* const cell = table.index[i];
-      if (cell == nullptr) break;
-      if (cell->key == key && cell->site == site) return cell;
-    }
-  }
-  return add_cell(table, key, site);
+  C* const cell = known_cell(table, key, site);
+  return cell != nullptr ? cell : add_cell(table, key, site);
 }
 
 // All cells of a table, but for the overflow.
 template <class C, class Visit>
 inline void each_cell(const TableOf<C>& table, Visit visit) {
-  for (std::uint64_t i = 0; i < table.capacity; ++i) {
+  for (std::uint64_t i = 0; i <= table.mask; ++i) {
     if (table.index[i] != nullptr) visit(*table.index[i]);
   }
 }
@@ -81,8 +86,8 @@ inline bool is_to_be_told(const Cell& cell) noexcept {
 }
 
 inline void add_call(Cell& cell, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept {
-  if (spent < cell.time_min || cell.calls == 0) cell.time_min = spent;
-  if (spent > cell.time_max) cell.time_max = spent;
+  if (__builtin_expect(spent < cell.time_min || cell.calls == 0, 0)) cell.time_min = spent;
+  if (__builtin_expect(spent > cell.time_max, 0)) cell.time_max = spent;
   cell.calls += 1;
   cell.time += spent;
   cell.bytes_sent += sent;

@@ -143,7 +143,7 @@ struct Cause {
 
 // pre: is_own_tag(tag); `op` is under way, `index` the communicator where it is known.
 Cause cause_of(const Thread& thread, MPI_Comm comm, int tag, std::uint32_t index, std::uint32_t op) noexcept {
-  const std::uint64_t home = HandleMap::home(bits(comm));
+  const std::uint64_t home = HandleMap::hash(bits(comm));
   const auto number = static_cast<std::uint64_t>(-static_cast<std::int64_t>(tag));
   const std::uint64_t at = (home + number) % taken_count;
   std::atomic<Taken>& place = taken[at];

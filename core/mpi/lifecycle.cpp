@@ -64,10 +64,9 @@ Ticks estimated_call() noexcept {
   Ticks best = ~Ticks{0};
   Cell cell{};
   cell.key = make_key(1, 1, 1, 0);
-  Cell* index[2] = {&cell, nullptr};
   // One cell of an index that has room for it: the path of a call that was seen before.
+  Cell* const index[1] = {&cell};
   table.index = index;
-  table.capacity = 1;
   table.used = 1;
   for (int b = 0; b < batches; ++b) {
     const Ticks begin = now();

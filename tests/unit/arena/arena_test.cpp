@@ -433,7 +433,7 @@ TEST(where_the_file_cannot_grow_counting_goes_on_and_a_reader_says_so) {
     for (int i = 0; i < 1000; ++i) add_comm(registry, 1, {Identity(3000 + i), 's', {1, 3}});
     std::uint64_t calls = 0;
     for (const Thread* t = first_thread(); t != nullptr; t = t->next) {
-      for (std::uint64_t i = 0; i < t->table.capacity; ++i) {
+      for (std::uint64_t i = 0; i <= t->table.mask; ++i) {
         if (t->table.index[i] != nullptr) calls += t->table.index[i]->calls;
       }
     }
@@ -537,7 +537,7 @@ TEST(without_any_room_memory_is_private_and_counting_goes_on) {
     count(world, 3, 10);
     std::uint64_t calls = 0;
     for (const Thread* t = first_thread(); t != nullptr; t = t->next) {
-      for (std::uint64_t i = 0; i < t->table.capacity; ++i) {
+      for (std::uint64_t i = 0; i <= t->table.mask; ++i) {
         if (t->table.index[i] != nullptr) calls += t->table.index[i]->calls;
       }
     }

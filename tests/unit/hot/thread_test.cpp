@@ -19,7 +19,7 @@ using shortage::NoMemory;
 std::uint64_t calls_collected() {
   std::uint64_t calls = lost_calls().calls;
   for (const Thread* t = first_thread(); t != nullptr; t = t->next) {
-    for (std::uint64_t i = 0; i < t->table.capacity; ++i) {
+    for (std::uint64_t i = 0; i <= t->table.mask; ++i) {
       if (t->table.index[i] != nullptr) calls += t->table.index[i]->calls;
     }
     calls += t->table.overflow.calls;
