@@ -22,7 +22,7 @@ endforeach()
 
 # Exceptions of the application pass through the wrappers; see class Call in core/mpi/wrap.h.
 target_compile_options(wrappers_${family} PRIVATE
-  $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions;-fasynchronous-unwind-tables>)
+  $<$<COMPILE_LANGUAGE:CXX>:${hot_options};-fasynchronous-unwind-tables>)
 
 # A function of the application that is called like one of libc is none of ours.
 file(STRINGS ${CMAKE_SOURCE_DIR}/core/libc/names.inc libc_names REGEX "^LIBC")

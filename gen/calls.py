@@ -31,6 +31,7 @@ APART = "it begins, ends or steers the measurement: its time is in no cell"
 TOOL = "tool"
 # How the peers of a call are counted.
 PEERS = {"p2p": "two_sided", "rma": "one_sided", "collective": "collective", "neighbor": "collective"}
+MOST_WORDS = 6  # Repeat::most_words
 CLASSES = ("p2p", "collective", "neighbor", "rma", "io", "completion", "comm", "other")
 
 
@@ -227,6 +228,25 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
             f"  call.foresee({comm.name}, [&](Volume& v, const CommView& c) {{ {measured(policy, 'v', 'c')}; }});"
         )
     body += [f"  const int rc = next({arguments});", "  call.stop();"]
+    request = form.first("REQUEST", pointer=True)
+    persistent = form.plain.endswith("_init") and request is not None
+    flags = ["persistent" if persistent else "active"]
+    if policy.received == "status":
+        flags += ["receives", "message"] if policy.klass == "p2p" else ["receives"]
+    made = " | ".join(f"RequestFlag::{f}" for f in flags)
+    words = None if persistent else repeated(form, policy, status is not None)
+    if words is not None:
+        again = f"call.repeats({', '.join(words)})"
+        if request is None:
+            body.append(f"  if (__builtin_expect(rc == MPI_SUCCESS && {again} != nullptr, 1)) return rc;")
+        else:
+            body += [
+                f"  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? {again} : nullptr;",
+                "  if (__builtin_expect(again != nullptr, 1)) {",
+                f"    call.remember(*{request.name}, *again, {made});",
+                "    return rc;",
+                "  }",
+            ]
     if consumed and message is not None:
         body.append(
             f"  if (rc != MPI_SUCCESS && *{message.name} == matched) made_message(matched, comm_view);"
@@ -246,22 +266,48 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
             if policy.klass == "p2p"
             else f"  if (rc == MPI_SUCCESS) volume.received = {told};"
         )
-    request = form.first("REQUEST", pointer=True)
-    persistent = form.plain.endswith("_init") and request is not None
+    cell = "" if words is None else "Cell& cell = "
     if request is not None:
-        flags = ["persistent" if persistent else "active"]
-        if policy.received == "status":
-            flags += ["receives", "message"] if policy.klass == "p2p" else ["receives"]
-        made = " | ".join(f"RequestFlag::{f}" for f in flags)
-        body.append(f"  call.record_request(comm_view, {volume}, rc, {request.name}, {made});")
+        body.append(f"  {cell}call.record_request(comm_view, {volume}, rc, {request.name}, {made});")
     else:
-        body.append(f"  call.record(comm_view, {volume});")
+        body.append(f"  {cell}call.record(comm_view, {volume});")
     # Whom a persistent request talks to is counted when it is started.
     if policy.volume and policy.klass in PEERS and not persistent:
         body.append(f"  call.{PEERS[policy.klass]}(comm_view, volume);")
+    if words is not None:
+        body.append(f"  call.keep(comm_view, cell, {volume});")
     body += aftermath(form, policy, op)
     body.append("  return rc;")
     return head + "\n".join(body) + "\n}\n"
+
+
+def repeated(form: Form, policy: Policy, has_status: bool) -> list[str] | None:
+    """Return all that the counting of a call depends on, as words; None where that is too much, or more is done."""
+    message = form.first("MESSAGE", pointer=True)
+    of = communicator(form) or form.first("WINDOW", pointer=False) or form.first("FILE", pointer=False)
+    if of is None or message is not None or policy.klass == "neighbor" or aftermath(form, policy, ""):
+        return None
+    words = []
+    ranks = []
+    if policy.volume:
+        for name in filter(None, re.split(r"[,\s]+", policy.volume.rstrip(")").split("(", 1)[1])):
+            parameter = next(p for p in form.parameters if p.name == name)
+            if "[" in parameter.text:
+                return None
+            if parameter.kind == "BUFFER":
+                words.append(f"in_place({name})")
+            elif parameter.kind == "RANK":
+                ranks.append(name)
+            else:
+                words.append(name)
+    if has_status:
+        words.append("status_for.received()")
+        if policy.klass == "p2p":
+            ranks.append("status_for.source()")
+    words += ranks if len(ranks) < 2 else [f"pair({', '.join(ranks)})"]
+    if len(words) > MOST_WORDS:
+        return None
+    return [f"bits({of.name})", *(f"word({w})" for w in words)]
 
 
 def uneven(form: Form) -> bool:

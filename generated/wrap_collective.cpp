@@ -15,11 +15,13 @@ int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -32,11 +34,13 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -143,11 +147,13 @@ int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -160,11 +166,13 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -209,11 +217,13 @@ int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -226,11 +236,13 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -399,11 +411,13 @@ int wrap_MPI_Barrier(MPI_Comm comm) {
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -432,11 +446,13 @@ int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -449,11 +465,13 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -498,11 +516,13 @@ int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -515,11 +535,13 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -564,11 +586,13 @@ int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -581,11 +605,13 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -692,11 +718,17 @@ int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -709,11 +741,17 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -758,11 +796,17 @@ int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datat
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -775,11 +819,17 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -792,11 +842,17 @@ int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -809,11 +865,17 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -890,11 +952,17 @@ int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -907,11 +975,17 @@ int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MP
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -924,11 +998,17 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -941,11 +1021,17 @@ int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -958,11 +1044,17 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -975,11 +1067,17 @@ int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -992,11 +1090,17 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1041,11 +1145,17 @@ int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1058,11 +1168,17 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1107,11 +1223,17 @@ int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvc
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(recvcount), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1124,11 +1246,17 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(recvcount), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1141,11 +1269,17 @@ int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1158,11 +1292,17 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1175,11 +1315,17 @@ int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1192,11 +1338,17 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1241,11 +1393,13 @@ int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1258,11 +1412,13 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1339,11 +1495,13 @@ int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvco
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1356,11 +1514,13 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1435,11 +1595,13 @@ int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1452,11 +1614,13 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1501,11 +1665,13 @@ int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1518,11 +1684,13 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 

@@ -34,7 +34,9 @@ int wrap_MPI_File_get_amode(MPI_File fh, int* amode) {
   call.start_under(comm_view.index);
   const int rc = next(fh, amode);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -47,7 +49,9 @@ int wrap_MPI_File_get_atomicity(MPI_File fh, int* flag) {
   call.start_under(comm_view.index);
   const int rc = next(fh, flag);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -60,7 +64,9 @@ int wrap_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* di
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, disp);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -73,7 +79,9 @@ int wrap_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
   call.start_under(comm_view.index);
   const int rc = next(fh, group);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -86,7 +94,9 @@ int wrap_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
   call.start_under(comm_view.index);
   const int rc = next(fh, info_used);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -99,7 +109,9 @@ int wrap_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
   call.start_under(comm_view.index);
   const int rc = next(fh, offset);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -112,7 +124,9 @@ int wrap_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
   call.start_under(comm_view.index);
   const int rc = next(fh, offset);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -125,7 +139,9 @@ int wrap_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
   call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -138,7 +154,9 @@ int wrap_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* 
   call.start_under(comm_view.index);
   const int rc = next(fh, datatype, extent);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -151,7 +169,9 @@ int wrap_MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Coun
   call.start_under(comm_view.index);
   const int rc = next(fh, datatype, extent);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -164,7 +184,9 @@ int wrap_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, M
   call.start_under(comm_view.index);
   const int rc = next(fh, disp, etype, filetype, datarep);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -177,9 +199,15 @@ int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -192,9 +220,15 @@ int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype 
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -207,9 +241,15 @@ int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype data
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -222,9 +262,15 @@ int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -237,9 +283,15 @@ int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -252,9 +304,15 @@ int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Coun
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -267,9 +325,15 @@ int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int co
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -282,9 +346,15 @@ int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -297,9 +367,15 @@ int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype d
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -312,9 +388,15 @@ int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -327,9 +409,15 @@ int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype d
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -342,9 +430,15 @@ int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -357,9 +451,15 @@ int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Dataty
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -372,9 +472,15 @@ int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MP
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -387,9 +493,15 @@ int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -402,9 +514,15 @@ int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, M
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -417,9 +535,15 @@ int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -432,9 +556,15 @@ int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* bu
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -447,9 +577,15 @@ int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Dat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -462,9 +598,15 @@ int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -495,7 +637,9 @@ int wrap_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
   call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -509,10 +653,12 @@ int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -526,10 +672,12 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -543,10 +691,12 @@ int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -560,10 +710,12 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -595,10 +747,12 @@ int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, 
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -612,10 +766,12 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -629,10 +785,12 @@ int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int cou
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -646,10 +804,12 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -681,10 +841,12 @@ int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype d
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -698,10 +860,12 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -733,10 +897,12 @@ int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -750,10 +916,12 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -766,7 +934,9 @@ int wrap_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, whence);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -779,7 +949,9 @@ int wrap_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, whence);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -792,7 +964,9 @@ int wrap_MPI_File_set_atomicity(MPI_File fh, int flag) {
   call.start_under(comm_view.index);
   const int rc = next(fh, flag);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -805,7 +979,9 @@ int wrap_MPI_File_set_info(MPI_File fh, MPI_Info info) {
   call.start_under(comm_view.index);
   const int rc = next(fh, info);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -818,7 +994,9 @@ int wrap_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
   call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -831,7 +1009,9 @@ int wrap_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI
   call.start_under(comm_view.index);
   const int rc = next(fh, disp, etype, filetype, datarep, info);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -844,7 +1024,9 @@ int wrap_MPI_File_sync(MPI_File fh) {
   call.start_under(comm_view.index);
   const int rc = next(fh);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -857,9 +1039,11 @@ int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -872,9 +1056,11 @@ int wrap_MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Dat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -887,9 +1073,11 @@ int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatyp
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -902,9 +1090,11 @@ int wrap_MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -917,9 +1107,11 @@ int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_D
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -932,9 +1124,11 @@ int wrap_MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count coun
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -947,7 +1141,9 @@ int wrap_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -960,9 +1156,11 @@ int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int 
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -975,9 +1173,11 @@ int wrap_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MP
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -990,9 +1190,11 @@ int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, 
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1005,9 +1207,11 @@ int wrap_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1020,9 +1224,11 @@ int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void*
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1035,9 +1241,11 @@ int wrap_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const voi
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1050,7 +1258,9 @@ int wrap_MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* sta
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -1063,9 +1273,11 @@ int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Dat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1078,9 +1290,11 @@ int wrap_MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1093,9 +1307,11 @@ int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, M
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1108,9 +1324,11 @@ int wrap_MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count 
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1123,7 +1341,9 @@ int wrap_MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* st
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -1136,9 +1356,11 @@ int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Data
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -1151,9 +1373,11 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 

@@ -14,11 +14,13 @@ int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -30,11 +32,13 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -108,8 +112,10 @@ int wrap_MPI_Comm_flush_buffer(MPI_Comm comm) {
   call.start_in(comm);
   const int rc = next(comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
-  call.record(comm_view, Volume{});
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -121,8 +127,14 @@ int wrap_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
   call.start_in(comm);
   const int rc = next(comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
-  call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -134,11 +146,17 @@ int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -150,11 +168,17 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -218,8 +242,10 @@ int wrap_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* s
   call.start_in(comm);
   const int rc = next(source, tag, comm, flag, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
-  call.record(comm_view, Volume{});
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -231,11 +257,17 @@ int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -247,11 +279,17 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -263,11 +301,17 @@ int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -279,11 +323,17 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -295,11 +345,17 @@ int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -311,11 +367,17 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -327,11 +389,17 @@ int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -343,11 +411,17 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -359,11 +433,17 @@ int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -375,11 +455,17 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -391,11 +477,17 @@ int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -407,11 +499,17 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -518,8 +616,10 @@ int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   call.start_in(comm);
   const int rc = next(source, tag, comm, status);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
-  call.record(comm_view, Volume{});
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -547,12 +647,14 @@ int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int t
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(status_for.received()), word(status_for.source())) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -565,12 +667,14 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(status_for.received()), word(status_for.source())) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -612,11 +716,13 @@ int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -628,11 +734,13 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -674,11 +782,13 @@ int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, i
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -690,11 +800,13 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -737,12 +849,14 @@ int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -755,12 +869,14 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -773,12 +889,14 @@ int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int d
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -791,12 +909,14 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -834,11 +954,13 @@ int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -850,11 +972,13 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 

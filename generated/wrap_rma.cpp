@@ -15,10 +15,12 @@ int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype 
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -31,10 +33,12 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -47,10 +51,12 @@ int wrap_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr,
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(datatype), word(target_rank)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.compare_and_swap(comm_view, datatype, target_rank);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -63,10 +69,12 @@ int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Dataty
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(datatype), word(target_rank), word(op)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.fetch_and_op(comm_view, datatype, target_rank, op);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -79,10 +87,12 @@ int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_dataty
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -95,10 +105,12 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -143,10 +155,12 @@ int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -159,10 +173,12 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record(comm_view, volume);
+  Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -175,10 +191,16 @@ int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -191,10 +213,16 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -207,10 +235,16 @@ int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datat
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -223,10 +257,16 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -271,10 +311,16 @@ int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -287,10 +333,16 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
+  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  if (__builtin_expect(again != nullptr, 1)) {
+    call.remember(*request, *again, RequestFlag::active);
+    return rc;
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
-  call.record_request(comm_view, volume, rc, request, RequestFlag::active);
+  Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
+  call.keep(comm_view, cell, volume);
   return rc;
 }
 
@@ -375,7 +427,9 @@ int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   call.start_under(comm_view.index);
   const int rc = next(win, base, size);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -388,7 +442,9 @@ int wrap_MPI_Win_complete(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -455,7 +511,9 @@ int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
   call.start_under(comm_view.index);
   const int rc = next(win, base);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -468,7 +526,9 @@ int wrap_MPI_Win_fence(int assert, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(assert, win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -481,7 +541,9 @@ int wrap_MPI_Win_flush(int rank, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -494,7 +556,9 @@ int wrap_MPI_Win_flush_all(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -507,7 +571,9 @@ int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -520,7 +586,9 @@ int wrap_MPI_Win_flush_local_all(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -539,7 +607,9 @@ int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(lock_type, rank, assert, win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -552,7 +622,9 @@ int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(assert, win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -565,7 +637,9 @@ int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(group, assert, win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -578,7 +652,9 @@ int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(group, assert, win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -591,7 +667,9 @@ int wrap_MPI_Win_sync(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -604,7 +682,9 @@ int wrap_MPI_Win_test(MPI_Win win, int* flag) {
   call.start_under(comm_view.index);
   const int rc = next(win, flag);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -617,7 +697,9 @@ int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -630,7 +712,9 @@ int wrap_MPI_Win_unlock_all(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 
@@ -643,7 +727,9 @@ int wrap_MPI_Win_wait(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  call.record(comm_view, Volume{});
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  Cell& cell = call.record(comm_view, Volume{});
+  call.keep(comm_view, cell, Volume{});
   return rc;
 }
 

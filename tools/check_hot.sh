@@ -13,8 +13,8 @@ allowed=(
   # Exceptions of a user's callback pass through.
   commlens_personality
   # Variables of ours.
-  api layouts clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
-  windows commlens_fortran_call
+  api layouts calls_are_plain clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
+  is_first_thread_alone windows commlens_fortran_call
   # core/hot calls itself; core/mpi/fortran.cpp compares the caller with where the Fortran binding lies.
   record RequestTable::put from_fortran
   pcontrol

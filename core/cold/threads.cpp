@@ -19,6 +19,7 @@
 namespace commlens {
 
 __thread Thread* current_thread = nullptr;
+bool is_first_thread_alone = true;
 
 namespace {
 
@@ -110,6 +111,9 @@ bool grow_index(TableOf<C>& table) noexcept {
 
 Thread* enter_thread() noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
+  static bool is_first = true;
+  if (!is_first) __atomic_store_n(&is_first_thread_alone, false, __ATOMIC_RELAXED);
+  is_first = false;
   if (!at_exit_made) at_exit_made = pthread_key_create(&at_exit, leave_thread) == 0;
   Thread* t = idle;
   if (t != nullptr) {

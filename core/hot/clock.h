@@ -17,8 +17,10 @@ extern bool clock_is_tsc;
 
 // Not serialising on purpose: rdtscp costs twice as much, and the few instructions the processor may move
 // across a plain rdtsc are far below what a call into MPI takes.
+inline Ticks time_stamp() noexcept { return __builtin_ia32_rdtsc(); }
+
 inline Ticks now() noexcept {
-  if (__builtin_expect(clock_is_tsc, 1)) return __builtin_ia32_rdtsc();
+  if (__builtin_expect(clock_is_tsc, 1)) return time_stamp();
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<Ticks>(t.tv_sec) * 1'000'000'000u + static_cast<Ticks>(t.tv_nsec);

@@ -84,7 +84,7 @@ struct MatrixChoice {
   bool peers;   // of the application's own messages
   bool inside;  // of the messages inside collectives, too
   bool by_region, by_slice;
-  bool by_any;  // by either
+  bool by_any;         // by either
   std::uint32_t most;  // cells of a thread, beyond which peers are not told apart
 };
 extern MatrixChoice matrix;

@@ -10,17 +10,25 @@ namespace [[gnu::visibility("hidden")]] commlens {
 // Counts one message, or one collective by its shape: of a key without a slice, and a place with the region that the
 // call counts in.
 // pre: matrix.peers
-void count_peer(Thread& thread, PeerKey key, PeerPlace place, std::uint64_t bytes) noexcept;
+// post: the cell that counted it, or null.
+PeerCell* count_peer(Thread& thread, PeerKey key, PeerPlace place, std::uint64_t bytes) noexcept;
+
+inline void add_message(PeerCell& cell, std::uint64_t bytes) noexcept {
+  // Who reads them meanwhile (each_peer) gets them whole.
+  __atomic_store_n(&cell.messages, cell.messages + 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&cell.bytes, cell.bytes + bytes, __ATOMIC_RELAXED);
+}
 
 // The same by what they are made of.  pre: peer >= 0.
-inline void count_message(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t op, int peer,
-                          std::uint64_t bytes, std::uint32_t call = 0) noexcept {
-  count_peer(thread, make_peer_key(flow, bin_of(bytes), comm, op, 0),
-             make_peer_place(static_cast<std::uint32_t>(peer), thread.region(), 0, call), bytes);
+inline PeerCell* count_message(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t op, int peer,
+                               std::uint64_t bytes, std::uint32_t call = 0) noexcept {
+  return count_peer(thread, make_peer_key(flow, bin_of(bytes), comm, op, 0),
+                    make_peer_place(static_cast<std::uint32_t>(peer), thread.region(), 0, call), bytes);
 }
-inline void count_shape(Thread& thread, Flow shape, std::uint32_t comm, std::uint32_t op,
-                        std::uint64_t bytes) noexcept {
-  count_peer(thread, make_peer_key(shape, bin_of(bytes), comm, op, 0), make_peer_place(no_peer, thread.region()), bytes);
+inline PeerCell* count_shape(Thread& thread, Flow shape, std::uint32_t comm, std::uint32_t op,
+                             std::uint64_t bytes) noexcept {
+  return count_peer(thread, make_peer_key(shape, bin_of(bytes), comm, op, 0), make_peer_place(no_peer, thread.region()),
+                    bytes);
 }
 
 // The same for what a request moves: like its bytes it is of the call that made the request, in the communicator and

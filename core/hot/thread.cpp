@@ -5,7 +5,8 @@ namespace commlens {
 
 namespace {
 
-inline Cell* add(Thread& thread, Cell* cell, Key key, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept {
+inline Cell* add(Thread& thread, Cell* cell, Key key, Ticks spent, std::uint64_t sent,
+                 std::uint64_t received) noexcept {
   add_call(*cell, spent, sent, received);
   if (__builtin_expect(region_of_key(key) != uncounted_region, 1)) thread.mpi += spent;
   return cell;
@@ -28,8 +29,7 @@ __attribute__((noinline, cold)) Cell* record_late(Thread& thread, Key key, Site 
 }  // namespace
 
 Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept {
-  // Without a slice to come `due` is 0, and this is never true.
-  if (__builtin_expect(thread.doing.since + spent > thread.due() - 1, 0)) {
+  if (__builtin_expect(thread.is_due(thread.doing.since + spent), 0)) {
     return record_late(thread, key, site, spent, sent, received);
   }
   Cell* const cell = known_cell(thread.table, key, site);

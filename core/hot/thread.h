@@ -6,6 +6,7 @@
 
 #include "core/hot/comm_view.h"
 #include "core/hot/peer_cell.h"
+#include "core/hot/repeat.h"
 #include "core/hot/table.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
@@ -45,11 +46,11 @@ struct Going {
 // The call under way, for whoever looks at a process that hangs or was killed.  It is over when `outermost` of its
 // thread is null.
 struct Doing {
-  enum What : std::uint32_t { nothing, handle, index };
+  enum What : std::uint16_t { nothing, handle, index };
   std::uint64_t where;  // the communicator: the bits of its handle, or its index
   Ticks since;
   Site site;
-  std::uint32_t op;
+  std::uint16_t op;
   What what;  // of `where`
 };
 
@@ -78,7 +79,7 @@ struct Thread {
   char* outermost;
   Site outermost_return;  // its return address, which stands behind its frame pointer
   Doing doing;
-  Ticks due_at;                   // see due()
+  Ticks last_moment = ~Ticks{0};  // see is_due()
   std::uint32_t counting_region;  // see region()
   std::uint32_t number;           // among the threads of this process
   std::uint64_t sequence;         // of requests made by this thread
@@ -95,14 +96,16 @@ struct Thread {
   std::size_t scratch_bytes;
   SliceLog slices;
   TableOf<PeerCell> peers;
+  Repeats repeats;
   Thread* next;       // all threads, for collection
   Thread* next_idle;  // left by a thread that ended
   bool has_ended;     // and no later one has taken it over yet
 
-  // The first call that ends then or later begins a slice; 0: never.  Other threads write it when they have something
-  // for this one to look at.
-  Ticks due() const noexcept { return __atomic_load_n(&due_at, __ATOMIC_RELAXED); }
-  void wait_until(Ticks when) noexcept { __atomic_store_n(&due_at, when, __ATOMIC_RELAXED); }
+  // The first call that ends at due() or later begins a slice; 0: never.  Other threads write it when they have
+  // something for this one to look at.
+  Ticks due() const noexcept { return __atomic_load_n(&last_moment, __ATOMIC_RELAXED) + 1; }
+  bool is_due(Ticks end) const noexcept { return end > __atomic_load_n(&last_moment, __ATOMIC_RELAXED); }
+  void wait_until(Ticks when) noexcept { __atomic_store_n(&last_moment, when - 1, __ATOMIC_RELAXED); }
 
   // The region that its calls count in.  Other threads write it when counting is paused or goes on.
   std::uint32_t region() const noexcept { return __atomic_load_n(&counting_region, __ATOMIC_RELAXED); }
@@ -142,6 +145,10 @@ void slice_ended(Thread& thread, Key key, Ticks spent) noexcept;
 Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept;
 
 Thread* enter_thread() noexcept;  // cold: the calling thread's first call; never null
+
+// False from the second thread on: then a cell may be another's.
+extern bool is_first_thread_alone;
+inline bool is_only_thread() noexcept { return __atomic_load_n(&is_first_thread_alone, __ATOMIC_RELAXED); }
 
 inline Thread& this_thread() noexcept {
   Thread* const t = current_thread;

@@ -14,6 +14,7 @@
 #include "core/cold/say.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/fortran_forms.h"
+#include "core/mpi/state.h"
 
 extern "C" {
 __thread commlens::FortranCall commlens_fortran_call;
@@ -53,6 +54,7 @@ void find_bindings() noexcept try {
       auto& range = fortran_bindings.range[fortran_bindings.count];
       range = {m.begin, m.end};
       ++fortran_bindings.count;
+      look_at_calls();
       break;
     }
   }

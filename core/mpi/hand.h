@@ -10,9 +10,9 @@ namespace commlens {
 
 // Adds bytes to the row of the procedure that made a request; in this thread's own table, since the maker may be
 // another thread's cell.  Equal keys become one row when the profile is collected.
-inline void credit(Thread& t, const Cell& maker, Bytes sent, Bytes received) noexcept {
+inline void credit(Thread& t, Cell& maker, Bytes sent, Bytes received) noexcept {
   if ((sent | received) == 0) return;
-  Cell& cell = *find_cell(t.table, maker.key, maker.site);
+  Cell& cell = is_only_thread() ? maker : *find_cell(t.table, maker.key, maker.site);
   cell.bytes_sent += sent;
   cell.bytes_received += received;
 }
@@ -40,14 +40,13 @@ class Batch {
     if (found_ == nullptr) return;  // no memory: the call is counted under no communicator
     n_ = n;
     for (int i = 0; i < n; ++i) {
-      found_[i] = {nullptr, 0};
-      if (handles[i] == api.request_null) continue;
-      if (is_shared(handles[i])) {
-        ++shared_;
-        continue;
-      }
-      found_[i] = requests.find(bits(handles[i]));
+      found_[i] = handles[i] == api.request_null ? RequestTable::Found{nullptr, 0} : requests.find(bits(handles[i]));
       all_flags_ |= found_[i].payload;
+      if (__builtin_expect(found_[i].payload == 0, 0)) {
+        if (handles[i] != api.request_null && is_shared(handles[i])) ++shared_;
+      } else {
+        consider(i);
+      }
     }
   }
 
@@ -59,14 +58,8 @@ class Batch {
 
   // The communicator this call counts under: that of its active requests, or the set of them.
   std::uint32_t comm() noexcept {
-    std::uint32_t only = 0;
-    for (int i = 0; i < n_; ++i) {
-      if (!counts(found_[i])) continue;
-      const std::uint32_t c = comm_at(i);
-      if (only == 0) only = c;
-      if (c != only) return comm_set();
-    }
-    if (only != 0 || shared_ == 0) return only;
+    if (__builtin_expect(is_mixed_, 0)) return comm_set();
+    if (only_ != 0 || shared_ == 0) return only_;
     const CompleteRequests& complete = thread_.complete;
     if (complete.used <= 1) return complete.used == 1 ? complete.comm[0] : 0;
     if (complete.used > CompleteRequests::capacity) return 0;  // any of very many
@@ -89,9 +82,9 @@ class Batch {
       if (arrived && (f.payload & RequestFlag::message) != 0)
         credit_peer(thread_, *maker_of(f.payload), Flow::received, sender(f.payload, *status), bytes);
     }
-    if ((f.payload & RequestFlag::idup) != 0) {
-      creation_over(f.payload, succeeded);
-    }
+    constexpr Payload odd = RequestFlag::persistent | RequestFlag::idup;
+    if (__builtin_expect((f.payload & odd) == 0, 1)) return RequestTable::release(f);
+    if ((f.payload & RequestFlag::idup) != 0) creation_over(f.payload, succeeded);
     if ((f.payload & RequestFlag::persistent) != 0) {
       RequestTable::change(f, f.payload & ~(RequestFlag::active | RequestFlag::cancelled));
     } else {
@@ -129,6 +122,7 @@ class Batch {
       credit_peer(thread_, *p->maker, Flow::sent, p->to, p->sent);
       credit_collective(thread_, *p);
       change(f, f.payload | RequestFlag::active);
+      consider(i);
     }
   }
 
@@ -175,6 +169,13 @@ class Batch {
   static bool counts(const RequestTable::Found& f) noexcept { return (f.payload & RequestFlag::active) != 0; }
   std::uint32_t comm_at(int i) const noexcept { return comm_of_key(maker_of(found_[i].payload)->key); }
 
+  void consider(int i) noexcept {
+    if (!counts(found_[i])) return;
+    const std::uint32_t c = comm_at(i);
+    is_mixed_ = is_mixed_ || (only_ != 0 && c != only_);
+    only_ = c;
+  }
+
   std::uint32_t comm_set() noexcept {
     auto* const indices = reinterpret_cast<std::uint32_t*>(statuses() + n_);
     std::size_t used = 0;
@@ -197,6 +198,8 @@ class Batch {
   MPI_Status one_status_;
   int n_ = 0;
   int shared_ = 0;
+  std::uint32_t only_ = 0;  // communicator of the active requests, when it is one
+  bool is_mixed_ = false;   // it is not
   Payload all_flags_ = 0;
 };
 
@@ -240,7 +243,7 @@ int wait(Next next, Op op, Site caller, MPI_Request* request, MPI_Status* status
   call.start_under(comm);
   const int rc = next(request, used);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm);
   if (rc == MPI_SUCCESS) {
     batch.finish(0, status_at(used, 0));
     batch.finish_shared(1);
@@ -261,7 +264,7 @@ int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Sta
   call.start_under(comm);
   const int rc = next(request, flag, used);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm);
   if (rc != MPI_SUCCESS) {
     batch.finish_failed(rc, nullptr);
   } else if (*flag != 0) {
@@ -286,7 +289,7 @@ int complete_all(CallNext call_next, Done done, Op op, Site caller, int count, M
   call.start_under(comm);
   const int rc = call_next(used);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm);
   if (rc == MPI_SUCCESS && done()) {
     for (int i = 0; i < batch.size(); ++i) batch.finish(i, status_at(used, i));
     batch.finish_shared(batch.shared());
@@ -322,7 +325,7 @@ int complete_any(CallNext call_next, Done done, Op op, Site caller, int count, M
   call.start_under(comm);
   const int rc = call_next(used);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm);
   if (rc != MPI_SUCCESS) {
     batch.finish_failed(rc, nullptr);
   } else if (done() && *index != MPI_UNDEFINED && batch.size() != 0) {
@@ -365,7 +368,7 @@ int waitsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_r
   call.start_under(comm);
   const int rc = next(incount, array_of_requests, outcount, array_of_indices, used);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm);
   const bool some_failed = Batch::in_status(rc);
   if (rc != MPI_SUCCESS && !some_failed) {
     batch.finish_failed(rc, nullptr);
@@ -400,7 +403,7 @@ int to_request(Next next, Op op, Site caller, MPI_Request* request, After after)
   call.start_under(comm);
   const int rc = next(request);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm);
   if (rc == MPI_SUCCESS) after(batch);
   return rc;
 }
@@ -415,7 +418,7 @@ int start(Next next, Op op, Site caller, MPI_Request* request) {
   call.start_under(comm);
   const int rc = next(request);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm);
   if (rc == MPI_SUCCESS) batch.started();
   return rc;
 }
@@ -440,7 +443,7 @@ int startall(Next next, Op op, Site caller, int count, MPI_Request* array_of_req
   const int rc = next(count, array_of_requests);
   call.stop();
   if (rc == MPI_SUCCESS) batch.started();
-  call.record(batch.comm(), Volume{});
+  call.count_under(batch.comm());
   return rc;
 }
 
@@ -454,7 +457,7 @@ int of_request(Next next, Op op, Site caller, MPI_Request request, Arguments... 
   call.start_under(comm);
   const int rc = next(arguments...);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm);
   return rc;
 }
 
@@ -468,7 +471,7 @@ int get_status(Next next, Op op, Site caller, MPI_Request request, int* flag, MP
   call.start_under(comm);
   const int rc = next(request, flag, status);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm);
   if (rc == MPI_SUCCESS && *flag != 0 && (batch[0].payload & RequestFlag::idup) != 0) {
     creation_over(batch[0].payload, true);
   }
@@ -484,7 +487,7 @@ int of_requests(Next next, Op op, Site caller, int count, Requests array_of_requ
   call.start_under(comm);
   const int rc = next(count, array_of_requests, rest...);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm);
   return rc;
 }
 
@@ -514,7 +517,7 @@ int read_end(Next next, Op op, Site caller, MPI_File fh, void* buf, MPI_Status* 
   call.start_under(comm.index);
   const int rc = next(fh, buf, status_for.get());
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm.index);
   if (file != nullptr && file->reading != nullptr) {
     if (rc == MPI_SUCCESS) credit(call.thread(), *file->reading, 0, status_for.received());
     file->reading = nullptr;
@@ -573,7 +576,7 @@ int win_free(Next next, Op op, Site caller, MPI_Win* win) {
   call.start_under(comm.index);
   const int rc = next(win);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm.index);
   if (rc != MPI_SUCCESS && comm.index != 0) made_window(*win, comm);
   return rc;
 }
@@ -587,7 +590,7 @@ int file_close(Next next, Op op, Site caller, MPI_File* fh) {
   call.start_under(comm.index);
   const int rc = next(fh);
   call.stop();
-  call.record(comm, Volume{});
+  call.count_under(comm.index);
   if (rc != MPI_SUCCESS && comm.index != 0) made_file(*fh, comm);
   return rc;
 }

@@ -33,6 +33,12 @@ Registry* registry = nullptr;
 HandleMap comms, windows, files;
 RequestTable requests;
 Site site_mask = ~Site{0};
+bool calls_are_plain = false;
+
+void look_at_calls() noexcept {
+  const bool are_plain = fortran_bindings.count == 0 && clock_is_tsc && site_mask != 0 && !matrix.inside;
+  __atomic_store_n(&calls_are_plain, are_plain, __ATOMIC_RELAXED);
+}
 Job job;
 
 namespace {
@@ -188,6 +194,7 @@ bool prepare() noexcept try {
   ask_for_world_ranks(world_rank);
   ask_for_members(members);
   site_mask = options().on(Option::callsites) ? ~Site{0} : 0;
+  look_at_calls();
   registry = new Registry();
   watch_for_hang_signal();
   return true;

@@ -6,6 +6,8 @@
 
 #include <mpi.h>
 
+#include <type_traits>
+
 #include "core/hot/peers.h"
 #include "core/hot/table.h"
 #include "core/hot/thread.h"
@@ -105,6 +107,19 @@ class StatusFor {
   MPI_Status* status_;
 };
 
+// Arguments as words, for Repeat.
+template <class Argument>
+inline std::uint64_t word(Argument argument) noexcept {
+  if constexpr (std::is_pointer_v<Argument>) {
+    return reinterpret_cast<std::uint64_t>(argument);
+  } else {
+    return static_cast<std::uint64_t>(argument);
+  }
+}
+inline std::uint64_t pair(int a, int b) noexcept {
+  return std::uint64_t{static_cast<std::uint32_t>(a)} << 32 | static_cast<std::uint32_t>(b);
+}
+
 // Returns what stands for the request from now on, or 0.
 inline Payload remember(Thread& thread, MPI_Request request, Cell& maker, Payload flags) noexcept {
   if (request == api.request_null) return 0;
@@ -148,19 +163,19 @@ __attribute__((noinline, cold)) std::uint32_t bin_ahead(Measure measure, const C
 // longjmp a later call notices that the old one is gone (Thread::is_inside).
 class Call {
  public:
-  __attribute__((always_inline)) Call(Op op, Site caller) noexcept : thread_(this_thread()), op_(op), site_(caller) {
+  __attribute__((always_inline)) Call(Op op, Site caller) noexcept
+      : thread_(this_thread()), op_(op), is_plain_(are_calls_plain()), site_(caller) {
     // 0x1b: the address is relative, signed, in four bytes.
     asm volatile(".cfi_personality 0x1b, commlens_personality");
     char* const frame = static_cast<char*>(__builtin_frame_address(0));
     nested_ = thread_.is_inside(frame);
     if (nested_) return;
-    if (__builtin_expect(fortran_bindings.count != 0, 0)) {
+    if (__builtin_expect(!is_plain_, 0)) {
       Site site = site_;  // its address is given away, not that of this object, which stays in registers
-      nested_ = !from_fortran(op, site, frame);
-      site_ = site;
+      nested_ = fortran_bindings.count != 0 && !from_fortran(op, site, frame);
+      site_ = site & site_mask;
       if (nested_) return;
     }
-    site_ &= site_mask;
     thread_.enter(frame);
   }
   ~Call() {
@@ -172,7 +187,7 @@ class Call {
   // Not the application's own call: to be passed on, not to be counted.
   bool nested() const noexcept { return nested_; }
   Thread& thread() noexcept { return thread_; }
-  Site site() const noexcept { return site_; }
+  Site site() const noexcept { return nested_ ? site_ : thread_.doing.site; }  // pre: nested, or started
 
   void start() noexcept { begin(0, Doing::nothing); }
   void start_in(MPI_Comm comm) noexcept { begin(bits(comm), Doing::handle); }
@@ -183,7 +198,7 @@ class Call {
   template <class Measure>
   COMMLENS_IN_REGISTERS void foresee(MPI_Comm comm, Measure measure) noexcept {
 #if defined(OPEN_MPI)
-    if (__builtin_expect(!matrix.inside, 1)) return;
+    if (__builtin_expect(is_plain_ || !matrix.inside, 1)) return;
     const void* const known = comms.find(bits(comm));
     if (known == nullptr) return;
     thread_.call = bin_ahead(measure, *static_cast<const CommView*>(known));
@@ -192,14 +207,52 @@ class Call {
     static_cast<void>(measure);
 #endif
   }
-  void stop() noexcept {
-    const Ticks end = now();
-    spent_ = end > start_ ? end - start_ : 0;  // a thread may move to a core whose counter is a little behind
+  void stop() noexcept { end_ = now(); }
+
+  // Counts the call, when it is like one that was kept, and returns its cell; else null.  It is kept after it has been
+  // counted as if it were the first.
+  // pre:  it succeeded; `words` are all that its volume and peers depend on, but for `where`.
+  template <class... Words>
+  COMMLENS_IN_REGISTERS Cell* repeats(std::uint64_t where, Words... words) noexcept {
+    const Site site = thread_.doing.site;
+    const std::uint64_t what = Repeat::what_of(op_, thread_.region());
+    const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
+    Repeat& r = thread_.repeats.place(site, where, words...);
+    if (__builtin_expect(!r.is(site, where, what, freed, words...) || thread_.is_due(end_), 0)) {
+      r.note(site, where, what, words...);
+      repeat_ = &r;
+      return nullptr;
+    }
+    const Ticks spent = this->spent();
+    add_call(*r.cell, spent, r.sent, r.received);
+    thread_.mpi += spent;
+    if (r.out != nullptr) add_message(*r.out, r.out_bytes);
+    if (r.in != nullptr) add_message(*r.in, r.received);
+    return r.cell;
+  }
+  COMMLENS_IN_REGISTERS void keep(const CommView& comm, Cell& cell, const Volume& v) noexcept {
+    keep(comm.index, cell, v);
+  }
+  // All of this for a call without a volume.
+  COMMLENS_IN_REGISTERS void count_under(std::uint32_t comm) noexcept {
+    if (__builtin_expect(comm != 0 && repeats(comm) != nullptr, 1)) return;
+    keep(comm, record(comm, Volume{}), Volume{});
+  }
+
+  COMMLENS_IN_REGISTERS void keep(std::uint32_t comm, Cell& cell, const Volume& v) noexcept {
+    if (repeat_ == nullptr || comm == 0 || matrix.by_slice || thread_.region() == uncounted_region) return;
+    repeat_->cell = &cell;
+    repeat_->out = out_;
+    repeat_->in = in_;
+    repeat_->sent = v.sent;
+    repeat_->received = v.received;
+    repeat_->out_bytes = v.shape == Flow::count ? v.sent : v.exchanged;
+    repeat_->freed = freed_;  // when something was freed meanwhile, it is too old already
   }
 
   COMMLENS_IN_REGISTERS Cell& record(std::uint32_t comm, const Volume& v) noexcept {
-    return *commlens::record(thread_, make_key(comm, op_, v.bin, thread_.region(), v.noncontiguous), site_, spent_,
-                             v.sent, v.received);
+    return *commlens::record(thread_, make_key(comm, op_, v.bin, thread_.region(), v.noncontiguous), thread_.doing.site,
+                             spent(), v.sent, v.received);
   }
   COMMLENS_IN_REGISTERS Cell& record(const CommView& comm, const Volume& v) noexcept { return record(comm.index, v); }
   // Whom the bytes go to and come from, of procedures where that is one process each.
@@ -218,21 +271,22 @@ class Call {
       const Volume copy = v;
       exchanged += share_out(thread_, op_, comm, copy);
     }
-    count_shape(thread_, v.shape, comm.index, op_, exchanged);
+    out_ = count_shape(thread_, v.shape, comm.index, op_, exchanged);
   }
 
-  COMMLENS_IN_REGISTERS void record_request(const CommView& comm, const Volume& v, int rc, const MPI_Request* request,
-                                            Payload flags) noexcept {
+  COMMLENS_IN_REGISTERS Cell& record_request(const CommView& comm, const Volume& v, int rc, const MPI_Request* request,
+                                             Payload flags) noexcept {
     if ((flags & RequestFlag::persistent) != 0) {
       Volume made = v;
       made.sent = made.received = 0;
       Cell& cell = record(comm, made);
       const Volume copy = v;
       if (rc == MPI_SUCCESS) remember_persistent(thread_, *request, cell, comm, copy, flags);
-      return;
+      return cell;
     }
     Cell& cell = record(comm, v);
     if (rc == MPI_SUCCESS) remember(*request, cell, flags);
+    return cell;
   }
 
   COMMLENS_IN_REGISTERS Payload remember(MPI_Request request, Cell& maker, Payload flags) noexcept {
@@ -242,22 +296,28 @@ class Call {
  private:
   COMMLENS_IN_REGISTERS void peers(const CommView& comm, const Volume& v, Flow out, Flow in) noexcept {
     if (!matrix.peers) return;
-    if (v.to >= 0) count_message(thread_, out, comm.index, 0, v.to, v.sent);
-    if (v.from >= 0) count_message(thread_, in, comm.index, 0, v.from, v.received);
+    if (v.to >= 0) out_ = count_message(thread_, out, comm.index, 0, v.to, v.sent);
+    if (v.from >= 0) in_ = count_message(thread_, in, comm.index, 0, v.from, v.received);
   }
   COMMLENS_IN_REGISTERS void begin(std::uint64_t where, Doing::What what) noexcept {
     freed_ = HandleMap::freed.load(std::memory_order_relaxed);
-    thread_.call = 0;
-    start_ = now();
-    thread_.doing = {where, start_, site_, static_cast<std::uint32_t>(op_), what};
+    if (!is_plain_) thread_.call = 0;
+    const Ticks start = is_plain_ ? time_stamp() : now();
+    thread_.doing = {where, start, site_, static_cast<std::uint16_t>(op_), what};
   }
+  // A thread may move to a core whose counter is a little behind.
+  Ticks spent() const noexcept { return end_ > thread_.doing.since ? end_ - thread_.doing.since : 0; }
+
   Thread& thread_;
   const Op op_;
-  Site site_;
+  const bool is_plain_;
   bool nested_;
+  Site site_;  // until the call has begun: then it stands with what else is needed after it, where no register is kept
+               // for it
   std::uint64_t freed_ = 0;
-  Ticks start_ = 0;
-  Ticks spent_ = 0;
+  Ticks end_ = 0;
+  Repeat* repeat_ = nullptr;  // where to keep it
+  PeerCell *out_ = nullptr, *in_ = nullptr;
 };
 
 }  // namespace commlens

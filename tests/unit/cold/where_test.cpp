@@ -76,7 +76,7 @@ void sit(std::uint64_t where, Doing::What what, std::uint32_t op, unsigned secon
   static thread_local char frame[64];
   Thread& thread = this_thread();
   thread.outermost = inside ? frame : nullptr;
-  thread.doing = {where, now() - Ticks{1'000'000'000} * seconds, 0, op, what};
+  thread.doing = {where, now() - Ticks{1'000'000'000} * seconds, 0, static_cast<std::uint16_t>(op), what};
 }
 
 std::string name_at(const std::string& folder, std::uint64_t launch, const Made& made) {
