@@ -235,15 +235,17 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
         flags += ["receives", "message"] if policy.klass == "p2p" else ["receives"]
     made = " | ".join(f"RequestFlag::{f}" for f in flags)
     words = None if persistent else repeated(form, policy, status is not None)
+    parts = ""
     if words is not None:
-        again = f"call.repeats({', '.join(words)})"
+        parts = parts_of(policy, nonblocking=request is not None)
+        again = f"call.repeats<{parts}>({', '.join(words)})"
         if request is None:
             body.append(f"  if (__builtin_expect(rc == MPI_SUCCESS && {again} != nullptr, 1)) return rc;")
         else:
             body += [
-                f"  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? {again} : nullptr;",
+                f"  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? {again} : nullptr;",
                 "  if (__builtin_expect(again != nullptr, 1)) {",
-                f"    call.remember(*{request.name}, *again, {made});",
+                f"    call.remember(*{request.name}, *again->cell, {made});",
                 "    return rc;",
                 "  }",
             ]
@@ -275,7 +277,7 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     if policy.volume and policy.klass in PEERS and not persistent:
         body.append(f"  call.{PEERS[policy.klass]}(comm_view, volume);")
     if words is not None:
-        body.append(f"  call.keep(comm_view, cell, {volume});")
+        body.append(f"  call.keep<{parts}>(cell, {volume});")
     body += aftermath(form, policy, op)
     body.append("  return rc;")
     return head + "\n".join(body) + "\n}\n"
@@ -308,6 +310,26 @@ def repeated(form: Form, policy: Policy, has_status: bool) -> list[str] | None:
     if len(words) > MOST_WORDS:
         return None
     return [f"bits({of.name})", *(f"word({w})" for w in words)]
+
+
+def parts_of(policy: Policy, *, nonblocking: bool) -> str:
+    """Return what calls of a procedure may have to be counted beside the call, as Repeat::Parts."""
+    told = policy.received == "status" and not nonblocking
+    if not policy.volume:
+        parts = []
+    elif PEERS.get(policy.klass) == "collective":
+        parts = ["out_message"] if policy.volume == "barrier()" else ["sends", "receives", "out_message"]
+    elif policy.volume.startswith(("send(", "partitioned_send(", "put(")):
+        parts = ["sends", "out_message"]
+    elif policy.volume.startswith("write("):
+        parts = ["sends"]
+    elif policy.volume.startswith("get("):
+        parts = ["receives", "in_message"]
+    elif policy.volume.startswith("receive("):
+        parts = (["receives", "in_message"] if policy.klass == "p2p" else ["receives"]) if told else []
+    else:
+        parts = ["sends", "receives", "out_message", "in_message"]
+    return " | ".join(f"Repeat::{p}" for p in parts) or "Repeat::nothing"
 
 
 def uneven(form: Form) -> bool:

@@ -15,13 +15,13 @@ int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -34,13 +34,13 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -147,13 +147,13 @@ int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Dataty
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -166,13 +166,13 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -217,13 +217,13 @@ int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -236,13 +236,13 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -411,13 +411,13 @@ int wrap_MPI_Barrier(MPI_Comm comm) {
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::out_message>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -446,13 +446,13 @@ int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -465,13 +465,13 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -516,13 +516,13 @@ int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -535,13 +535,13 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -586,13 +586,13 @@ int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, v
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -605,13 +605,13 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -718,9 +718,9 @@ int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -728,7 +728,7 @@ int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -741,9 +741,9 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -751,7 +751,7 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -796,9 +796,9 @@ int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datat
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -806,7 +806,7 @@ int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datat
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -819,9 +819,9 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -829,7 +829,7 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -842,9 +842,9 @@ int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -852,7 +852,7 @@ int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -865,9 +865,9 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -875,7 +875,7 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -952,9 +952,9 @@ int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::out_message>(bits(comm)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -962,7 +962,7 @@ int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -975,9 +975,9 @@ int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MP
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -985,7 +985,7 @@ int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MP
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -998,9 +998,9 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1008,7 +1008,7 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1021,9 +1021,9 @@ int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1031,7 +1031,7 @@ int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1044,9 +1044,9 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1054,7 +1054,7 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1067,9 +1067,9 @@ int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1077,7 +1077,7 @@ int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1090,9 +1090,9 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1100,7 +1100,7 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1145,9 +1145,9 @@ int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1155,7 +1155,7 @@ int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1168,9 +1168,9 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1178,7 +1178,7 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1223,9 +1223,9 @@ int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvc
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(recvcount), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1233,7 +1233,7 @@ int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvc
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1246,9 +1246,9 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(recvcount), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1256,7 +1256,7 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1269,9 +1269,9 @@ int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1279,7 +1279,7 @@ int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1292,9 +1292,9 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1302,7 +1302,7 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1315,9 +1315,9 @@ int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1325,7 +1325,7 @@ int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1338,9 +1338,9 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -1348,7 +1348,7 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1393,13 +1393,13 @@ int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1412,13 +1412,13 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1495,13 +1495,13 @@ int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvco
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1514,13 +1514,13 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1595,13 +1595,13 @@ int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype da
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1614,13 +1614,13 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1665,13 +1665,13 @@ int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1684,13 +1684,13 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 

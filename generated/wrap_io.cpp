@@ -34,9 +34,9 @@ int wrap_MPI_File_get_amode(MPI_File fh, int* amode) {
   call.start_under(comm_view.index);
   const int rc = next(fh, amode);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -49,9 +49,9 @@ int wrap_MPI_File_get_atomicity(MPI_File fh, int* flag) {
   call.start_under(comm_view.index);
   const int rc = next(fh, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -64,9 +64,9 @@ int wrap_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* di
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, disp);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -79,9 +79,9 @@ int wrap_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
   call.start_under(comm_view.index);
   const int rc = next(fh, group);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -94,9 +94,9 @@ int wrap_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
   call.start_under(comm_view.index);
   const int rc = next(fh, info_used);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -109,9 +109,9 @@ int wrap_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
   call.start_under(comm_view.index);
   const int rc = next(fh, offset);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -124,9 +124,9 @@ int wrap_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
   call.start_under(comm_view.index);
   const int rc = next(fh, offset);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -139,9 +139,9 @@ int wrap_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
   call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -154,9 +154,9 @@ int wrap_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* 
   call.start_under(comm_view.index);
   const int rc = next(fh, datatype, extent);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -169,9 +169,9 @@ int wrap_MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Coun
   call.start_under(comm_view.index);
   const int rc = next(fh, datatype, extent);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -184,9 +184,9 @@ int wrap_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, M
   call.start_under(comm_view.index);
   const int rc = next(fh, disp, etype, filetype, datarep);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -199,15 +199,15 @@ int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -220,15 +220,15 @@ int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype 
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -241,15 +241,15 @@ int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype data
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -262,15 +262,15 @@ int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -283,15 +283,15 @@ int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count,
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -304,15 +304,15 @@ int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Coun
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -325,15 +325,15 @@ int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int co
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -346,15 +346,15 @@ int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -367,15 +367,15 @@ int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype d
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -388,15 +388,15 @@ int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -409,15 +409,15 @@ int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype d
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -430,15 +430,15 @@ int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -451,15 +451,15 @@ int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Dataty
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -472,15 +472,15 @@ int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MP
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -493,15 +493,15 @@ int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -514,15 +514,15 @@ int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, M
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -535,15 +535,15 @@ int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf,
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -556,15 +556,15 @@ int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* bu
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -577,15 +577,15 @@ int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Dat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -598,15 +598,15 @@ int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(fh), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -637,9 +637,9 @@ int wrap_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
   call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -653,12 +653,12 @@ int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype,
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -672,12 +672,12 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -691,12 +691,12 @@ int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -710,12 +710,12 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -747,12 +747,12 @@ int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, 
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -766,12 +766,12 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -785,12 +785,12 @@ int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int cou
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -804,12 +804,12 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -841,12 +841,12 @@ int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype d
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -860,12 +860,12 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -897,12 +897,12 @@ int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -916,12 +916,12 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -934,9 +934,9 @@ int wrap_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, whence);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -949,9 +949,9 @@ int wrap_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, whence);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -964,9 +964,9 @@ int wrap_MPI_File_set_atomicity(MPI_File fh, int flag) {
   call.start_under(comm_view.index);
   const int rc = next(fh, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -979,9 +979,9 @@ int wrap_MPI_File_set_info(MPI_File fh, MPI_Info info) {
   call.start_under(comm_view.index);
   const int rc = next(fh, info);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -994,9 +994,9 @@ int wrap_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
   call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1009,9 +1009,9 @@ int wrap_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI
   call.start_under(comm_view.index);
   const int rc = next(fh, disp, etype, filetype, datarep, info);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1024,9 +1024,9 @@ int wrap_MPI_File_sync(MPI_File fh) {
   call.start_under(comm_view.index);
   const int rc = next(fh);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1039,11 +1039,11 @@ int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1056,11 +1056,11 @@ int wrap_MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Dat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1073,11 +1073,11 @@ int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatyp
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1090,11 +1090,11 @@ int wrap_MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1107,11 +1107,11 @@ int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_D
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1124,11 +1124,11 @@ int wrap_MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count coun
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1141,9 +1141,9 @@ int wrap_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1156,11 +1156,11 @@ int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int 
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1173,11 +1173,11 @@ int wrap_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MP
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1190,11 +1190,11 @@ int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, 
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1207,11 +1207,11 @@ int wrap_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1224,11 +1224,11 @@ int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void*
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1241,11 +1241,11 @@ int wrap_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const voi
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1258,9 +1258,9 @@ int wrap_MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* sta
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1273,11 +1273,11 @@ int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Dat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1290,11 +1290,11 @@ int wrap_MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1307,11 +1307,11 @@ int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, M
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1324,11 +1324,11 @@ int wrap_MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count 
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1341,9 +1341,9 @@ int wrap_MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* st
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1356,11 +1356,11 @@ int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Data
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1373,11 +1373,11 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 

@@ -72,10 +72,10 @@ int wrap_MPI_Attr_delete(MPI_Comm comm, int keyval) {
   call.start_in(comm);
   const int rc = next(comm, keyval);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -87,10 +87,10 @@ int wrap_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag)
   call.start_in(comm);
   const int rc = next(comm, keyval, attribute_val, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -102,10 +102,10 @@ int wrap_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
   call.start_in(comm);
   const int rc = next(comm, keyval, attribute_val);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -169,10 +169,10 @@ int wrap_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
   call.start_in(comm);
   const int rc = next(comm, rank, maxdims, coords);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -184,10 +184,10 @@ int wrap_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int
   call.start_in(comm);
   const int rc = next(comm, maxdims, dims, periods, coords);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -199,10 +199,10 @@ int wrap_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int peri
   call.start_in(comm);
   const int rc = next(comm, ndims, dims, periods, newrank);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -214,10 +214,10 @@ int wrap_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
   call.start_in(comm);
   const int rc = next(comm, coords, rank);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -229,10 +229,10 @@ int wrap_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source
   call.start_in(comm);
   const int rc = next(comm, direction, disp, rank_source, rank_dest);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -244,10 +244,10 @@ int wrap_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
   call.start_in(comm);
   const int rc = next(comm, ndims);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -259,10 +259,10 @@ int wrap_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
   call.start_in(comm);
   const int rc = next(comm, buffer, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -274,10 +274,10 @@ int wrap_MPI_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size) {
   call.start_in(comm);
   const int rc = next(comm, buffer, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -289,10 +289,10 @@ int wrap_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
   call.start_in(comm);
   const int rc = next(comm, errorcode);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -304,10 +304,10 @@ int wrap_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
   call.start_in(comm1);
   const int rc = next(comm1, comm2, result);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm1)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm1)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm1, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -345,10 +345,10 @@ int wrap_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
   call.start_in(comm);
   const int rc = next(comm, comm_keyval);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -360,10 +360,10 @@ int wrap_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
   call.start_in(comm);
   const int rc = next(comm, buffer_addr, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -375,10 +375,10 @@ int wrap_MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* s
   call.start_in(comm);
   const int rc = next(comm, buffer_addr, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -403,10 +403,10 @@ int wrap_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, 
   call.start_in(comm);
   const int rc = next(comm, comm_keyval, attribute_val, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -418,10 +418,10 @@ int wrap_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
   call.start_in(comm);
   const int rc = next(comm, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -433,10 +433,10 @@ int wrap_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
   call.start_in(comm);
   const int rc = next(comm, info_used);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -448,10 +448,10 @@ int wrap_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
   call.start_in(comm);
   const int rc = next(comm, comm_name, resultlen);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -463,10 +463,10 @@ int wrap_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
   call.start_in(comm);
   const int rc = next(comm, group);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -478,10 +478,10 @@ int wrap_MPI_Comm_rank(MPI_Comm comm, int* rank) {
   call.start_in(comm);
   const int rc = next(comm, rank);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -493,10 +493,10 @@ int wrap_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
   call.start_in(comm);
   const int rc = next(comm, group);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -508,10 +508,10 @@ int wrap_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
   call.start_in(comm);
   const int rc = next(comm, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -523,10 +523,10 @@ int wrap_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) 
   call.start_in(comm);
   const int rc = next(comm, comm_keyval, attribute_val);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -538,10 +538,10 @@ int wrap_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
   call.start_in(comm);
   const int rc = next(comm, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -553,10 +553,10 @@ int wrap_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   call.start_in(comm);
   const int rc = next(comm, info);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -568,10 +568,10 @@ int wrap_MPI_Comm_size(MPI_Comm comm, int* size) {
   call.start_in(comm);
   const int rc = next(comm, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -583,10 +583,10 @@ int wrap_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
   call.start_in(comm);
   const int rc = next(comm, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -611,10 +611,10 @@ int wrap_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[],
   call.start_in(comm);
   const int rc = next(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -626,10 +626,10 @@ int wrap_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outde
   call.start_in(comm);
   const int rc = next(comm, indegree, outdegree, weighted);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -681,9 +681,9 @@ int wrap_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
   call.start_under(comm_view.index);
   const int rc = next(fh, errorcode);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(fh)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -709,9 +709,9 @@ int wrap_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
   call.start_under(comm_view.index);
   const int rc = next(file, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(file)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(file)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -724,9 +724,9 @@ int wrap_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
   call.start_under(comm_view.index);
   const int rc = next(file, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(file)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(file)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -861,10 +861,10 @@ int wrap_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], i
   call.start_in(comm);
   const int rc = next(comm, maxindex, maxedges, index, edges);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -876,10 +876,10 @@ int wrap_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int e
   call.start_in(comm);
   const int rc = next(comm, nnodes, index, edges, newrank);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -891,10 +891,10 @@ int wrap_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neig
   call.start_in(comm);
   const int rc = next(comm, rank, maxneighbors, neighbors);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -906,10 +906,10 @@ int wrap_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
   call.start_in(comm);
   const int rc = next(comm, rank, nneighbors);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -921,10 +921,10 @@ int wrap_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
   call.start_in(comm);
   const int rc = next(comm, nnodes, nedges);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1377,10 +1377,10 @@ int wrap_MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* o
   call.start_in(comm);
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1392,10 +1392,10 @@ int wrap_MPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
   call.start_in(comm);
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1459,10 +1459,10 @@ int wrap_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* s
   call.start_in(comm);
   const int rc = next(incount, datatype, comm, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1474,10 +1474,10 @@ int wrap_MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm
   call.start_in(comm);
   const int rc = next(incount, datatype, comm, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1910,10 +1910,10 @@ int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
   call.start_in(comm);
   const int rc = next(comm, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2573,10 +2573,10 @@ int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, 
   call.start_in(comm);
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2588,10 +2588,10 @@ int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, 
   call.start_in(comm);
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2630,9 +2630,9 @@ int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
   call.start_under(comm_view.index);
   const int rc = next(win, errorcode);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2671,9 +2671,9 @@ int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
   call.start_under(comm_view.index);
   const int rc = next(win, win_keyval);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2699,9 +2699,9 @@ int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int*
   call.start_under(comm_view.index);
   const int rc = next(win, win_keyval, attribute_val, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2714,9 +2714,9 @@ int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
   call.start_under(comm_view.index);
   const int rc = next(win, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2729,9 +2729,9 @@ int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
   call.start_under(comm_view.index);
   const int rc = next(win, group);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2744,9 +2744,9 @@ int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
   call.start_under(comm_view.index);
   const int rc = next(win, info_used);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2759,9 +2759,9 @@ int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
   call.start_under(comm_view.index);
   const int rc = next(win, win_name, resultlen);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2774,9 +2774,9 @@ int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
   call.start_under(comm_view.index);
   const int rc = next(win, win_keyval, attribute_val);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2789,9 +2789,9 @@ int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
   call.start_under(comm_view.index);
   const int rc = next(win, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2804,9 +2804,9 @@ int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
   call.start_under(comm_view.index);
   const int rc = next(win, info);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2819,9 +2819,9 @@ int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
   call.start_under(comm_view.index);
   const int rc = next(win, win_name);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2834,9 +2834,9 @@ int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_u
   call.start_under(comm_view.index);
   const int rc = next(win, rank, size, disp_unit, baseptr);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2849,9 +2849,9 @@ int wrap_MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint*
   call.start_under(comm_view.index);
   const int rc = next(win, rank, size, disp_unit, baseptr);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 

@@ -14,13 +14,13 @@ int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -32,13 +32,13 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -112,10 +112,10 @@ int wrap_MPI_Comm_flush_buffer(MPI_Comm comm) {
   call.start_in(comm);
   const int rc = next(comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -127,14 +127,14 @@ int wrap_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
   call.start_in(comm);
   const int rc = next(comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(comm)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -146,9 +146,9 @@ int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -156,7 +156,7 @@ int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -168,9 +168,9 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -178,7 +178,7 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -242,10 +242,10 @@ int wrap_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* s
   call.start_in(comm);
   const int rc = next(source, tag, comm, flag, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -257,9 +257,9 @@ int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -267,7 +267,7 @@ int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int 
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -279,9 +279,9 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::nothing>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -289,7 +289,7 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
@@ -301,9 +301,9 @@ int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -311,7 +311,7 @@ int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -323,9 +323,9 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -333,7 +333,7 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -345,9 +345,9 @@ int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -355,7 +355,7 @@ int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -367,9 +367,9 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -377,7 +377,7 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -389,9 +389,9 @@ int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -399,7 +399,7 @@ int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -411,9 +411,9 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -421,7 +421,7 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -433,9 +433,9 @@ int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -443,7 +443,7 @@ int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int 
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -455,9 +455,9 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -465,7 +465,7 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -477,9 +477,9 @@ int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest,
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -487,7 +487,7 @@ int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest,
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -499,9 +499,9 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
@@ -509,7 +509,7 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -616,10 +616,10 @@ int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   call.start_in(comm);
   const int rc = next(source, tag, comm, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -647,14 +647,14 @@ int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int t
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(status_for.received()), word(status_for.source())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives | Repeat::in_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(status_for.source())) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -667,14 +667,14 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(status_for.received()), word(status_for.source())) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives | Repeat::in_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(status_for.source())) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -716,13 +716,13 @@ int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -734,13 +734,13 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -782,13 +782,13 @@ int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, i
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -800,13 +800,13 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -849,14 +849,14 @@ int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -869,14 +869,14 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -889,14 +889,14 @@ int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int d
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -909,14 +909,14 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -954,13 +954,13 @@ int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, 
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -972,13 +972,13 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 

@@ -15,12 +15,12 @@ int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype 
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -33,12 +33,12 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -51,12 +51,12 @@ int wrap_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr,
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(datatype), word(target_rank)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(win), word(datatype), word(target_rank)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.compare_and_swap(comm_view, datatype, target_rank);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -69,12 +69,12 @@ int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Dataty
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(datatype), word(target_rank), word(op)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(win), word(datatype), word(target_rank), word(op)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.fetch_and_op(comm_view, datatype, target_rank, op);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -87,12 +87,12 @@ int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_dataty
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives | Repeat::in_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -105,12 +105,12 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::receives | Repeat::in_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -155,12 +155,12 @@ int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -173,12 +173,12 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -191,16 +191,16 @@ int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -213,16 +213,16 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -235,16 +235,16 @@ int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datat
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::receives | Repeat::in_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -257,16 +257,16 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::receives | Repeat::in_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -311,16 +311,16 @@ int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -333,16 +333,16 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  Cell* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again, RequestFlag::active);
+    call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep(comm_view, cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -427,9 +427,9 @@ int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   call.start_under(comm_view.index);
   const int rc = next(win, base, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -442,9 +442,9 @@ int wrap_MPI_Win_complete(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -511,9 +511,9 @@ int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
   call.start_under(comm_view.index);
   const int rc = next(win, base);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -526,9 +526,9 @@ int wrap_MPI_Win_fence(int assert, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(assert, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -541,9 +541,9 @@ int wrap_MPI_Win_flush(int rank, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -556,9 +556,9 @@ int wrap_MPI_Win_flush_all(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -571,9 +571,9 @@ int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -586,9 +586,9 @@ int wrap_MPI_Win_flush_local_all(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -607,9 +607,9 @@ int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(lock_type, rank, assert, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -622,9 +622,9 @@ int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(assert, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -637,9 +637,9 @@ int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(group, assert, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -652,9 +652,9 @@ int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(group, assert, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -667,9 +667,9 @@ int wrap_MPI_Win_sync(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -682,9 +682,9 @@ int wrap_MPI_Win_test(MPI_Win win, int* flag) {
   call.start_under(comm_view.index);
   const int rc = next(win, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -697,9 +697,9 @@ int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -712,9 +712,9 @@ int wrap_MPI_Win_unlock_all(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -727,9 +727,9 @@ int wrap_MPI_Win_wait(MPI_Win win) {
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats(bits(win)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep(comm_view, cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 

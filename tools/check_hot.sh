@@ -16,7 +16,7 @@ allowed=(
   api layouts calls_are_plain clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
   is_first_thread_alone windows commlens_fortran_call
   # core/hot calls itself; core/mpi/fortran.cpp compares the caller with where the Fortran binding lies.
-  record RequestTable::put from_fortran
+  record RequestTable::find_further RequestTable::put_further from_fortran
   pcontrol
   # Peers.
   matrix count_peer started_now

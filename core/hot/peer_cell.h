@@ -77,6 +77,12 @@ struct PeerCell {
   std::uint64_t bytes;
   std::int32_t world;  // rank of the peer in MPI_COMM_WORLD
 };
+inline void add_message(PeerCell& cell, std::uint64_t bytes) noexcept {
+  // Who reads them meanwhile (each_peer) gets them whole.
+  __atomic_store_n(&cell.messages, cell.messages + 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&cell.bytes, cell.bytes + bytes, __ATOMIC_RELAXED);
+}
+
 inline constexpr std::int32_t world_not_known = -1, of_another_world = -2;
 
 // What is kept, as the user wants it (COMMLENS_MATRIX, COMMLENS_MATRIX_BY).  Written before anything is counted.

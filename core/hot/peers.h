@@ -13,12 +13,6 @@ namespace [[gnu::visibility("hidden")]] commlens {
 // post: the cell that counted it, or null.
 PeerCell* count_peer(Thread& thread, PeerKey key, PeerPlace place, std::uint64_t bytes) noexcept;
 
-inline void add_message(PeerCell& cell, std::uint64_t bytes) noexcept {
-  // Who reads them meanwhile (each_peer) gets them whole.
-  __atomic_store_n(&cell.messages, cell.messages + 1, __ATOMIC_RELAXED);
-  __atomic_store_n(&cell.bytes, cell.bytes + bytes, __ATOMIC_RELAXED);
-}
-
 // The same by what they are made of.  pre: peer >= 0.
 inline PeerCell* count_message(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t op, int peer,
                                std::uint64_t bytes, std::uint32_t call = 0) noexcept {

@@ -14,6 +14,8 @@ namespace [[gnu::visibility("hidden")]] commlens {
 struct alignas(64) Repeat {
   static constexpr int most_words = 6;
   static constexpr std::uint64_t never = ~std::uint64_t{0};  // of `freed`: not a call that can be repeated
+  // What calls of a procedure may have to be counted, beside the call.
+  enum Parts : unsigned { nothing = 0, sends = 1, receives = 2, out_message = 4, in_message = 8 };
 
   Site site;
   std::uint64_t where;  // the bits of a handle, or the index of a communicator; never 0 once it is used
@@ -21,7 +23,7 @@ struct alignas(64) Repeat {
   std::uint64_t freed;
   std::uint64_t word[most_words];  // of the arguments
   Cell* cell;
-  PeerCell *out, *in;  // null: no message is counted
+  PeerCell *out, *in;
   std::uint64_t sent, received, out_bytes;
 
   static std::uint64_t what_of(std::uint32_t op, std::uint32_t region) noexcept {
@@ -33,6 +35,19 @@ struct alignas(64) Repeat {
     static_assert(sizeof...(words) <= most_words);
     const std::uint64_t* at = word;
     return site == s && where == w && what == of && freed == now && (... && (*at++ == words));
+  }
+  // pre: all that counted it then is there, and the cell has a call.
+  template <unsigned parts>
+  void add(Ticks spent) const noexcept {
+    Cell& c = *cell;
+    if (__builtin_expect(spent < c.time_min, 0)) c.time_min = spent;
+    if (__builtin_expect(spent > c.time_max, 0)) c.time_max = spent;
+    c.calls += 1;
+    c.time += spent;
+    if constexpr ((parts & sends) != 0) c.bytes_sent += sent;
+    if constexpr ((parts & receives) != 0) c.bytes_received += received;
+    if constexpr ((parts & out_message) != 0) add_message(*out, out_bytes);
+    if constexpr ((parts & in_message) != 0) add_message(*in, received);
   }
   template <class... Words>
   void note(Site s, std::uint64_t w, std::uint64_t of, Words... words) noexcept {
@@ -50,11 +65,21 @@ static_assert(sizeof(Repeat) == 128);
 struct Repeats {
   static constexpr unsigned bits = 8;
   Repeat call[1u << bits];
+  std::uint32_t unlike;  // calls so far that were like none
+
+  // One in eight of those is kept: a program with a thousand communicators in turn would write all of this again and
+  // again, and what comes often has its turn soon.
+  bool is_turn() noexcept { return (unlike++ & 7) == 0; }
 
   template <class... Words>
   Repeat& place(Site site, std::uint64_t where, Words... words) noexcept {
-    const std::uint64_t sum = ((site + where) + ... + words);
-    return call[folded(sum ^ 0xd6e8feb86659fd93u, 0x9e3779b97f4a7c15u) % (1u << bits)];
+    const std::uint64_t mixed = ((site + where) + ... + words) * 0x9e3779b97f4a7c15u;
+    constexpr unsigned above = 64 - bits - 7;  // the offset at once: an element has 2^7 bytes
+    return *reinterpret_cast<Repeat*>(reinterpret_cast<char*>(call) + (mixed >> above & ~std::uint64_t{127}));
+  }
+  // Their cells have been cleared.
+  void forget() noexcept {
+    for (Repeat& r : call) r.freed = Repeat::never;
   }
 };
 

@@ -3,7 +3,24 @@
 
 namespace commlens {
 
-bool RequestTable::put(std::uint64_t handle, Payload payload) noexcept {
+RequestTable::Found RequestTable::find_further(std::uint64_t handle) const noexcept {
+  for (const Level& level : levels_) {
+    Slot* const slots = level.slots.load(std::memory_order_acquire);
+    if (slots == nullptr) break;
+    const std::uint64_t home = hash(handle) & level.mask();
+    for (std::uint64_t step = 0; step < window; ++step) {
+      const std::uint64_t bucket = (home + step) & level.mask();
+      for (int i = 0; i < slots_per_bucket; ++i) {
+        Slot& slot = slots[bucket * slots_per_bucket + static_cast<std::uint64_t>(i)];
+        if (const Payload payload = payload_of(slot, handle); payload != 0) return {&slot, payload};
+      }
+      if (!level.spilled(bucket)) return {nullptr, 0};
+    }
+  }
+  return {nullptr, 0};
+}
+
+bool RequestTable::put_further(std::uint64_t handle, Payload payload) noexcept {
   for (int l = 0; l < level_count; ++l) {
     Level& level = levels_[l];
     if (level.slots.load(std::memory_order_acquire) == nullptr && !open_level(l)) return false;
@@ -36,7 +53,7 @@ bool RequestTable::put(std::uint64_t handle, Payload payload) noexcept {
         free->payload.store(payload, std::memory_order_release);
         return true;
       }
-      return put(handle, payload);  // another thread took the slot: look again
+      return put_further(handle, payload);  // another thread took the slot: look again
     }
   }
   return false;

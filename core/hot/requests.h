@@ -80,29 +80,43 @@ class RequestTable {
     Payload payload;  // 0: not known
   };
 
-  Found find(std::uint64_t handle) noexcept {
-    for (int l = 0; l < level_count; ++l) {
-      Level& level = levels_[l];
-      Slot* const slots = level.slots.load(std::memory_order_acquire);
-      if (slots == nullptr) break;
-      const std::uint64_t home = hash(handle) & level.mask();
-      for (std::uint64_t step = 0; step < window; ++step) {
-        const std::uint64_t bucket = (home + step) & level.mask();
-        for (int i = 0; i < slots_per_bucket; ++i) {
-          Slot& slot = slots[bucket * slots_per_bucket + static_cast<std::uint64_t>(i)];
-          if (slot.handle.load(std::memory_order_acquire) != handle) continue;
-          const Payload payload = slot.payload.load(std::memory_order_acquire);
-          // The handle once more: between the two loads the slot may have become another request's.
-          if (payload != 0 && slot.handle.load(std::memory_order_acquire) == handle) return {&slot, payload};
-        }
-        if (!level.spilled(bucket)) return {nullptr, 0};
-      }
+  // Mostly it is where it is looked for first: in its home bucket of the first level.
+  Found find(std::uint64_t handle) const noexcept {
+    const Level& first = levels_[0];
+    Slot* const slots = first.slots.load(std::memory_order_acquire);
+    if (slots == nullptr) return {nullptr, 0};
+    const std::uint64_t home = hash(handle) & first.mask();
+    Slot* const bucket = slots + home * slots_per_bucket;
+#pragma GCC unroll 4
+    for (int i = 0; i < slots_per_bucket; ++i) {
+      if (const Payload payload = payload_of(bucket[i], handle); payload != 0) return {&bucket[i], payload};
     }
-    return {nullptr, 0};
+    return __builtin_expect(first.spilled(home), 0) ? find_further(handle) : Found{nullptr, 0};
   }
 
   // Remembers a request; false when memory ran out.
-  bool put(std::uint64_t handle, Payload payload) noexcept;
+  bool put(std::uint64_t handle, Payload payload) noexcept {
+    const Level& first = levels_[0];
+    Slot* const slots = first.slots.load(std::memory_order_acquire);
+    if (__builtin_expect(slots == nullptr, 0)) return put_further(handle, payload);
+    const std::uint64_t home = hash(handle) & first.mask();
+    Slot* const bucket = slots + home * slots_per_bucket;
+    Slot* free = nullptr;
+    bool is_odd = first.spilled(home);
+#pragma GCC unroll 4
+    for (int i = slots_per_bucket - 1; i >= 0; --i) {
+      const std::uint64_t found = bucket[i].handle.load(std::memory_order_acquire);
+      if (found == 0) free = &bucket[i];
+      is_odd = is_odd || found == handle;
+    }
+    std::uint64_t expected = 0;
+    if (__builtin_expect(is_odd || free == nullptr, 0) ||
+        !free->handle.compare_exchange_strong(expected, handle, std::memory_order_acq_rel)) {
+      return put_further(handle, payload);
+    }
+    free->payload.store(payload, std::memory_order_release);
+    return true;
+  }
 
   // Forgets it, unless its handle was given out again in the meantime.
   static void release(const Found& found) noexcept {
@@ -150,6 +164,16 @@ class RequestTable {
     return h >> 20;
   }
 
+  // What the slot holds of this request; 0: nothing.
+  static Payload payload_of(const Slot& slot, std::uint64_t handle) noexcept {
+    if (slot.handle.load(std::memory_order_acquire) != handle) return 0;
+    const Payload payload = slot.payload.load(std::memory_order_acquire);
+    // The handle once more: between the two loads the slot may have become another request's.
+    return slot.handle.load(std::memory_order_acquire) == handle ? payload : 0;
+  }
+
+  Found find_further(std::uint64_t handle) const noexcept;
+  bool put_further(std::uint64_t handle, Payload payload) noexcept;
   bool open_level(int l) noexcept;  // cold
 
   Level levels_[level_count];

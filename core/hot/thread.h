@@ -97,6 +97,7 @@ struct Thread {
   SliceLog slices;
   TableOf<PeerCell> peers;
   Repeats repeats;
+  PeerCell nobody;    // counts the messages of a call that has none
   Thread* next;       // all threads, for collection
   Thread* next_idle;  // left by a thread that ended
   bool has_ended;     // and no later one has taken it over yet

@@ -209,45 +209,52 @@ class Call {
   }
   void stop() noexcept { end_ = now(); }
 
-  // Counts the call, when it is like one that was kept, and returns its cell; else null.  It is kept after it has been
+  // Counts the call, when it is like one that was kept, and returns that; else null.  It is kept after it has been
   // counted as if it were the first.
   // pre:  it succeeded; `words` are all that its volume and peers depend on, but for `where`.
-  template <class... Words>
-  COMMLENS_IN_REGISTERS Cell* repeats(std::uint64_t where, Words... words) noexcept {
+  template <unsigned parts, class... Words>
+  COMMLENS_IN_REGISTERS const Repeat* repeats(std::uint64_t where, Words... words) noexcept {
     const Site site = thread_.doing.site;
     const std::uint64_t what = Repeat::what_of(op_, thread_.region());
     const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
     Repeat& r = thread_.repeats.place(site, where, words...);
     if (__builtin_expect(!r.is(site, where, what, freed, words...) || thread_.is_due(end_), 0)) {
-      r.note(site, where, what, words...);
-      repeat_ = &r;
+      if (thread_.repeats.is_turn()) {
+        r.note(site, where, what, words...);
+        repeat_ = &r;
+      }
       return nullptr;
     }
     const Ticks spent = this->spent();
-    add_call(*r.cell, spent, r.sent, r.received);
+    r.add<parts>(spent);
     thread_.mpi += spent;
-    if (r.out != nullptr) add_message(*r.out, r.out_bytes);
-    if (r.in != nullptr) add_message(*r.in, r.received);
-    return r.cell;
+    return &r;
   }
-  COMMLENS_IN_REGISTERS void keep(const CommView& comm, Cell& cell, const Volume& v) noexcept {
-    keep(comm.index, cell, v);
+  template <unsigned parts>
+  COMMLENS_IN_REGISTERS void keep(Cell& cell, const Volume& v) noexcept {
+    if (repeat_ == nullptr) return;
+    Repeat& r = *repeat_;
+    const std::uint32_t region = region_of_key(cell.key);
+    // Another thread may have paused counting since it was looked for; the overflow cell has no procedure.
+    if (r.what != Repeat::what_of(op_of_key(cell.key), region) || region == uncounted_region) return;
+    if (comm_of_key(cell.key) == 0 || matrix.by_any) return;
+    const bool has_more = ((parts & Repeat::sends) == 0 && v.sent != 0) ||
+                          ((parts & Repeat::receives) == 0 && v.received != 0) ||
+                          ((parts & Repeat::out_message) == 0 && out_ != nullptr) ||
+                          ((parts & Repeat::in_message) == 0 && in_ != nullptr);
+    if (has_more) return;
+    r.cell = &cell;
+    r.out = out_ != nullptr ? out_ : &thread_.nobody;
+    r.in = in_ != nullptr ? in_ : &thread_.nobody;
+    r.sent = v.sent;
+    r.received = v.received;
+    r.out_bytes = v.shape == Flow::count ? v.sent : v.exchanged;
+    r.freed = freed_;  // when something was freed meanwhile, it is too old already
   }
   // All of this for a call without a volume.
   COMMLENS_IN_REGISTERS void count_under(std::uint32_t comm) noexcept {
-    if (__builtin_expect(comm != 0 && repeats(comm) != nullptr, 1)) return;
-    keep(comm, record(comm, Volume{}), Volume{});
-  }
-
-  COMMLENS_IN_REGISTERS void keep(std::uint32_t comm, Cell& cell, const Volume& v) noexcept {
-    if (repeat_ == nullptr || comm == 0 || matrix.by_slice || thread_.region() == uncounted_region) return;
-    repeat_->cell = &cell;
-    repeat_->out = out_;
-    repeat_->in = in_;
-    repeat_->sent = v.sent;
-    repeat_->received = v.received;
-    repeat_->out_bytes = v.shape == Flow::count ? v.sent : v.exchanged;
-    repeat_->freed = freed_;  // when something was freed meanwhile, it is too old already
+    if (__builtin_expect(comm != 0 && repeats<Repeat::nothing>(comm) != nullptr, 1)) return;
+    keep<Repeat::nothing>(record(comm, Volume{}), Volume{});
   }
 
   COMMLENS_IN_REGISTERS Cell& record(std::uint32_t comm, const Volume& v) noexcept {
