@@ -41,7 +41,7 @@ void ask_for_world_ranks(std::int32_t (*world_rank)(std::uint32_t comm, std::uin
 
 PeerCell* add_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexcept try {
   const std::uint32_t peer = peer_of(place);
-  if (const unsigned shift = shift_for(table.used); shift > shift_of(place) && peer != no_peer) {
+  if (const unsigned shift = shift_for(table.used + table.left_out); shift > shift_of(place) && peer != no_peer) {
     if (!is_noticed(Notice::peers))
       notice(Notice::peers,
              "more than " + std::to_string(matrix.most) +

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "core/arena/arena.h"
+#include "core/cold/ended.h"
 #include "core/cold/journal.h"
 #include "core/cold/say.h"
 
@@ -134,7 +135,9 @@ void Registry::freed(std::uint32_t index) noexcept {
   CommRecord& record = records_[index];
   if (record.not_freed > 0) --record.not_freed;
   if (record.not_freed != 0) return;
+  const bool has_ended = record.freed == 0 && record.root == 0;
   record.freed = now();
+  if (has_ended) comm_ended(index);
   if (record.state != nullptr) record.state->freed.store(record.freed, std::memory_order_relaxed);
 }
 

@@ -45,8 +45,9 @@ void act(Ticks now) noexcept {
 
 SliceSum* sum_of(SliceLog& log, Key key) noexcept;
 
-bool grow_sums(SliceLog& log) noexcept {
-  const std::uint64_t capacity = log.capacity == 0 ? first_sums : log.capacity * 2;
+// Makes a table of `capacity`, which is large enough, without the sums for which `leaves`.
+template <class Leaves>
+bool renew_sums(SliceLog& log, std::uint64_t capacity, Leaves leaves) noexcept {
   auto* const sums = static_cast<SliceSum*>(map_memory(capacity * sizeof(SliceSum)));
   if (sums == nullptr) return false;
   SliceSum* const old = log.sums;
@@ -55,7 +56,7 @@ bool grow_sums(SliceLog& log) noexcept {
   log.capacity = capacity;
   log.used = 0;
   for (std::uint64_t i = 0; i < old_capacity; ++i) {
-    if (old[i].key != 0) *sum_of(log, old[i].key) = old[i];
+    if (old[i].key != 0 && !leaves(old[i])) *sum_of(log, old[i].key) = old[i];
   }
   if (old != nullptr) unmap_memory(old, old_capacity * sizeof(SliceSum));
   return true;
@@ -63,7 +64,9 @@ bool grow_sums(SliceLog& log) noexcept {
 
 // Null when there is no memory.
 SliceSum* sum_of(SliceLog& log, Key key) noexcept {
-  if (log.used * 2 >= log.capacity && !grow_sums(log)) return nullptr;
+  const auto none_leaves = [](const SliceSum&) { return false; };
+  if (log.used * 2 >= log.capacity && !renew_sums(log, std::max(first_sums, log.capacity * 2), none_leaves))
+    return nullptr;
   const std::uint64_t mask = log.capacity - 1;
   std::uint64_t i = hash_of(key, 0) & mask;
   for (; log.sums[i].key != 0; i = (i + 1) & mask) {
@@ -131,43 +134,46 @@ bool add_regions(Thread& thread, Ticks at) noexcept {
   return done;
 }
 
+bool add_now(SliceLog& log, const Cell& cell) noexcept {
+  if (region_of_key(cell.key) == uncounted_region) return true;
+  SliceSum* const sum = sum_of(log, slice_key(cell.key));
+  if (sum == nullptr) return false;
+  sum->calls_now += cell.calls;
+  sum->time_now += cell.time;
+  sum->sent_now += cell.bytes_sent;
+  sum->received_now += cell.bytes_received;
+  return true;
+}
+
+// Appends what there is now more than when it was last noted, and notes it.
+bool append_new(Thread& thread, SliceSum& sum, std::uint64_t slot) noexcept {
+  // Of a thread that went on in its regions when the run was over, more may have been noted.
+  if (sum.time_now < sum.time) sum.time_now = sum.time;
+  const SliceEntry entry{sum.key,
+                         slot,
+                         sum.calls_now - sum.calls,
+                         sum.time_now - sum.time,
+                         sum.sent_now - sum.bytes_sent,
+                         sum.received_now - sum.bytes_received};
+  sum.calls = sum.calls_now;
+  sum.time = sum.time_now;
+  sum.bytes_sent = sum.sent_now;
+  sum.bytes_received = sum.received_now;
+  sum.calls_now = sum.time_now = sum.sent_now = sum.received_now = 0;
+  const bool is_empty = (entry.calls | entry.time | entry.bytes_sent | entry.bytes_received) == 0;
+  return is_empty || append(thread, entry);
+}
+
 // Appends what a thread has counted by `at` more than when it was last looked at.
 bool note(Thread& thread, std::uint64_t slot, Ticks at) noexcept {
   SliceLog& log = thread.slices;
-  const auto add = [&log](const Cell& cell) {
-    if (region_of_key(cell.key) == uncounted_region) return true;
-    SliceSum* const sum = sum_of(log, slice_key(cell.key));
-    if (sum == nullptr) return false;
-    sum->calls_now += cell.calls;
-    sum->time_now += cell.time;
-    sum->sent_now += cell.bytes_sent;
-    sum->received_now += cell.bytes_received;
-    return true;
-  };
   const Table& table = thread.table;
-  for (std::uint64_t i = 0; i <= table.mask; ++i) {
-    if (table.index[i] != nullptr && !add(*table.index[i])) return false;
-  }
-  if (table.overflow.calls != 0 && !add(table.overflow)) return false;
+  bool done = true;
+  each_indexed(table, [&](const Cell& cell) { done = done && add_now(log, cell); });
+  if (!done || (table.overflow.calls != 0 && !add_now(log, table.overflow))) return false;
   if (!add_regions(thread, at)) return false;
   for (std::uint64_t i = 0; i < log.capacity; ++i) {
-    SliceSum& sum = log.sums[i];
-    if (sum.key == 0) continue;
-    // Of a thread that went on in its regions when the run was over, more may have been noted.
-    if (sum.time_now < sum.time) sum.time_now = sum.time;
-    const SliceEntry entry{sum.key,
-                           slot,
-                           sum.calls_now - sum.calls,
-                           sum.time_now - sum.time,
-                           sum.sent_now - sum.bytes_sent,
-                           sum.received_now - sum.bytes_received};
-    sum.calls = sum.calls_now;
-    sum.time = sum.time_now;
-    sum.bytes_sent = sum.sent_now;
-    sum.bytes_received = sum.received_now;
-    sum.calls_now = sum.time_now = sum.sent_now = sum.received_now = 0;
-    const bool is_empty = (entry.calls | entry.time | entry.bytes_sent | entry.bytes_received) == 0;
-    if (!is_empty && !append(thread, entry)) return false;
+    if (log.sums[i].key != 0 && !append_new(thread, log.sums[i], slot)) return false;
   }
   return true;
 }
@@ -306,6 +312,35 @@ void finish_slices(Thread& thread, Ticks end) noexcept {
   if (thread.slices.width == 0) thread.slices.width = first_slice_width;
   if (thread.regions != nullptr && end > epoch.load() && !advance(thread, end)) return;
   static_cast<void>(note(thread, thread.slices.slot, end));
+}
+
+bool leave_slices(Thread& thread, const EndedComms& ended) noexcept {
+  SliceLog& log = thread.slices;
+  if (thread.due() == never) return true;
+  if (epoch.load() == 0) return false;
+  if (log.width == 0) log.width = first_slice_width;
+  const auto leaves = [&ended](const SliceSum& sum) {
+    return !is_of_region(sum.key) && ended.has(comm_of_key(sum.key));
+  };
+  bool done = true;
+  each_indexed(thread.table, [&](const Cell& cell) {
+    if (ended.has(comm_of_key(cell.key))) done = done && add_now(log, cell);
+  });
+  std::uint64_t staying = 0;
+  for (std::uint64_t i = 0; i < log.capacity && done; ++i) {
+    SliceSum& sum = log.sums[i];
+    if (sum.key == 0) continue;
+    if (leaves(sum)) {
+      done = append_new(thread, sum, log.slot);
+    } else {
+      ++staying;
+    }
+  }
+  std::uint64_t capacity = first_sums;
+  while (staying * 3 > capacity) capacity *= 2;
+  done = done && (staying == log.used || renew_sums(log, capacity, leaves));
+  if (!done) thread.wait_until(never);
+  return true;
 }
 
 void forget_slices(Thread& thread) noexcept {

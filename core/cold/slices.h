@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/cold/ended.h"
 #include "core/hot/regions.h"
 #include "core/hot/thread.h"
 
@@ -72,6 +73,10 @@ void call_every(Ticks every, void (*action)()) noexcept;
 
 // Notes what a thread has counted since it was last noted, at the end of a run; when it does not call MPI any more.
 void finish_slices(Thread& thread, Ticks end) noexcept;
+
+// Notes what the calling thread has counted of communicators that are over: from here on their cells are not looked at
+// any more.  false: they must be, because slices have not begun.
+bool leave_slices(Thread& thread, const EndedComms& ended) noexcept;
 
 // Drops what a thread has noted; its cells are empty again.
 void forget_slices(Thread& thread) noexcept;

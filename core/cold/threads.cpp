@@ -9,11 +9,13 @@
 #include <type_traits>
 
 #include "core/arena/arena.h"
+#include "core/cold/ended.h"
 #include "core/cold/locks.h"
 #include "core/cold/memory.h"
 #include "core/cold/modules.h"
 #include "core/cold/peers.h"
 #include "core/cold/regions.h"
+#include "core/cold/slices.h"
 #include "core/cold/sums.h"
 
 namespace commlens {
@@ -94,17 +96,44 @@ void place_in(C** index, std::uint64_t mask, C& cell) noexcept {
   index[i] = &cell;
 }
 
-template <class C>
-bool grow_index(TableOf<C>& table) noexcept {
+std::uint32_t comm_of(const Cell& cell) noexcept { return comm_of_key(cell.key); }
+std::uint32_t comm_of(const PeerCell& cell) noexcept { return comm_of_peer(cell.key); }
+
+// Makes an index of the same size or a larger one, without the cells for which `leaves`; false when there is no memory.
+template <class C, class Leaves>
+bool renew_index(TableOf<C>& table, Leaves leaves) noexcept {
+  std::uint64_t staying = 0;
+  each_indexed(table, [&](const C& cell) { staying += leaves(cell) ? 0 : 1; });
   const bool is_first = table.index == TableOf<C>::nothing;
-  const std::uint64_t capacity = is_first ? Growth<C>::first_capacity : (table.mask + 1) * 2;
+  std::uint64_t capacity = is_first ? Growth<C>::first_capacity : table.mask + 1;
+  while (staying * 3 > capacity) capacity *= 2;  // so that there is room for many before the next time
   auto* const index = static_cast<C**>(map_memory(capacity * sizeof(C*)));
   if (index == nullptr) return false;
-  each_cell(table, [&](C& cell) { place_in(index, capacity - 1, cell); });
+  each_indexed(table, [&](C& cell) {
+    if (!leaves(cell)) place_in(index, capacity - 1, cell);
+  });
   if (!is_first) unmap_memory(const_cast<C**>(table.index), (table.mask + 1) * sizeof(C*));
   table.index = index;
   table.mask = capacity - 1;
+  table.left_out += table.used - staying;
+  table.used = staying;
   return true;
+}
+
+template <class C>
+bool grow_index(TableOf<C>& table, const C& coming) noexcept {
+  if constexpr (std::is_same_v<C, Cell> || std::is_same_v<C, PeerCell>) {
+    const EndedComms ended(comm_of(coming));
+    bool may_leave = true;
+    if constexpr (std::is_same_v<C, Cell>) {
+      // What a slice has is told by the cells that are in the index.
+      may_leave = current_thread != nullptr && &table == &current_thread->table && leave_slices(*current_thread, ended);
+      if (may_leave) current_thread->repeats.forget();
+    }
+    return renew_index(table, [&](const C& cell) { return may_leave && ended.has(comm_of(cell)); });
+  } else {
+    return renew_index(table, [](const C&) { return false; });
+  }
 }
 
 }  // namespace
@@ -154,16 +183,21 @@ C* added_cell(TableOf<C>& table, Key key, Site site) noexcept {
     if (&table == &reserve.table) return &table.overflow;
   }
   // Half full at most, so that probes stay short; a table that cannot grow fills up to the last free entry.
-  if (table.used * 2 >= table.mask && !grow_index(table) && table.used >= table.mask) {
+  C coming{};
+  coming.key = key;
+  if (table.used * 2 >= table.mask && !grow_index(table, coming) && table.used >= table.mask) {
     return &table.overflow;
   }
   if (table.free == table.segment_end) {
     const std::uint32_t owner = current_thread == nullptr ? 0 : current_thread->number;
     void* const memory = arena::allocate(Growth<C>::kind, Growth<C>::segment_cells * sizeof(C), owner);
-    auto* const segment = static_cast<C*>(memory);
+    auto* const cells = static_cast<C*>(memory);
+    if (cells == nullptr) return &table.overflow;
+    auto* const segment = new (std::nothrow) SegmentOf<C>{cells, cells + Growth<C>::segment_cells, table.newest};
     if (segment == nullptr) return &table.overflow;
-    table.free = segment;
-    table.segment_end = segment + Growth<C>::segment_cells;
+    table.newest = segment;
+    table.free = segment->begin;
+    table.segment_end = segment->end;
   }
   if constexpr (is_of_calls) static_cast<void>(module_of_site(site));  // while it is there
   C* const cell = table.free++;

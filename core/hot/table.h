@@ -19,9 +19,21 @@ struct alignas(64) Cell {
 };
 static_assert(sizeof(Cell) == 64);
 
+// Cells that were allocated at once.
+template <class C>
+struct SegmentOf {
+  C* begin;
+  C* end;
+  SegmentOf* before;
+};
+
 // The cells of one thread: an open-addressing index of pointers into segments that never move, so that a request
 // may keep the cell of the call that made it.  C: Cell, or what counts something else under two words of key
 // (hot/regions.h, hot/peer_cell.h).
+//
+// When the index is full it first leaves out the cells of communicators that are over (cold/ended.h): a program that
+// makes and frees communicators searches as little after a day as at first.  One that is met again has a second cell
+// then; equal keys are added up when the profile is collected.
 //
 // Invariant: 2 * used <= mask + 1 for a grown table, so that a probe ends; mask + 1 is a power of two.
 // A table that cannot grow counts into `overflow`: no call is dropped, the report names it.
@@ -32,10 +44,12 @@ struct TableOf {
 
   C* const* index = nothing;  // mask + 1 entries
   std::uint64_t mask = 0;
-  std::uint64_t used = 0;
-  C* free = nullptr;         // next free cell of the newest segment
-  C* segment_end = nullptr;  // its end
-  C overflow{};              // of calls, the key: no communicator, unknown procedure
+  std::uint64_t used = 0;          // entries of the index
+  std::uint64_t left_out = 0;      // cells that were, and are not
+  C* free = nullptr;               // next free cell of the newest segment
+  C* segment_end = nullptr;        // its end
+  SegmentOf<C>* newest = nullptr;  // all of them, the newest first
+  C overflow{};                    // of calls, the key: no communicator, unknown procedure
 };
 using Table = TableOf<Cell>;
 
@@ -71,9 +85,16 @@ inline C* find_cell(TableOf<C>& table, Key key, Site site) noexcept {
   return cell != nullptr ? cell : add_cell(table, key, site);
 }
 
-// All cells of a table, but for the overflow.
+// All cells of a table, but for the overflow, and those that are in its index.
 template <class C, class Visit>
 inline void each_cell(const TableOf<C>& table, Visit visit) {
+  for (const SegmentOf<C>* s = table.newest; s != nullptr; s = s->before) {
+    C* const end = s == table.newest ? table.free : s->end;
+    for (C* cell = s->begin; cell != end; ++cell) visit(*cell);
+  }
+}
+template <class C, class Visit>
+inline void each_indexed(const TableOf<C>& table, Visit visit) {
   for (std::uint64_t i = 0; i <= table.mask; ++i) {
     if (table.index[i] != nullptr) visit(*table.index[i]);
   }

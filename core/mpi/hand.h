@@ -12,7 +12,9 @@ namespace commlens {
 // another thread's cell.  Equal keys become one row when the profile is collected.
 inline void credit(Thread& t, Cell& maker, Bytes sent, Bytes received) noexcept {
   if ((sent | received) == 0) return;
-  Cell& cell = is_only_thread() ? maker : *find_cell(t.table, maker.key, maker.site);
+  // One that has left the index is in no slice of time any more.
+  const bool is_here = is_only_thread() && t.table.left_out == 0;
+  Cell& cell = is_here ? maker : *find_cell(t.table, maker.key, maker.site);
   cell.bytes_sent += sent;
   cell.bytes_received += received;
 }

@@ -6,7 +6,9 @@
 #include <tuple>
 #include <vector>
 
+#include "core/cold/ended.h"
 #include "tests/unit/check.h"
+#include "tests/unit/process.h"
 
 namespace commlens {
 namespace {
@@ -148,6 +150,35 @@ TEST(with_many_communicators_slices_are_wider_and_still_those_of_a_model) {
   CHECK(found(sliced) == expected(calls, sliced.width));
   CHECK(longest < 20 * comms);  // 120 * comms if nothing were done about it
   CHECK(sliced.entries.back().slot >= 4 && sliced.width > first_slice_width);
+}
+
+TEST(communicators_that_come_and_go_leave_slices_of_a_model_and_little_memory) {
+  in_own_process([] {
+    begin_slices(origin);
+    Thread& thread = this_thread();
+    std::vector<Call> calls;
+    std::mt19937_64 random(5);
+    constexpr std::uint32_t comms = 3000, stays = comms + 1;
+    Ticks at = origin;
+    const auto call = [&](std::uint32_t comm, std::uint32_t op) {
+      at += random() % (first_slice_width / 50);
+      const Ticks end = at + random() % (first_slice_width / (random() % 30 == 0 ? 1 : 50));
+      calls.push_back({comm, op, at, end, random() % 100});
+      make(thread, calls.back(), random() % 2);
+      at = end;
+    };
+    for (std::uint32_t comm = 1; comm <= comms; ++comm) {
+      for (std::uint32_t op = 1; op <= 3; ++op) call(comm, op);
+      call(stays, 1);
+      if (comm > 20) comm_ended(comm - 20);
+      if (comm > 20 && comm % 4 == 0) call(comm - 20, 1 + comm % 3);
+      CHECK(thread.slices.capacity <= 2048);
+    }
+    CHECK(thread.table.left_out > comms);
+    finish_slices(thread, 0);
+    const Sliced sliced = added_up({slices_of(thread)});
+    CHECK(found(sliced) == expected(calls, sliced.width));
+  });
 }
 
 TEST(bytes_of_a_request_count_when_it_is_completed) {
