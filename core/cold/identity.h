@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace commlens {
 
@@ -23,7 +24,15 @@ inline constexpr Identity combine(Identity a, Identity b) noexcept {
 
 inline Identity identity_of(const void* data, std::size_t bytes) noexcept {
   Identity h = bytes;
-  for (std::size_t i = 0; i < bytes; ++i) h = combine(h, static_cast<const unsigned char*>(data)[i]);
+  const char* at = static_cast<const char*>(data);
+  for (; bytes != 0;) {
+    Identity word = 0;
+    const std::size_t some = bytes < sizeof word ? bytes : sizeof word;
+    std::memcpy(&word, at, some);
+    h = combine(h, word);
+    at += some;
+    bytes -= some;
+  }
   return h;
 }
 

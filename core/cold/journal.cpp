@@ -43,6 +43,7 @@ void append(Entry entry, const WireWriter& out) noexcept {
 template <class Write>
 void append(Entry entry, Write write) noexcept try {
   WireWriter out;
+  out.expect(128);
   write(out);
   append(entry, static_cast<const WireWriter&>(out));
 } catch (const std::bad_alloc&) {

@@ -37,6 +37,7 @@ class WireWriter {
       text(value);
     }
   }
+  void expect(std::size_t bytes) { bytes_.reserve(bytes); }  // or more
   const std::vector<char>& bytes() const { return bytes_; }
 
  private:
