@@ -31,7 +31,7 @@ struct HandleMap {
     void* value;
   };
   static constexpr std::uint64_t gone = ~std::uint64_t{0};
-  static constexpr std::uint64_t remembered = 4096;
+  static constexpr std::uint64_t remembered = 1024;
 
   static const Slots nothing;  // of a map that is empty
   std::atomic<const Slots*> slots{&nothing};
