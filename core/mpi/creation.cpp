@@ -42,11 +42,15 @@ std::vector<int> world_ranks(MPI_Group group) {
   return world;
 }
 
+Identity members_as_identity(const std::vector<int>& ranks) {
+  return identity_of(ranks.data(), ranks.size() * sizeof(int));
+}
+
 // The same for every member: depends on the set of processes and their order.
 Identity processes_of(MPI_Group group, bool& all_here) {
   const std::vector<int> world = world_ranks(group);
   all_here = std::find(world.begin(), world.end(), MPI_UNDEFINED) == world.end();
-  return identity_of(world.data(), world.size() * sizeof(int));
+  return members_as_identity(world);
 }
 
 // World rank of rank 0 of `group`, or -1 when it is of another world.
@@ -191,11 +195,17 @@ MPI_Comm made_by(const Pending& p) noexcept { return p.value != api.comm_null ? 
 void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std::uint32_t n_on_parent, Site site) {
   CommRecord record;
   CommView& view = record.view;
-  int inter = 0;
-  api.Comm_test_inter(made, &inter);
-  api.Comm_rank(made, &view.rank);
-  api.Comm_size(made, &view.size);
-  view.inter = inter != 0;
+  const bool has_all_of_parent = is_duplicate(op) && parent.index != 0 && !parent.inter;
+  if (has_all_of_parent) {
+    view.rank = parent.rank;
+    view.size = parent.size;
+  } else {
+    int inter = 0;
+    api.Comm_test_inter(made, &inter);
+    api.Comm_rank(made, &view.rank);
+    api.Comm_size(made, &view.size);
+    view.inter = inter != 0;
+  }
   view.blocks = view.size;
   record.kind = view.inter ? CommKind::inter : CommKind::intra;
   record.parent = parent.index;
@@ -233,8 +243,10 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
       processes = processes_of(groups.local, all_here);
     } else if (view.rank == 0) {
       record.leader = job.rank;
-    } else if (is_duplicate(op)) {
+    } else if (has_all_of_parent) {
       record.leader = registry->leader(parent.index);
+    } else if (origin.leader >= 0) {
+      record.leader = origin.leader;
     } else {
       // Costs a search of the world in Open MPI, and a group of its size kept in the communicator in MPICH.
       record.leader = leader_of(Groups(made, false).local);
@@ -244,23 +256,25 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
     describe_topology(made, op, parent, record);
   }
 
-  // What the new one has in common with those made like it, on all its members; then what sets it apart from them.
+  // What the new one has in common with those made like it, on all its members, and how many of them there are.  What
+  // sets it apart is then its number among those that have its tag, too: threads that make some of one group at once
+  // have different tags.
   const Lineage from = registry->lineage(parent.index);
   Identity alike = combine(from.root != 0 ? from.root : from.identity, op);
-  std::uint32_t n = n_on_parent;
   switch (origin.how) {
     case Origin::How::on_parent: break;
-    case Origin::How::under_group: alike = combine(alike, origin.key); break;
+    case Origin::How::under_group: alike = combine(alike, origin.processes); break;
     case Origin::How::by_world: break;
     case Origin::How::by_meeting:
     case Origin::How::by_processes:
       // Both sides must agree, though one may have accepted what the other connected; and neither has a parent in
       // common.  Where the other side is of another world, its profile is another one, too.
-      alike = combine(processes, origin.key);
+      alike = processes;
       break;
   }
   alike = combine(alike, leaders);
-  if (origin.how != Origin::How::on_parent && origin.how != Origin::How::by_world) n = registry->next_under(alike);
+  const bool has_tag = origin.how != Origin::How::on_parent && origin.how != Origin::How::by_world;
+  const std::uint32_t number = has_tag ? registry->next_under(alike) : n_on_parent;
 
   // All members count alike, so all come to the same decision.
   const auto limit = static_cast<std::uint32_t>(options().number(Option::comms));
@@ -268,10 +282,16 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
   const auto first = static_cast<Identity>(record.second_side ? record.remote_size : view.size);
   const auto second = static_cast<Identity>(record.second_side ? view.size : record.remote_size);
   record.depth = child ? from.depth + 1 : 1;
-  const bool is_beyond = n >= limit || (child && (from.root != 0 || record.depth > limit));
-  record.kin = by_processes ? combine(origin.key, alike_mark) : combine(from.kin, op);
-  if (origin.how == Origin::How::under_group) record.kin = combine(record.kin, static_cast<Identity>(origin.tag));
-  record.kin = combine(combine(combine(record.kin, first), second), is_beyond ? limit : n);
+  const bool is_beyond = number >= limit || (child && (from.root != 0 || record.depth > limit));
+  const Identity tag = is_beyond ? 0 : origin.key;  // those beyond share a record whatever theirs is
+  std::uint32_t n = is_beyond ? limit : number;
+  if (has_tag && !is_beyond) {
+    alike = combine(alike, tag);
+    n = registry->next_under(alike);
+  }
+  record.kin = by_processes ? combine(tag, alike_mark) : combine(from.kin, op);
+  if (origin.how == Origin::How::under_group) record.kin = combine(record.kin, tag);
+  record.kin = combine(combine(combine(record.kin, first), second), n);
   if (is_beyond) {
     record.root = child ? (from.root != 0 ? from.root : from.identity) : alike;
     record.identity = combine(combine(combine(alike, first), second), alike_mark);
@@ -296,11 +316,14 @@ Origin processes(const char* stringtag) noexcept {
 }
 
 Origin group(MPI_Group group, int tag) noexcept try {
-  bool all_here = true;
-  const Identity members = job.ready ? processes_of(group, all_here) : 0;
-  return {Origin::How::under_group, combine(members, static_cast<Identity>(tag)), tag};
+  Origin origin{Origin::How::under_group, static_cast<Identity>(tag)};
+  if (!job.ready) return origin;
+  const std::vector<int> members = world_ranks(group);
+  origin.processes = members_as_identity(members);
+  if (!members.empty() && members[0] != MPI_UNDEFINED) origin.leader = members[0];
+  return origin;
 } catch (const std::bad_alloc&) {
-  return {Origin::How::under_group, static_cast<Identity>(tag), tag};
+  return {Origin::How::under_group, static_cast<Identity>(tag)};
 }
 
 }  // namespace identity

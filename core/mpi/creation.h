@@ -14,13 +14,14 @@ namespace commlens {
 struct Origin {
   enum class How {
     on_parent,     // all members of the parent count its creations alike
-    under_group,   // only the new members know of it: counted per parent and `key`
+    under_group,   // only the new members know of it: counted per parent, `processes` and `key`
     by_processes,  // no parent that all members know: counted per processes of the new one and `key`
     by_world,      // there is one per world
     by_meeting,    // by its processes if both sides are of this world, else as on_parent
   } how;
-  Identity key;
-  int tag = 0;  // under_group: what of the key does not depend on the processes
+  Identity key;            // of a tag
+  Identity processes = 0;  // under_group
+  int leader = -1;         // its world rank, where that is known already
 };
 
 namespace identity {
