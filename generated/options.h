@@ -48,7 +48,7 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_QUIET", "quiet", "0", OptionType::bool_, false, ""},
     {"COMMLENS_MPI", "mpi", "auto", OptionType::text_, true, ""},
     {"COMMLENS_PATIENCE", "patience", "3600", OptionType::number_, false, ""},
-    {"COMMLENS_COMMS", "comms", "1000", OptionType::number_, false, ""},
+    {"COMMLENS_COMMS", "comms", "1024", OptionType::number_, false, ""},
     {"COMMLENS_ARENA_DIR", "arena_dir", "", OptionType::text_, false, ""},
     {"COMMLENS_HANG_SIGNAL", "hang_signal", "", OptionType::text_, false, ""},
     {"COMMLENS_FLUSH_EVERY", "flush_every", "0", OptionType::number_, false, ""},

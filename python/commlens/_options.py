@@ -24,7 +24,7 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_QUIET': Option('bool', '0', False, ()),
     'COMMLENS_MPI': Option('text', 'auto', True, ()),
     'COMMLENS_PATIENCE': Option('number', '3600', False, ()),
-    'COMMLENS_COMMS': Option('number', '1000', False, ()),
+    'COMMLENS_COMMS': Option('number', '1024', False, ()),
     'COMMLENS_ARENA_DIR': Option('text', '', False, ()),
     'COMMLENS_HANG_SIGNAL': Option('text', '', False, ()),
     'COMMLENS_FLUSH_EVERY': Option('number', '0', False, ()),

@@ -28,7 +28,7 @@ EXPECTED = {
 """How many of them programs/churn.c makes and frees, by procedure and ranks."""
 
 
-@pytest.mark.parametrize("limit", [LIMIT, 1000])
+@pytest.mark.parametrize("limit", [LIMIT, 1024])
 def test_those_beyond_the_limit_share_a_row_and_none_is_lost(mpi: Mpi, limit: int) -> None:
     argv = [mpi.compile("churn.c"), "made", str(ROUNDS)]
     result = mpi.run(4, argv, {"COMMLENS_COMMS": str(limit)})
