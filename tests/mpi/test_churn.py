@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from harness import Mpi
@@ -30,7 +31,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("limit", [LIMIT, 1024])
 def test_those_beyond_the_limit_share_a_row_and_none_is_lost(mpi: Mpi, limit: int) -> None:
-    argv = [mpi.compile("churn.c"), "made", str(ROUNDS)]
+    argv: list[str | Path] = [mpi.compile("churn.c"), "made", str(ROUNDS)]
     result = mpi.run(4, argv, {"COMMLENS_COMMS": str(limit)})
     profile = result.open()
     profile.check()
@@ -73,7 +74,7 @@ def same_over_time(profile: Profile) -> bool:
 
 
 def test_a_process_does_not_grow_with_the_communicators_it_has_freed(mpi: Mpi) -> None:
-    argv = [mpi.compile("churn.c"), "memory", "20000"]
+    argv: list[str | Path] = [mpi.compile("churn.c"), "memory", "20000"]
     plain, result = mpi.pair(1, argv)
     grown, alone = (
         int(next(line for line in of.lines if line.startswith("grown ")).split()[1]) for of in (result, plain)
