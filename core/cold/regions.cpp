@@ -388,12 +388,16 @@ std::uint32_t loop_of_iteration(const Thread& thread, Site site) noexcept try {
 
 // ---- control ----
 
+bool may_use_barrier() noexcept {
+  static const bool can = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  return can;
+}
+
 namespace {
 
 // Other threads have seen what we stored before, or store what they do before we go on.
 void let_others_see() noexcept {
-  static const bool can = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-  if (can) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  if (may_use_barrier()) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
 void change(bool pausing) noexcept {

@@ -56,6 +56,10 @@ void tag(Thread& thread, const char* name, const char* value) noexcept;
 void pause_counting() noexcept;
 void resume_counting() noexcept;
 
+// Asks the kernel for the barrier that closing, pausing and resuming want; false where it has none.  To be asked first
+// while the process has one thread: with several the kernel makes the caller wait for 10 milliseconds and more.
+bool may_use_barrier() noexcept;
+
 // Ends all counting of regions, for who looks at what all threads have counted, and lets it go on.
 void close_regions() noexcept;
 void reopen_regions() noexcept;

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/cold/regions.h"
 #include "core/cold/say.h"
 #include "core/cold/symbols.h"
 #include "core/mpi/annotate.h"
@@ -181,6 +182,7 @@ void say_when_bypassed() noexcept {
 __attribute__((constructor)) static void check_order() {
   program_begins();
   check_annotations();
+  may_use_barrier();
   remember_stderr();  // a program may close it, and have a file of its own in its place, before it calls MPI
   const void* const init = dlsym(RTLD_DEFAULT, "PMPI_Init");
   Dl_info theirs, ours;
