@@ -237,7 +237,7 @@ inline constexpr char tables_sql[] =
 )sql"
     R"sql(CREATE TABLE spread ( -- How a counter is spread over the ranks, in a profile of summary detail; else empty. Reduced while the ranks collect, so that its size depends on what the application does, not on how many ranks do it.
   line INTEGER REFERENCES line(id), -- What is counted.
-  counter TEXT, -- A column of view cell, added up over the keys of the line; of a region calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns less mpi_ns), as in view region_rank; of the whole run a column of table rank, outside_ns (app_ns less mpi_ns), or what overhead has: own_init_ns, own_collect_ns, own_call_ns, own_calls_ns. Times in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
+  counter TEXT, -- A column of view cell, added up over the keys of the line; of a region calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns less mpi_ns), as in view region_rank; of the whole run a column of table rank, outside_ns (app_ns less mpi_ns), or what overhead has: own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns. Times in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
   ranks INTEGER, -- [processes] Ranks that have the line: that made such calls.
   sum INTEGER, -- Sum over these ranks; NULL for time_min_ns and time_max_ns.
   min INTEGER, -- Smallest value of a rank.
@@ -276,7 +276,7 @@ inline constexpr char tables_sql[] =
 )sql"
     R"sql(CREATE TABLE overhead ( -- What commlens itself cost.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  what TEXT, -- init: inside MPI_Init. collect: inside MPI_Finalize, until this rank's data is ready to send. gather: on a rank that writes a file, from the beginning until it has the data of all ranks of its block. agree: there, until all who write have the same numbers. write: there, building the file, up to writing it to disk. call: estimated for one measured call. calls: that, times the calls of the rank.
+  what TEXT, -- init: inside MPI_Init. Inside MPI_Finalize, one after the other: wait, until all ranks were there and knew it of each other; collect, until this rank's data is ready to send; and on a rank that writes a file gather, until it has the data of all ranks of its block, agree, until all who write have the same numbers, write, building the file, and store, until it is on disk. What comes after has no room in it: its name, word to the other ranks, the end of the arenas. call: estimated for one measured call. calls: that, times the calls of the rank.
   ns INTEGER, -- [ns] Time.
   PRIMARY KEY (rank, what)
 ) WITHOUT ROWID;

@@ -21,11 +21,6 @@
 namespace commlens::scale {
 namespace {
 
-// When each phase ended, of the rank for which it took longest.
-struct Times {
-  double counted = 0, gathered = 0, agreed = 0, all = 0;
-};
-
 std::uint64_t bytes_below(const std::filesystem::path& directory) {
   std::uint64_t bytes = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
@@ -64,14 +59,15 @@ int main(int argc, char** argv) {
 
   std::filesystem::create_directories(directory);
   clock_is_tsc = false;
-  Times last;
+  double finalize = 0;  // of the rank for which it took longest
   int stored = 0;
   const Traffic traffic = run(job.ranks, network, [&](Rank& rank) {
     std::deque<CommRecord> records;
     Terms terms;
     // What a rank has counted is there when MPI_Finalize begins.
     Counted counted = job.counted(rank.rank(), records);
-    clock_here();
+    terms.begin = std::max<Ticks>(clock_here(), 1);
+    terms.clock = clock_here;
     const double begin = rank.clock();
     terms.counted = [&] { return std::move(counted); };
     terms.meta = [] { return out::Meta{{"program", "virtual"}}; };
@@ -81,7 +77,7 @@ int main(int argc, char** argv) {
     terms.quiet = true;
     stored += collect_together(rank, terms) == Collected::stored ? 1 : 0;
     clock_here();
-    last.all = std::max(last.all, rank.clock() - begin);
+    finalize = std::max(finalize, rank.clock() - begin);
   });
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -91,7 +87,7 @@ int main(int argc, char** argv) {
   std::printf(
       "ranks=%d aggregators=%d stored=%d rows=%llu finalize_ns=%.0f messages=%llu bytes=%llu file_operations=%llu "
       "file_bytes=%llu profile_bytes=%llu peak_kib=%ld\n",
-      job.ranks, (job.ranks + block - 1) / block, stored, static_cast<unsigned long long>(rows), last.all,
+      job.ranks, (job.ranks + block - 1) / block, stored, static_cast<unsigned long long>(rows), finalize,
       static_cast<unsigned long long>(traffic.messages), static_cast<unsigned long long>(traffic.bytes),
       static_cast<unsigned long long>(traffic.file_operations), static_cast<unsigned long long>(traffic.file_bytes),
       static_cast<unsigned long long>(bytes_below(directory)), usage.ru_maxrss);

@@ -32,7 +32,8 @@ struct RankFacts {
   Ns app_ns = 0;
   int threads = 0;
   Ns own_init_ns = 0;               // what we added to MPI_Init
-  Ns own_collect_ns = 0;            // and to MPI_Finalize, up to sending
+  Ns own_wait_ns = 0;               // in MPI_Finalize, until all ranks were there
+  Ns own_collect_ns = 0;            // what we added to it from then on, up to sending
   Ns own_call_ns = 0;               // estimated, for one call
   std::string state = "finalized";  // how it ended
   std::string coverage;             // what it imports, as written() by coverage.h

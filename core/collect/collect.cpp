@@ -362,9 +362,7 @@ bool write_summary(const Terms& terms, int ranks, Profile& profile, const Summar
 }
 
 // Up a tree over all ranks, on which what several say becomes one.
-Collected collect_summary(Group& group, const Terms& terms, std::vector<char>& own) {
-  out::Phases phases;
-  phases.begin = terms.begin;
+Collected collect_summary(Group& group, const Terms& terms, out::Phases phases, std::vector<char>& own) {
   Profile profile;
   profile.world_size = group.size();
   profile.dictionary.fold();
@@ -437,14 +435,16 @@ Collected collect_together(Group& group, const Terms& terms) {
     }
     if (!outline(group, terms, has_counted ? &counted : nullptr, plan)) return Collected::not_stored;
     if (plan.in_session) return Collected::too_early;
+    const Clocked begin{terms.begin, terms.clock};
     try {
-      if (has_counted)
-        own = plan.summary ? packed_for_summary(counted, terms.begin) : packed(counted, terms.begin, plan.slices);
+      if (has_counted) own = plan.summary ? packed_for_summary(counted, begin) : packed(counted, begin, plan.slices);
     } catch (const std::exception& e) {
       say("rank %d: cannot collect: %s", group.rank(), e.what());
     }
   }
-  if (plan.summary) return collect_summary(group, terms, own);
+  out::Phases phases{terms.begin, terms.clock()};
+  phases.clock = terms.clock;
+  if (plan.summary) return collect_summary(group, terms, phases, own);
   const int block = block_size(group.size(), plan.aggregators, plan.rows);
   const int leader = group.rank() / block * block;
   char answer = 0;
@@ -455,8 +455,6 @@ Collected collect_together(Group& group, const Terms& terms) {
     return passed == Passed::yes && answer != 0 ? Collected::stored : Collected::not_stored;
   }
 
-  out::Phases phases;
-  phases.begin = terms.begin;
   Profile profile;
   profile.world_size = group.size();
   bool complete = true;

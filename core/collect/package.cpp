@@ -49,7 +49,7 @@ unsigned doublings_of(Ticks width) {
   return doublings;
 }
 
-std::vector<char> packed(const Counted& counted, Ticks collecting, const Sliced& slices, bool slices_folded,
+std::vector<char> packed(const Counted& counted, Clocked collecting, const Sliced& slices, bool slices_folded,
                          bool is_summary);
 
 }  // namespace
@@ -98,7 +98,7 @@ SlicePlan SliceRows::within(std::uint64_t rows) const {
   return {finest + one_slice, true};
 }
 
-std::vector<char> packed(const Counted& counted, Ticks collecting, const SlicePlan& plan) {
+std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan) {
   Sliced wide = counted.slices;
   if (const Ticks width = first_slice_width << plan.doublings; width > wide.width) {
     Sliced empty;
@@ -108,7 +108,7 @@ std::vector<char> packed(const Counted& counted, Ticks collecting, const SlicePl
   return packed(counted, collecting, wide, plan.folded, false);
 }
 
-std::vector<char> packed_for_summary(const Counted& counted, Ticks collecting) {
+std::vector<char> packed_for_summary(const Counted& counted, Clocked collecting) {
   return packed(counted, collecting, {}, false, true);
 }
 
@@ -183,7 +183,7 @@ void write(WireWriter& out, const Peers& peers, Ticks slice_width) {
   }
 }
 
-std::vector<char> packed(const Counted& counted, Ticks collecting, const Sliced& slices, bool slices_folded,
+std::vector<char> packed(const Counted& counted, Clocked collecting, const Sliced& slices, bool slices_folded,
                          bool is_summary) {
   const RankFacts& facts = counted.facts;
   const TickScale& scale = counted.scale;
@@ -222,6 +222,7 @@ std::vector<char> packed(const Counted& counted, Ticks collecting, const Sliced&
   out.number(static_cast<std::uint64_t>(facts.threads));
   out.number(facts.own_init_ns);
   out.number(facts.own_call_ns);
+  out.number(facts.own_wait_ns);
   out.number(counted.lost);
   out.text(facts.state);
   out.text(facts.coverage);
@@ -315,7 +316,9 @@ std::vector<char> packed(const Counted& counted, Ticks collecting, const Sliced&
     out.number(static_cast<std::uint64_t>(notice.kind));
     out.text(notice.text);
   }
-  out.number(collecting == 0 ? 0 : scale.ns(now() - collecting));  // last, so that it covers the packing
+  out.number(collecting.since == 0
+                 ? 0
+                 : scale.ns(collecting.clock() - collecting.since));  // last, so that it covers the packing
   return out.bytes();
 }
 

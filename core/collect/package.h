@@ -33,11 +33,19 @@ class SliceRows {
   std::array<std::uint64_t, size> numbers{};
 };
 
+// A point in time, and the clock that told it; virtual ranks have one of their own.
+struct Clocked {
+  // Mostly the clock is that of this process.
+  Clocked(Ticks begin, Ticks (*of)() = now) : since(begin), clock(of) {}
+  Ticks since;  // 0: nobody asks
+  Ticks (*clock)();
+};
+
 // What one rank sends, for Profile::add().  collecting: when it began to.
-std::vector<char> packed(const Counted& counted, Ticks collecting, const SlicePlan& plan);
+std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan);
 
 // The same for a summary: no slices, and communicators as those that one call made on all ranks.
-std::vector<char> packed_for_summary(const Counted& counted, Ticks collecting);
+std::vector<char> packed_for_summary(const Counted& counted, Clocked collecting);
 
 // What the slices of a profile may add to its cells.
 inline constexpr std::uint64_t slice_rows_for(std::uint64_t cells) {

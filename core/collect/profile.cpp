@@ -93,6 +93,7 @@ bool Profile::read(WireReader& in, Told& told) {
   facts.threads = static_cast<int>(in.number());
   facts.own_init_ns = in.number();
   facts.own_call_ns = in.number();
+  facts.own_wait_ns = in.number();
   told.rank.lost_calls = in.number();
   facts.state = in.text();
   facts.coverage = in.text();

@@ -128,7 +128,8 @@ class Profile : public Catalogue {
     own_collect,
     own_call,
     own_calls,
-    exclusive
+    exclusive,
+    own_wait
   };
 
   // What all ranks together say; numbers of the catalogue, -1: all of them.

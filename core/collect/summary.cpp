@@ -38,6 +38,7 @@ void Summary::add_run(const Profile::Rank& rank) {
   add(Counter::calls, rank.calls);
   add(Counter::lost_calls, rank.lost_calls);
   add(Counter::own_init, facts.own_init_ns);
+  add(Counter::own_wait, facts.own_wait_ns);
   add(Counter::own_collect, facts.own_collect_ns);
   add(Counter::own_call, facts.own_call_ns);
   add(Counter::own_calls, facts.own_call_ns * rank.calls);

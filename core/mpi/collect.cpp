@@ -212,6 +212,7 @@ RankFacts own_facts(const TickScale& scale) {
   facts.threads = thread_count();
   facts.own_init_ns = scale.ns(job.own_init);
   facts.own_call_ns = scale.ns(job.own_call);
+  facts.own_wait_ns = scale.ns(job.waited);
   facts.coverage = own_coverage();
   return facts;
 }
@@ -448,10 +449,11 @@ void collect_alone(Ticks begin) {
       "rank's calls go into a profile of their own",
       job.rank, options().number(Option::patience));
   const std::vector<char> own = own_package(begin, 1);
+  out::Phases phases{begin, now()};
   Profile profile;
-  if (profile.add(own.data(), own.size()) &&
-      write_file(terms(begin, ".rank" + std::to_string(job.rank)), job.size, profile, {}))
-    end_arena();
+  const bool is_whole = profile.add(own.data(), own.size());
+  phases.gathered = now();
+  if (is_whole && write_file(terms(begin, ".rank" + std::to_string(job.rank)), job.size, profile, phases)) end_arena();
 }
 
 }  // namespace
@@ -483,7 +485,11 @@ bool collect(Ticks begin) noexcept try {
   const QuietFloatingPoint quiet;
   close_regions();
   const OwnErrors own_errors;
-  switch (all_are_here()) {
+  const Ticks here = now();
+  const Coming coming = all_are_here();
+  job.waited = now() - here;
+  begin += job.waited;  // late ranks are none of our cost
+  switch (coming) {
     case Coming::late: collect_alone(begin); return true;
     case Coming::through_files:
       if (job.sessions > 0) return false;  // they end later
@@ -507,9 +513,12 @@ void collect_at_exit() noexcept try {
   if (job.sessions > 0) job.ended = begin;  // the application left them open
   if (job.world_id == 0) job.world_id = job.size == 1 ? random_id() : id_of_launch();
   const std::vector<char> own = own_package(begin, job.size);
+  out::Phases phases{begin, now()};
   Profile profile;
   if (job.size == 1) {
-    if (profile.add(own.data(), own.size()) && write_file(terms(begin), job.size, profile, {})) end_arena();
+    const bool is_whole = profile.add(own.data(), own.size());
+    phases.gathered = now();
+    if (is_whole && write_file(terms(begin), job.size, profile, phases)) end_arena();
     return;
   }
   out::Parts parts = parts_of_job();
@@ -528,9 +537,10 @@ void collect_at_exit() noexcept try {
     if (!profile.add(bytes.data(), bytes.size()))
       say("the data of rank %d is missing; the profile has the others", rank);
   }
+  phases.gathered = now();
   obey(parts.orders(), last);
   last.kept = "What the ranks counted stays in " + parts.directory();
-  if (!write_file(last, job.size, profile, {})) return;
+  if (!write_file(last, job.size, profile, phases)) return;
   parts.remove(job.size);
   if (!is_there) end_arena();
 } catch (const std::exception& e) {

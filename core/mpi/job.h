@@ -32,6 +32,7 @@ struct Job {
   Ticks init = 0;                 // time inside MPI_Init or MPI_Session_init
   Ticks own_init = 0;             // what we added to it
   Ticks own_call = 0;             // estimated, for one call
+  Ticks waited = 0;               // in MPI_Finalize, for the other ranks
   cpu_set_t cpus{};               // this process may run on; the OpenMP runtime may bind its threads later
   char directory[PATH_MAX] = "";  // where the program was started; it may go elsewhere
 };

@@ -230,8 +230,9 @@ void finalising() noexcept {
 
 void finish() noexcept {
   if (!job.ready || !job.world) return;
+  const Ticks begin = now();
   leave_below();
-  job.ready = !collect(job.ended);
+  job.ready = !collect(begin);
   job.world = false;
   api.Group_free(&job.group);
   job.group = job.session_group;

@@ -14,6 +14,8 @@
 #include <set>
 
 #include "core/cold/blocked_signal.h"
+#include "core/cold/identity.h"
+#include "core/cold/ticks.h"
 #include "core/out/output_name.h"
 #include "core/out/utf8.h"
 #include "generated/procedures.h"
@@ -234,8 +236,56 @@ void fill(Database& db, const Profile& profile, const Meta& meta, Part part) {
   }
 }
 
+// How long it takes to store a file is known when it is stored.  A number of eight bytes stands for it in the image, so
+// that the true one, of eight bytes as well, can take its place in the file when all else is on disk.
+class Gap {
+ public:
+  explicit Gap(Ticks (*clock)()) : clock_(clock), filler_(some_number()) {}
+
+  // The number to insert; storing begins here.
+  std::uint64_t open(Ticks begin) {
+    begin_ = begin;
+    return filler_;
+  }
+
+  // In the bytes that are to be written; until it is filled it says 0.
+  void find(unsigned char* bytes, std::size_t size) {
+    std::array<unsigned char, 8> filler = stored(filler_);
+    unsigned char* const at =
+        begin_ == 0 ? bytes + size : std::search(bytes, bytes + size, filler.begin(), filler.end());
+    if (at == bytes + size) return;
+    bytes_ = at;
+    offset_ = at - bytes;
+    std::fill_n(bytes_, filler.size(), static_cast<unsigned char>(0));
+  }
+
+  void fill(int file) {
+    if (bytes_ == nullptr) return;
+    const std::array<unsigned char, 8> time = stored(TickScale::since_start().ns(clock_() - begin_));
+    if (pwrite(file, time.data(), time.size(), offset_) == static_cast<ssize_t>(time.size()))
+      std::copy(time.begin(), time.end(), bytes_);
+  }
+
+ private:
+  // No counter comes near it, and no text has it but by chance.
+  static std::uint64_t some_number() { return (mixed(now() ^ static_cast<Identity>(getpid())) >> 2) | 1ull << 61; }
+
+  // As SQLite stores it.
+  static std::array<unsigned char, 8> stored(std::uint64_t number) {
+    std::array<unsigned char, 8> bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(number >> (56 - 8 * i));
+    return bytes;
+  }
+
+  Ticks (*clock_)();
+  std::uint64_t filler_;
+  Ticks begin_ = 0;
+  unsigned char* bytes_ = nullptr;
+  off_t offset_ = 0;
+};
+
 // What each rank has for itself.
-void fill_rows(Database& db, const Profile& profile, const Phases& phases) {
+void fill_rows(Database& db, const Profile& profile, const Phases& phases, Gap& gap) {
   {
     Insert insert(db, "rank", 12);
     for (const Profile::Rank& r : profile.ranks) {
@@ -280,13 +330,16 @@ void fill_rows(Database& db, const Profile& profile, const Phases& phases) {
     insert.number(r.facts.rank).text("calls").count(r.facts.own_call_ns * r.calls).row();
     insert.number(r.facts.rank).text("collect").count(r.facts.own_collect_ns).row();
     insert.number(r.facts.rank).text("init").count(r.facts.own_init_ns).row();
+    insert.number(r.facts.rank).text("wait").count(r.facts.own_wait_ns).row();
   }
   if (phases.begin == 0) return;
   const int writer = profile.ranks.empty() ? 0 : profile.ranks.front().facts.rank;
   const TickScale scale = TickScale::since_start();
-  insert.number(writer).text("gather").count(scale.ns(phases.gathered - phases.begin)).row();
+  const Ticks built = phases.clock();
+  insert.number(writer).text("gather").count(scale.ns(phases.gathered - phases.collected)).row();
   insert.number(writer).text("agree").count(scale.ns(phases.agreed - phases.gathered)).row();
-  insert.number(writer).text("write").count(scale.ns(now() - phases.agreed)).row();
+  insert.number(writer).text("write").count(scale.ns(built - phases.agreed)).row();
+  insert.number(writer).text("store").count(gap.open(built)).row();
 }
 
 // What each rank has of its regions.
@@ -338,11 +391,11 @@ void fill_peers(Database& db, const Profile& profile) {
 }
 
 const char* name_of(Profile::Counter counter) {
-  constexpr const char* names[] = {"calls",          "time_ns",       "time_min_ns", "time_max_ns", "bytes_sent",
-                                   "bytes_received", "noncontiguous", "init_ns",     "app_ns",      "mpi_ns",
-                                   "outside_ns",     "threads",       "lost_calls",  "own_init_ns", "own_collect_ns",
-                                   "own_call_ns",    "own_calls_ns",  "exclusive_ns"};
-  static_assert(std::size(names) == static_cast<std::size_t>(Profile::Counter::exclusive) + 1);
+  constexpr const char* names[] = {"calls",          "time_ns",       "time_min_ns",  "time_max_ns", "bytes_sent",
+                                   "bytes_received", "noncontiguous", "init_ns",      "app_ns",      "mpi_ns",
+                                   "outside_ns",     "threads",       "lost_calls",   "own_init_ns", "own_collect_ns",
+                                   "own_call_ns",    "own_calls_ns",  "exclusive_ns", "own_wait_ns"};
+  static_assert(std::size(names) == static_cast<std::size_t>(Profile::Counter::own_wait) + 1);
   return names[static_cast<std::size_t>(counter)];
 }
 
@@ -374,7 +427,7 @@ std::string failed(const char* doing, const std::string& path) {
   return std::string("cannot ") + doing + " " + path + ": " + std::strerror(errno);
 }
 
-std::string write_all(int file, const unsigned char* bytes, std::size_t size, const std::string& path) {
+std::string write_all(int file, const unsigned char* bytes, std::size_t size, const std::string& path, Gap* gap) {
   std::string error;
   for (std::size_t done = 0; done < size;) {
     const ssize_t n = write(file, bytes + done, size - done);
@@ -386,12 +439,13 @@ std::string write_all(int file, const unsigned char* bytes, std::size_t size, co
     done += static_cast<std::size_t>(n);
   }
   if (error.empty() && fsync(file) != 0 && errno != EINVAL) error = failed("write", path);
+  if (error.empty() && gap != nullptr) gap->fill(file);
   if (close(file) != 0 && error.empty()) error = failed("write", path);
   return error;
 }
 
 // Writes all of it under a temporary name and links it to the first free name.
-Stored write_file(const unsigned char* bytes, std::size_t size, const std::string& name) {
+Stored write_file(const unsigned char* bytes, std::size_t size, const std::string& name, Gap* gap) {
   // Process ids repeat across nodes and containers that share the directory: a name that exists is another's.
   std::string temporary;
   int file = -1;
@@ -401,7 +455,7 @@ Stored write_file(const unsigned char* bytes, std::size_t size, const std::strin
     if (file < 0 && errno != EEXIST) return {"", failed("create", temporary)};
   }
   Stored result;
-  result.error = write_all(file, bytes, size, temporary);
+  result.error = write_all(file, bytes, size, temporary, gap);
   for (int n = 0; result.error.empty() && result.path.empty(); ++n) {
     const std::string wanted = n == 0 ? name : numbered_name(name, n);
     if (link(temporary.c_str(), wanted.c_str()) == 0) {
@@ -427,14 +481,15 @@ Stored write_file(const unsigned char* bytes, std::size_t size, const std::strin
 }
 
 // The same in a directory of our own, where no name is taken: two operations on names, not three.
-Stored write_part(const unsigned char* bytes, std::size_t size, const std::string& directory, const std::string& name) {
+Stored write_part(const unsigned char* bytes, std::size_t size, const std::string& directory, const std::string& name,
+                  Gap* gap) {
   const std::string path = directory + "/" + name, temporary = path + ".tmp";
   const auto create = [&] { return open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); };
   int file = create();
   // Where each node has a file system of its own, the directory is on that of rank 0 only.
   if (file < 0 && errno == ENOENT && mkdir(directory.c_str(), 0777) == 0) file = create();
   if (file < 0) return {"", failed("create", temporary)};
-  std::string error = write_all(file, bytes, size, temporary);
+  std::string error = write_all(file, bytes, size, temporary, gap);
   if (error.empty() && rename(temporary.c_str(), path.c_str()) == 0) return {path, ""};
   if (error.empty()) error = failed("rename to", path);
   unlink(temporary.c_str());
@@ -482,7 +537,7 @@ class Image {
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
 
-  const unsigned char* bytes() const { return bytes_; }
+  unsigned char* bytes() const { return bytes_; }
   std::size_t size() const { return static_cast<std::size_t>(size_); }
   std::string error;  // empty: none
 
@@ -549,16 +604,18 @@ bool store_shard(const Profile& profile, const Meta& meta, const std::string& di
   for (auto& [key, value] : own) {
     if (key == "shard") value = std::to_string(shard.number);
   }
+  Gap gap(phases.clock);
   const Image image = built(Part::shard, true, [&](Database& db) {
     fill(db, profile, own, Part::shard);
-    fill_rows(db, profile, phases);
+    fill_rows(db, profile, phases, gap);
     fill_regions(db, profile);
     fill_peers(db, profile);
   });
   const BlockedSignal file_size_limit(SIGXFSZ);
   Stored stored{"", image.error};
   if (image.error.empty()) {
-    stored = write_part(image.bytes(), image.size(), directory, "shard." + std::to_string(shard.number) + ".db");
+    gap.find(image.bytes(), image.size());
+    stored = write_part(image.bytes(), image.size(), directory, "shard." + std::to_string(shard.number) + ".db", &gap);
   }
   shard.error = stored.error;
   shard.file = base_name(stored.path);
@@ -582,22 +639,24 @@ Stored store_index(const Profile& profile, const Meta& meta, const std::vector<S
   });
   if (!image.error.empty()) return {"", image.error};
   const BlockedSignal file_size_limit(SIGXFSZ);
-  return write_part(image.bytes(), image.size(), directory, "index.db");
+  return write_part(image.bytes(), image.size(), directory, "index.db", nullptr);
 }
 
 Stored store(const Profile& profile, const Meta& meta, const std::string& name, const Phases& phases) {
+  Gap gap(phases.clock);
   const Image image = built(Part::whole, profile.is_summary, [&](Database& db) {
     fill(db, profile, meta, Part::whole);
-    fill_rows(db, profile, phases);
+    fill_rows(db, profile, phases, gap);
     fill_regions(db, profile);
     fill_peers(db, profile);
     fill_lines(db, profile);
   });
   if (!image.error.empty()) return {"", image.error};
   const BlockedSignal file_size_limit(SIGXFSZ);
-  Stored result = write_file(image.bytes(), image.size(), name);
+  gap.find(image.bytes(), image.size());
+  Stored result = write_file(image.bytes(), image.size(), name, &gap);
   if (result.path.empty()) {
-    const Stored second = write_file(image.bytes(), image.size(), temporary_directory() + "/" + base_name(name));
+    const Stored second = write_file(image.bytes(), image.size(), temporary_directory() + "/" + base_name(name), &gap);
     if (second.path.empty()) {
       result.error += "; " + second.error;
     } else {

@@ -29,9 +29,10 @@ struct Totals {
 // Adds to what `begin` says of a job of `ranks` processes what only all of their data tells.
 Meta with_totals(Meta begin, const Totals& totals, int ranks);
 
-// When the phases of collecting ended on the rank that writes; 0: not in a job.
+// When the phases of collecting ended on the rank that writes; begin 0: not in a job.
 struct Phases {
-  Ticks begin = 0, gathered = 0, agreed = 0;
+  Ticks begin = 0, collected = 0, gathered = 0, agreed = 0;
+  Ticks (*clock)() = now;
 };
 
 // The result of an attempt to store a profile: where it went, or what went wrong, in words for a person.

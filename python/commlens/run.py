@@ -55,6 +55,10 @@ SELECT MAX(members) AS ranks,
 SUMMARY_OVERHEAD_SQL = """\
 SELECT MAX(CASE counter WHEN 'own_init_ns' THEN max END) AS init_ns,
        MAX(CASE counter WHEN 'own_collect_ns' THEN max END) AS collect_ns,
+       (SELECT MAX(ns) FROM overhead WHERE what = 'gather') AS gather_ns,
+       (SELECT MAX(ns) FROM overhead WHERE what = 'agree') AS agree_ns,
+       (SELECT MAX(ns) FROM overhead WHERE what = 'write') AS write_ns,
+       (SELECT MAX(ns) FROM overhead WHERE what = 'store') AS store_ns,
        MAX(CASE counter WHEN 'own_call_ns' THEN max END) AS call_ns,
        SUM(CASE WHEN counter IN ('own_init_ns', 'own_collect_ns', 'own_calls_ns') THEN sum ELSE 0 END)
          + (SELECT COALESCE(SUM(ns), 0) FROM overhead) AS all_ns
@@ -65,8 +69,12 @@ NODES_SQL = "SELECT node, COUNT(*) AS ranks FROM rank GROUP BY node ORDER BY MIN
 OVERHEAD_SQL = """\
 SELECT MAX(CASE what WHEN 'init' THEN ns END) AS init_ns,
        MAX(CASE what WHEN 'collect' THEN ns END) AS collect_ns,
+       MAX(CASE what WHEN 'gather' THEN ns END) AS gather_ns,
+       MAX(CASE what WHEN 'agree' THEN ns END) AS agree_ns,
+       MAX(CASE what WHEN 'write' THEN ns END) AS write_ns,
+       MAX(CASE what WHEN 'store' THEN ns END) AS store_ns,
        MAX(CASE what WHEN 'call' THEN ns END) AS call_ns,
-       SUM(CASE what WHEN 'call' THEN 0 ELSE ns END) AS all_ns
+       SUM(CASE WHEN what IN ('call', 'wait') THEN 0 ELSE ns END) AS all_ns
   FROM overhead"""
 
 # What the application can call; a profile from before there was this table has none.
@@ -104,6 +112,8 @@ STATEMENTS = {
     UNDER_WAY: UNDER_WAY_SQL,
 }
 SUMMARY_STATEMENTS = {**STATEMENTS, RANKS: SUMMARY_RANKS_SQL, COST: SUMMARY_OVERHEAD_SQL}
+
+PHASES = ("collect", "gather", "agree", "write", "store")
 
 NODES_NAMED = 4
 UNSEEN_NAMED = 4
@@ -174,17 +184,21 @@ class Run:
             lines.append(("regions", self.regions_text()))
         cost = self.overhead
         if cost["all_ns"] is not None and ranks["app_ns"]:
+            finalize = finalize_phases(cost)
             parts = [
-                f"{time_text(cost[key])} {what}"
-                for key, what in (
-                    ("init_ns", "in MPI_Init"),
-                    ("collect_ns", "in MPI_Finalize"),
-                    ("call_ns", "a call"),
+                f"{time_text(ns)} {what}"
+                for ns, what in (
+                    (cost["init_ns"], "in MPI_Init"),
+                    (sum(finalize.values()) if finalize else cost["collect_ns"], "in MPI_Finalize"),
+                    (cost["call_ns"], "a call"),
                 )
-                if cost[key] is not None
+                if ns is not None
             ]
             share = share_text(cost["all_ns"] / ranks["app_ns"])
             lines.append(("commlens", f"{meta.get('commlens_version', '')} cost {share}: {', '.join(parts)}"))
+            if finalize:
+                said = ", ".join(f"{phase} {time_text(ns)}" for phase, ns in finalize.items())
+                lines.append(("finalize", f"{said}, once all ranks were there"))
         return [(name, text) for name, text in lines if text]
 
     def regions_text(self) -> str:
@@ -252,6 +266,16 @@ class Run:
             why = imported["reason"] if imported["reasons"] == 1 else "'commlens coverage' says why"
             found.append(f"calls of {named} are not in this profile: {why}")
         return found
+
+
+def finalize_phases(cost: dict[str, Any]) -> dict[str, int]:
+    """Return the phases of MPI_Finalize from the last rank's coming on, in ns, each of the rank where it took longest.
+
+    Empty where the profile does not have them: it was recovered, or is of before they were kept apart.
+    """
+    if cost["store_ns"] is None or cost["collect_ns"] is None:
+        return {}
+    return {phase: cost[f"{phase}_ns"] or 0 for phase in PHASES}
 
 
 def _many(count: int, noun: str) -> str:

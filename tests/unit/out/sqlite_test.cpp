@@ -137,7 +137,14 @@ const Meta meta{{"schema_version", std::to_string(schema_version)},
                 {"job_id", ""},
                 {"ranks", "2"}};
 
-Stored stored(const std::string& name) { return store(some_profile(), meta, name, {1, 2, 3}); }
+// A clock that is read when the file is built, and when it is on disk.
+Ticks reads_of_clock = 0;
+Ticks slow_clock() { return 1000 * ++reads_of_clock * reads_of_clock; }
+
+Stored stored(const std::string& name) {
+  reads_of_clock = 0;
+  return store(some_profile(), meta, name, {100, 230, 390, 600, slow_clock});
+}
 
 }  // namespace
 
@@ -183,8 +190,11 @@ TEST(what_is_stored_can_be_read_back) {
   CHECK_EQ(ask("SELECT COUNT(*), MIN(id), MAX(id) FROM op"),
            std::to_string(std::size(op_facts)) + "|0|" + std::to_string(std::size(op_facts) - 1));
   CHECK_EQ(ask("SELECT rank, what FROM overhead ORDER BY rank, what"),
-           std::string(
-               "0|agree\n0|call\n0|calls\n0|collect\n0|gather\n0|init\n0|write\n1|call\n1|calls\n1|collect\n1|init"));
+           std::string("0|agree\n0|call\n0|calls\n0|collect\n0|gather\n0|init\n0|store\n0|wait\n0|write\n"
+                       "1|call\n1|calls\n1|collect\n1|init\n1|wait"));
+  CHECK_EQ(ask("SELECT what, ns FROM overhead WHERE what IN ('gather', 'agree', 'write', 'store') ORDER BY what"),
+           std::string("agree|210\ngather|160\nstore|3000\nwrite|400"));
+  CHECK_EQ(ask("PRAGMA integrity_check"), std::string("ok"));
   CHECK_EQ(ask("SELECT COUNT(*) FROM callsite WHERE module <> ''"), std::string("1"));
 }
 

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the time of MPI_Finalize goes: the phases in a profile, beside a stopwatch around MPI_Finalize."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from harness import BUILD, ROOT, SANITIZER, Mpi, commlens
+
+sys.path.insert(0, str(ROOT / "python"))
+from commlens.overhead.legs import FOLDER_VARIABLE, STOPWATCH
+
+OF_ALL = {"init", "wait", "collect", "call", "calls"}
+OF_WRITERS = {"gather", "agree", "write", "store"}
+FINALIZE = {"wait", "collect"} | OF_WRITERS
+LATE = 1_000_000_000
+"""Nanoseconds that the last rank comes later."""
+
+PROGRAM = """\
+#include <mpi.h>
+#include <unistd.h>
+int main(int n, char** words) {
+  MPI_Init(&n, &words);
+  int rank, size;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (size > 1 && rank == size - 1) sleep(1);
+  MPI_Finalize();
+}
+"""
+
+pytestmark = pytest.mark.skipif(SANITIZER is not None, reason="times of sanitizers are nobody's")
+
+
+def finalize_ns(folder: Path, pid: int) -> int:
+    """Return how long a process was in MPI_Finalize, as the stopwatch saw it."""
+    (path,) = folder.glob(f"*.{pid}")
+    return int(path.read_text().split()[2])
+
+
+@pytest.mark.parametrize(
+    ("ranks", "options", "writers"),
+    [
+        (1, {}, {0}),
+        (2, {}, {0}),
+        (3, {"COMMLENS_AGGREGATORS": "3"}, {0, 1, 2}),
+        (2, {"COMMLENS_DETAIL": "summary"}, {0}),
+    ],
+    ids=["one rank", "one file", "shards", "summary"],
+)
+def test_the_phases_of_finalize_are_within_it(
+    mpi: Mpi, ranks: int, options: dict[str, str], writers: set[int]
+) -> None:
+    """Each phase is named once and not negative; waiting is that for the late rank, and all others fit beside it."""
+    where = mpi.fresh("finalize")
+    (where / "late.c").write_text(PROGRAM)
+    times = where / "times"
+    times.mkdir()
+    result = mpi.run(
+        ranks,
+        [mpi.compile(where / "late.c")],
+        {**options, FOLDER_VARIABLE: str(times)},
+        preload=[BUILD / "lib" / STOPWATCH],
+        profile=where / "profile.db",
+    )
+    assert result.rc == 0, result
+    profile = where / ("profile.commlens" if len(writers) > 1 else "profile.db")
+    told = commlens("sql", profile, "SELECT rank, what, ns FROM overhead", "--format", "csv").stdout
+    rows = [(int(rank), what, int(ns)) for rank, what, ns in (r.split(",") for r in told.split()[1:])]
+    found = {(rank, what): ns for rank, what, ns in rows}
+    assert len(found) == len(rows)
+    of_ranks = {} if "COMMLENS_DETAIL" in options else dict.fromkeys(range(ranks), OF_ALL)
+    assert set(found) == {(rank, what) for rank, all in of_ranks.items() for what in all} | {
+        (rank, what) for rank in writers for what in OF_WRITERS
+    }
+    assert min(found.values()) >= 0
+    assert all(found[rank, "store"] > 0 and found[rank, "write"] > 0 for rank in writers)
+    inside = sorted(int(path.read_text().split()[2]) for path in times.iterdir())
+    if not of_ranks:
+        counters = commlens(
+            "sql",
+            profile,
+            "SELECT counter, min, max FROM spread WHERE counter LIKE 'own_%'",
+            "--format",
+            "csv",
+        ).stdout
+        spread = {
+            name: (int(low), int(high)) for name, low, high in (r.split(",") for r in counters.split()[1:])
+        }
+        assert LATE / 2 < spread["own_wait_ns"][1] < inside[-1]
+        assert sum(found.values()) + spread["own_collect_ns"][0] <= inside[-1]
+        return
+    pids = commlens("sql", profile, "SELECT rank, pid FROM rank", "--format", "csv").stdout
+    for rank, pid in (map(int, row.split(",")) for row in pids.split()[1:]):
+        took = finalize_ns(times, pid)
+        assert sum(ns for (of, what), ns in found.items() if of == rank and what in FINALIZE) <= took
+        if ranks > 1 and rank < ranks - 1:
+            assert found[rank, "wait"] > LATE / 2
+        else:
+            assert found[rank, "wait"] < LATE / 2
+    head = commlens("report", profile).stdout
+    (line,) = (line for line in head.splitlines() if line.strip().startswith("finalize"))
+    assert [part.split()[0] for part in line.split(None, 1)[1].split(", ")[:5]] == [
+        "collect", "gather", "agree", "write", "store",
+    ]  # fmt: skip
+
+
+def test_the_barrier_is_asked_for_before_there_are_threads(mpi: Mpi) -> None:
+    """Asked for later, with the threads of the MPI library there, it would take 10 ms of MPI_Finalize and more."""
+    where = mpi.fresh("barrier")
+    (where / "asked.c").write_text(
+        "#include <linux/membarrier.h>\n#include <mpi.h>\n#include <stdio.h>\n#include <sys/syscall.h>\n"
+        "#include <unistd.h>\nint main(int n, char** words) {\n"
+        "  const long asked = syscall(SYS_membarrier, 1 << 9, 0, 0); /* MEMBARRIER_CMD_GET_REGISTRATIONS, Linux 6.3 */\n"
+        '  printf("%d\\n", asked < 0 || (asked & MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0);\n'
+        "  MPI_Init(&n, &words);\n  MPI_Finalize();\n}\n"
+    )
+    result = mpi.run(1, [mpi.compile(where / "asked.c")])
+    assert (result.rc, result.stdout.strip()) == (0, "1"), result
