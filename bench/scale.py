@@ -14,16 +14,22 @@ from __future__ import annotations
 import argparse
 import math
 import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+
+from commlens.run import PHASES  # noqa: E402
+
 PROGRAM = ROOT / "build" / "release" / "bin" / "commlens-scale"
 PAGE, PICTURE = ROOT / "docs" / "scale.md", ROOT / "docs" / "scale.svg"
 MARK = "<!-- written by bench/scale.py; DO NOT EDIT below -->"
@@ -49,6 +55,7 @@ class Point:
     file_operations: int
     profile_bytes: int
     peak_kib: int
+    phases: Mapping[str, float]  # seconds, of the rank where each took longest
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,23 @@ class Curve:
 
 
 DEFAULT, SUMMARY = "0", "summary"
+
+
+def phases_of(profile: Path) -> dict[str, int]:
+    """Return the phases of MPI_Finalize in a profile, a file or a folder, each of the rank where it took longest, in ns."""
+    found = dict.fromkeys(("wait", *PHASES), 0)
+    for path in profile.glob("shard.*.db") if profile.is_dir() else [profile]:
+        with closing(sqlite3.connect(path)) as db:
+            told = dict(db.execute("SELECT what, MAX(ns) FROM overhead GROUP BY what"))
+            told.update(  # where the ranks have no rows of their own
+                db.execute(
+                    "SELECT substr(counter, 5, length(counter) - 7), max FROM spread WHERE counter LIKE 'own_%'"
+                )
+            )
+            if "store" not in told:
+                raise SystemExit(f"{path}: the phases of MPI_Finalize are not in it")
+            found = {phase: max(ns, told.get(phase, 0)) for phase, ns in found.items()}
+    return found
 
 
 def measure(
@@ -86,17 +110,19 @@ def measure(
             ],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
+        if done.returncode != 0:
+            raise SystemExit(f"{PROGRAM}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        (profile,) = place.iterdir()
+        phases = {phase: ns / 1e9 for phase, ns in phases_of(profile).items()}
         if keep is not None:
             shutil.copytree(place, keep)
     finally:
         shutil.rmtree(place)
-    if done.returncode != 0:
-        raise SystemExit(f"{PROGRAM}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     found = dict(word.split("=") for word in done.stdout.split())
     return Point(
         int(found["ranks"]), int(found["aggregators"]), int(found["rows"]), float(found["finalize_ns"]) / 1e9,
         int(found["messages"]), int(found["bytes"]), int(found["file_operations"]), int(found["profile_bytes"]),
-        int(found["peak_kib"]),
+        int(found["peak_kib"]), phases,
     )  # fmt: skip
 
 
@@ -168,6 +194,19 @@ def volumes(found: dict[int, Curve]) -> list[str]:
     return lines
 
 
+def composed(found: dict[int, Curve]) -> list[str]:
+    """Return the phases of MPI_Finalize by the number of ranks, by default and in summary detail."""
+    lines = [
+        f"| ranks | detail | A | {' | '.join(PHASES)} | all |",
+        "|--:|---|--:|" + "--:|" * (len(PHASES) + 1),
+    ]
+    for ranks, curve in found.items():
+        for detail, p in (("full", curve.default), ("summary", curve.summary)):
+            times = " | ".join(f"{1e3 * p.phases[phase]:,.1f}" for phase in PHASES)
+            lines.append(f"| {ranks:,} | {detail} | {p.aggregators:,} | {times} | {1e3 * p.seconds:,.1f} |")
+    return lines
+
+
 def picture(found: dict[int, Curve]) -> str:
     """Return the curves as SVG: seconds over aggregators, both logarithmic; a ring marks the default."""
     width, height, left, bottom = 720, 420, 70, 50
@@ -235,6 +274,11 @@ def text(found: dict[int, Curve]) -> str:
             *table(found),
             "",
             "Milliseconds from the call of MPI_Finalize to the last rank's return from collecting; the best of full detail is bold.",
+            "",
+            *composed(found),
+            "",
+            "Milliseconds by phase, as table `overhead` of the profile has them ([tables](reference/tables.md)), each of the rank "
+            "where it took longest; *all* has the name of the file, the table of shards and the word to the other ranks besides.",
             "",
             *volumes(found),
             "",

@@ -53,10 +53,8 @@ def run(mpi: Mpi, program: Path, ranks: int, duplicates: int, detail: str) -> Jo
             raise SystemExit(
                 f"{' '.join(result.command)}: exit code {result.rc}\n{result.stdout}{result.stderr}"
             )
+    spent = {phase: ns / 1e9 for phase, ns in scale.phases_of(under.profile).items()}
     with closing(sqlite3.connect(under.profile)) as db:
-        spent = dict(
-            db.execute("SELECT what, ns / 1e9 FROM overhead WHERE what IN ('gather', 'agree', 'write')")
-        )
         rows = (duplicates + 1) * KEYS * ranks
         if detail == "full":
             of_pattern = "op.name IN ('MPI_Send', 'MPI_Recv', 'MPI_Sendrecv', 'MPI_Probe', 'MPI_Iprobe')"
@@ -67,7 +65,8 @@ def run(mpi: Mpi, program: Path, ranks: int, duplicates: int, detail: str) -> Jo
             if found != rows:
                 raise SystemExit(f"{ranks} ranks: {found} rows instead of {rows}")
     return Job(
-        ranks, detail, rows, plain.seconds, under.seconds, spent["gather"], spent["agree"] + spent["write"],
+        ranks, detail, rows, plain.seconds, under.seconds,
+        sum(spent[phase] for phase in ("wait", "collect", "gather")), sum(spent[phase] for phase in ("agree", "write")),
         under.profile.stat().st_size,
     )  # fmt: skip
 
