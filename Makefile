@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick coverage proof fuzz sanitize soak bench scale algorithms hosts fmt lint gen install clean
+.PHONY: help setup build demo test test-quick coverage proof fuzz sanitize soak bench overhead scale algorithms hosts fmt lint gen install clean
 # Targets share build/ and .venv; each uses all processors by itself.
 .NOTPARALLEL:
 
@@ -45,6 +45,9 @@ proof:       ## public test programs without and with commlens: hours; writes do
 
 bench:       ## added nanoseconds per call, against no tool
 	@tools/bench.sh
+
+overhead:    ## what commlens costs programs, calls and memory, with intervals: hours; docs/overhead.md
+	@tools/overhead.sh
 
 scale:       ## what MPI_Finalize costs with up to 4,096 virtual ranks; docs/scale.md
 	@tools/scale.sh

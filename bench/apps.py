@@ -47,7 +47,7 @@ class Program:
     Attributes
     ----------
     stresses : what it is hard on, or whom it resembles
-    usual : arguments for some three seconds on two ranks with a core each
+    usual : arguments for one or two seconds on two ranks with a core each
     small : arguments for some milliseconds
     calls : (ranks, *arguments) -> the calls of all ranks; whole, but for what begins and ends a program
     others : further arguments worth a run, as long as the usual ones
@@ -110,39 +110,39 @@ STRESS = (
         lambda ranks, calls: each(ranks, Bcast=calls, Barrier=calls),
     ),
     Program(
-        "pingpong", "blocking messages of all sizes", (20_000, 1 << 17), (2, 300), pingpong, needs="even",
+        "pingpong", "blocking messages of all sizes", (10_000, 1 << 17), (2, 300), pingpong, needs="even",
     ),
     Program(
-        "message_rate", "many requests under way", (160_000, 64), (5, 8),
+        "message_rate", "many requests under way", (100_000, 64), (5, 8),
         lambda ranks, windows, window: each(
             ranks, Isend=windows * window, Irecv=windows * window, Waitall=windows
         ),
     ),
     Program(
-        "polling", "tests that find nothing", (100_000, 500), (5, 20),
+        "polling", "tests that find nothing", (60_000, 500), (5, 20),
         lambda ranks, rounds, polls: each(
             ranks, Irecv=rounds, Test=rounds * polls, Barrier=rounds, Send=rounds, Wait=rounds
         ),
     ),
     Program(
-        "wildcard", "receives from anybody with any tag", (4_000_000,), (50,),
+        "wildcard", "receives from anybody with any tag", (2_000_000,), (50,),
         lambda ranks, messages: each(ranks, Isend=messages, Recv=messages, Wait=messages),
     ),
     Program(
-        "onesided", "puts, sums and flushes", (40_000, 200), (10, 20),
+        "onesided", "puts, sums and flushes", (20_000, 200), (10, 20),
         lambda ranks, windows, window: each(
             ranks, Win_allocate=1, Win_lock_all=1, Win_sync=2, Barrier=2, Put=windows * window,
             Accumulate=windows, Win_flush=windows, Win_unlock_all=1, Win_free=1,
         ),
     ),
     Program(
-        "many_comms", "communicators in turns", (256, 4_000_000), (16, 100),
+        "many_comms", "communicators in turns", (256, 2_000_000), (16, 100),
         lambda ranks, comms, calls: each(ranks, Comm_set_errhandler=2, Comm_dup=comms, Comm_free=comms)
         + Counter(MPI_Allreduce=ranks * calls),
-        others=((1, 4_000_000), (16, 4_000_000), (4_096, 4_000_000)),
+        others=((1, 2_000_000), (16, 2_000_000), (4_096, 2_000_000)),
     ),
     Program(
-        "comm_churn", "communicators made and freed", (100_000,), (20,),
+        "comm_churn", "communicators made and freed", (60_000,), (20,),
         lambda ranks, rounds: each(
             ranks, Comm_dup=rounds, Bcast=rounds, Comm_split=rounds, Scan=rounds, Comm_free=2 * rounds
         ),
@@ -154,42 +154,42 @@ STRESS = (
         ) + Counter(MPI_Allreduce=ranks * threads * calls),
     ),
     Program(
-        "rows_columns", "tiny collectives on rows and columns", (1_000_000,), (50,),
+        "rows_columns", "tiny collectives on rows and columns", (600_000,), (50,),
         lambda ranks, calls: each(ranks, Comm_split=2, Bcast=2 * calls, Comm_free=2)
         + Counter(MPI_Allreduce=2 * ranks * calls),
     ),
     Program(
-        "fortran_loop", "calls from Fortran", (3_000_000,), (50,),
+        "fortran_loop", "calls from Fortran", (1_500_000,), (50,),
         lambda ranks, calls: each(ranks, Sendrecv=calls) + Counter(MPI_Allreduce=ranks * calls),
     ),
 )  # fmt: skip
 """Each a worst case for profilers."""
 
 MINI = (
-    Program("cg", "conjugate gradients on a sparse matrix", (112, 400), (6, 10), cg, needs="up to POINTS"),
+    Program("cg", "conjugate gradients on a sparse matrix", (112, 150), (6, 10), cg, needs="up to POINTS"),
     Program(
-        "halo", "a 3-D stencil with messages for each variable, like MiniGhost", (48, 8, 800), (4, 3, 4), halo,
-        others=((48, 1, 6_400), (48, 40, 160)),
+        "halo", "a 3-D stencil with messages for each variable, like MiniGhost", (48, 8, 500), (4, 3, 4), halo,
+        others=((48, 1, 4_000), (48, 40, 100)),
     ),
     Program(
-        "fft", "a 3-D transform with row and column communicators", (64, 200), (8, 2),
+        "fft", "a 3-D transform with row and column communicators", (64, 80), (8, 2),
         lambda ranks, _, repeats: each(ranks, Comm_split=2, Alltoall=4 * repeats, Comm_free=2),
         needs="a power of two",
     ),
     Program(
-        "wavefront", "a pipeline of sweeps, like LU", (32, 64, 2_000), (3, 4, 3),
+        "wavefront", "a pipeline of sweeps, like LU", (32, 64, 1_300), (3, 4, 3),
         lambda ranks, _, planes, sweeps: each(ranks, Recv=4 * planes * sweeps, Send=4 * planes * sweeps),
     ),
     Program(
-        "amr", "thousands of communicators of changing ranks, like adaptive grids", (1_000, 10, 500), (10, 3, 2), amr,
+        "amr", "thousands of communicators of changing ranks, like adaptive grids", (1_000, 10, 200), (10, 3, 2), amr,
     ),
     Program(
-        "sample_sort", "all-to-alls of all sizes, like graphs", (100_000, 150), (200, 4),
+        "sample_sort", "all-to-alls of all sizes, like graphs", (100_000, 80), (200, 4),
         lambda ranks, _, rounds: each(ranks, Allgather=rounds, Alltoall=rounds, Alltoallv=rounds, Exscan=rounds)
         + Counter(MPI_Allreduce=ranks * rounds),
     ),
     Program(
-        "closure", "transitive closure, a broadcast a row", (4_000, 10), (70, 2),
+        "closure", "transitive closure, a broadcast a row", (4_000, 8), (70, 2),
         lambda ranks, vertices, repeats: each(ranks, Bcast=vertices * repeats),
     ),
 )  # fmt: skip

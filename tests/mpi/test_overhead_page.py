@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/overhead.md: bench/overhead.py measures, keeps the numbers and says them; beside a plain model of the numbers."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from itertools import combinations_with_replacement
+from pathlib import Path
+
+import pytest
+from harness import ROOT, SANITIZER
+
+ROUNDS = 2
+PROGRAM = "bcast_barrier 10"
+PHASES = ("collect", "gather", "agree", "write", "store")
+
+pytestmark = pytest.mark.skipif(SANITIZER is not None, reason="times of sanitizers are nobody's")
+
+
+def overhead(where: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command, with its numbers and its page in a folder."""
+    command = [sys.executable, str(ROOT / "bench" / "overhead.py"), "--numbers", str(where), "--page"]
+    environment = {**os.environ, "PATH": f"{ROOT / 'build' / 'release' / 'bin'}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [*command, str(where / "page.md"), *arguments],
+        capture_output=True, text=True, timeout=300, check=False, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    return done
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """Return the lines of a file of numbers."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def line(page: str, *begins: str) -> list[str]:
+    """Return the cells of the one line of a table that begins so."""
+    found = [
+        cells
+        for text in page.splitlines()
+        if tuple((cells := [cell.strip() for cell in text.strip("|").split("|")])[: len(begins)]) == begins
+    ]
+    assert len(found) == 1, (begins, found)
+    return found[0]
+
+
+def hodges_lehmann(values: list[float]) -> float:
+    """Return the median of the means of all pairs."""
+    return statistics.median((a + b) / 2 for a, b in combinations_with_replacement(values, 2))
+
+
+def number(cell: str) -> float:
+    """Return the first number in a cell."""
+    found = re.search(r"-?[\d,]+(\.\d+)?", cell)
+    assert found, cell
+    return float(found[0].replace(",", ""))
+
+
+@pytest.fixture(scope="module", params=["openmpi", "mpich"])
+def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Return an MPI library, and the folder of what was measured with it."""
+    where = tmp_path_factory.mktemp("overhead")
+    overhead(
+        where, "--small", "--rounds", str(ROUNDS), "--only", PROGRAM.split()[0], "--calls", "--mpi", request.param,
+        "--communicators", "1", "3",
+    )  # fmt: skip
+    return request.param, where
+
+
+def test_the_page_says_what_the_numbers_say(measured: tuple[str, Path]) -> None:
+    mpi, where = measured
+    page = (where / "page.md").read_text()
+    runs = rows(where / "apps.csv")
+    assert {(run["mpi"], run["program"], run["processes"]) for run in runs} == {(mpi, PROGRAM, "2")}
+    by_round: dict[int, dict[str, dict[str, str]]] = defaultdict(dict)
+    for run in runs:
+        by_round[int(run["round"])][run["tool"]] = run
+    assert sorted(by_round) == list(range(ROUNDS + 1))
+    whole = [by_round[number] for number in range(1, ROUNDS + 1)]
+
+    def added(name: str) -> float:
+        return hodges_lehmann([int(r["commlens"][name]) - int(r["baseline"][name]) for r in whole])
+
+    ratio = hodges_lehmann([int(r["commlens"]["net_ns"]) / int(r["baseline"]["net_ns"]) - 1 for r in whole])
+    cells = line(page, f"`{PROGRAM}`")
+    net_s = statistics.median(int(r["baseline"]["net_ns"]) for r in whole) / 1e9
+    assert number(cells[2]) == pytest.approx(net_s, abs=0.0051)
+    assert number(cells[3].replace("+", "")) == pytest.approx(100 * ratio, abs=0.51)
+    assert cells[5] == "it takes 6 runs at least"
+    assert number(cells[6]) == pytest.approx(added("hook_ns") / 1e6, abs=0.051)
+    assert number(cells[7]) == pytest.approx(added("wrap_ns") / 1e6, abs=0.051)
+
+
+def test_calls_are_told_by_their_differences_within_rounds(measured: tuple[str, Path]) -> None:
+    mpi, where = measured
+    page = (where / "page.md").read_text()
+    taken = {
+        (row["row"], int(row["communicators"]), row["tool"], int(row["round"])): float(row["ns"])
+        for row in rows(where / "calls.csv")
+    }
+    places = {(name, communicators) for name, communicators, _, _ in taken if communicators > 0}
+    assert len(places) == 4 * 2
+    largest = 0.0
+    for name, communicators in places:
+        cells = line(page, mpi, name, f"{communicators:,}")
+        alone = [taken[name, communicators, "alone", n] for n in range(1, ROUNDS + 1)]
+        assert number(cells[3]) == pytest.approx(statistics.median(alone), abs=0.051)
+        for cell, tool in zip(cells[4:], ("minimal", "commlens")):
+            differences = [taken[name, communicators, tool, n + 1] - ns for n, ns in enumerate(alone)]
+            assert number(cell) == pytest.approx(hodges_lehmann(differences), abs=0.051)
+            if tool == "commlens" and name.split()[0] in ("Allreduce", "Send"):
+                largest = max(largest, hodges_lehmann(differences))
+    cells = line(page, "blocking call, 1 and 64 communicators", mpi)
+    assert cells[2] == "30 ns"
+    assert number(cells[3]) == pytest.approx(largest, abs=0.051)
+    assert (cells[4] == "met") == (largest <= 30)
+
+
+def test_finalize_is_told_by_its_phases(measured: tuple[str, Path]) -> None:
+    mpi, where = measured
+    page = (where / "page.md").read_text()
+    of: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for row in rows(where / "finalize.csv"):
+        of[row["program"], row["what"]].append(int(row["ns"]))
+    assert {len(values) for values in of.values()} == {ROUNDS}
+    names = ("without", "with", "wait", *PHASES)
+    programs = {program for program, _ in of}
+    assert set(of) == {(program, what) for program in programs for what in names}
+    for program in programs:
+        cells = line(page, mpi, f"`{program}`")
+        medians = [statistics.median(of[program, what]) / 1e6 for what in names]
+        assert [number(cell) for cell in cells[2:-1]] == pytest.approx(medians, abs=0.0051)
+        assert number(cells[-1]) == pytest.approx(sum(medians[3:]), abs=0.0051)
+        # Of each run, not of the medians: the phases are parts of what the stopwatch saw.
+        for n in range(ROUNDS):
+            assert sum(of[program, what][n] for what in PHASES) <= 2 * of[program, "with"][n]
+
+
+def test_what_is_there_is_not_measured_again_and_the_page_is_the_same(measured: tuple[str, Path]) -> None:
+    mpi, where = measured
+    kept = {path.name: path.read_bytes() for path in where.iterdir()}
+    options = ("--small", "--only", PROGRAM.split()[0], "--calls", "--mpi", mpi)
+    overhead(where, "--rounds", str(ROUNDS), *options)
+    overhead(where, "--render")
+    assert {path.name: path.read_bytes() for path in where.iterdir()} == kept
+    assert f"mini-{mpi}.svg" not in kept
+    assert f"stress-{mpi}.svg" in kept
