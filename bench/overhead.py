@@ -12,8 +12,9 @@ all its rounds is not measured again (--again).  bench/overhead_page.md.in has t
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
-import json
+import importlib
 import os
 import re
 import shutil
@@ -34,6 +35,7 @@ from overhead_page import (  # noqa: E402
     CALLS,
     FINALIZE,
     MACHINE,
+    MEMORY,
     MINIMAL,
     ROOT,
     STOPWATCH_WITH,
@@ -42,8 +44,10 @@ from overhead_page import (  # noqa: E402
     Call,
     Phase,
     read,
+    read_json,
     read_rows,
     write,
+    write_json,
     write_rows,
 )
 from run import ENVIRONMENT, HERE, machine, rows_of  # noqa: E402
@@ -68,6 +72,7 @@ BUSY = 0.5  # load
 COMMUNICATORS = {"openmpi": (1, 64, 4096), "mpich": (1, 64, 2000)}
 OF_FINALIZE = ("bcast_barrier 1000", "many_comms 256 1000")
 CALLS_SECONDS, FINALIZE_SECONDS, APP_SECONDS = 1.5, 0.7, 2.0
+MEMORY_SECONDS = 60.0
 """What a run of each kind takes, about, as long as none has been measured."""
 
 
@@ -180,6 +185,14 @@ def measure_finalize(place: Path, mpi: str, command: str, count: int) -> None:
     write_rows(place / FINALIZE, Phase, [*others, *found])
 
 
+def measure_memory(place: Path, mpi: str) -> None:
+    """Keep what bench/memory.py finds."""
+    memory = importlib.import_module("bench.memory")
+    found = dataclasses.asdict(memory.measure(mpi))
+    found["churn"] = {memory.KINDS[kind]: of for kind, of in found["churn"].items()}
+    write_json(place / MEMORY, {**read_json(place / MEMORY), mpi: found})
+
+
 def steps(place: Path, given: argparse.Namespace, chosen: Sequence[Program]) -> Iterator[Step]:
     """Return what there is to measure, without what is there already."""
     kept = read(place)
@@ -207,6 +220,12 @@ def steps(place: Path, given: argparse.Namespace, chosen: Sequence[Program]) -> 
                 measure_calls(place, mpi, count, communicators)
 
             yield Step(f"calls, {mpi}", 3 * (count + 1) * CALLS_SECONDS, calls)
+        if (HERE / "memory.py").exists() and not given.small and (given.again or mpi not in kept.memory):
+
+            def memory(mpi: str = mpi) -> None:
+                measure_memory(place, mpi)
+
+            yield Step(f"memory, {mpi}", MEMORY_SECONDS, memory)
         for command in OF_FINALIZE:
             done = {row.round for row in kept.finalize if (row.mpi, row.program) == (mpi, command)}
             if given.again or len(done) < count:
@@ -267,9 +286,7 @@ def main() -> None:
         chosen = [PROGRAMS[name] for name in given.only] if given.only else list(PROGRAMS.values())
         missing = list(steps(place, given, chosen))
         if missing:
-            (place / MACHINE).write_text(
-                json.dumps(facts(given.mpi, given.rounds), indent=2) + "\n", encoding="utf-8"
-            )
+            write_json(place / MACHINE, facts(given.mpi, given.rounds))
         with tempfile.TemporaryDirectory() as scratch:
             os.chdir(scratch)  # where `rounds` keeps its files
             for step in announced(missing):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import dataclasses
 import functools
-import importlib
 import json
 import math
 import re
@@ -33,7 +32,8 @@ from commlens.overhead.text import interval, percent  # noqa: E402
 from commlens.run import PHASES  # noqa: E402
 from commlens.units import bytes_text  # noqa: E402
 
-MACHINE, APPS, CALLS, FINALIZE = "machine.json", "apps.csv", "calls.csv", "finalize.csv"
+MACHINE, MEMORY = "machine.json", "memory.json"
+APPS, CALLS, FINALIZE = "apps.csv", "calls.csv", "finalize.csv"
 INSTRUCTIONS = ROOT / "bench" / "instructions.csv"
 INTRODUCTION = ROOT / "bench" / "overhead_page.md.in"
 
@@ -88,6 +88,7 @@ class Data(NamedTuple):
     apps: Sequence[App]
     calls: Sequence[Call]
     finalize: Sequence[Phase]
+    memory: Mapping[str, Mapping[str, Any]]  # of an MPI library, the fields of bench/memory.py
 
 
 def write_rows(path: Path, kind: type[Row], rows: Iterable[Row]) -> None:
@@ -110,14 +111,24 @@ def read_rows(path: Path, kind: type[Row]) -> list[Row]:
         return [kind(**{name: of[name](text) for name, text in row.items()}) for row in csv.DictReader(file)]
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """Return what a file of JSON has; nothing where there is no file."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def write_json(path: Path, what: Mapping[str, Any]) -> None:
+    """Write a file of JSON."""
+    path.write_text(json.dumps(what, indent=1) + "\n", encoding="utf-8")
+
+
 def read(folder: Path) -> Data:
     """Return what is kept in a folder."""
-    place = folder / MACHINE
     return Data(
-        json.loads(place.read_text(encoding="utf-8")) if place.exists() else {},
+        read_json(folder / MACHINE),
         read_rows(folder / APPS, App),
         read_rows(folder / CALLS, Call),
         read_rows(folder / FINALIZE, Phase),
+        read_json(folder / MEMORY),
     )
 
 
@@ -255,7 +266,7 @@ def calls(data: Data) -> list[str]:
         if tool == COMMLENS and row != LOOK
     ]  # fmt: skip
     titles = ("MPI", "call", "communicators", "alone, ns", "a minimal wrapper adds", "commlens adds")
-    return table(titles, rows, 2)
+    return table(titles, rows, 2) if rows else []
 
 
 def read_instructions() -> list[dict[str, str]]:
@@ -367,12 +378,36 @@ def churn(data: Data) -> list[str]:
     return table(titles, rows) if rows else []
 
 
-def memory(folder: Path) -> list[str]:
-    """Return the section that bench/memory.py has, if it is there."""
-    if not (ROOT / "bench" / "memory.py").exists():
+def memory(data: Data) -> list[str]:
+    """Return what memory is added, as bench/memory.py has measured it."""
+    if not data.memory:
         return []
-    section = getattr(importlib.import_module("bench.memory"), "section", None)
-    return [] if section is None else list(section(folder))
+    names = {
+        "alone_kib": ("a process after MPI_Init, without commlens", 1024),
+        "start_kib": ("added then", 1024),
+        "peak_kib": ("added to the most it ever has, MPI_Finalize included", 1024),
+        "live_bytes": ("added by a communicator in use", 1),
+        "cell_bytes": ("added by a cell", 1),
+        "request_bytes": ("added by a request in flight", 1),
+    }
+    rows = [
+        (what, *(bytes_text(round(unit * told[name])) for told in data.memory.values()))
+        for name, (what, unit) in names.items()
+    ]
+    lines = table(("", *data.memory), rows)
+    steps = list(next(iter(next(iter(data.memory.values()))["churn"].values()))["kib"])
+    made = [
+        (
+            mpi, kind, *(bytes_text(1024 * of["kib"][step]) for step in steps), number(of["alone_ns"] / 1e3, 2),
+            "{} ({} to {})".format(*(number(ns / 1e3, 2) for ns in of["ns"])),
+            "" if of["instructions"] is None else number(of["instructions"], 0),
+        )
+        for mpi, told in data.memory.items()
+        for kind, of in told["churn"].items()
+    ]  # fmt: skip
+    titles = ("MPI", "made and freed by", *(f"added after {int(step):,}" for step in steps), "alone, µs each",
+              "commlens adds, µs each", "instructions")  # fmt: skip
+    return [*lines, *table(titles, made, 2)]
 
 
 def finalize(data: Data) -> list[str]:
@@ -491,7 +526,7 @@ def _by_program(data: Data) -> dict[tuple[str, str], list[App]]:
     return found
 
 
-def page(data: Data, folder: Path) -> str:
+def page(data: Data) -> str:
     """Return the whole page."""
     sections = {
         "machine": measured(data),
@@ -501,7 +536,7 @@ def page(data: Data, folder: Path) -> str:
         "calls": calls(data),
         "instructions": instructions(),
         "churn": churn(data),
-        "memory": memory(folder),
+        "memory": memory(data),
         "finalize": finalize(data),
     }
     text = INTRODUCTION.read_text(encoding="utf-8")
@@ -517,4 +552,4 @@ def write(data: Data, folder: Path, target: Path) -> None:
     """Write the page, and its pictures into the folder of the numbers."""
     for name, drawn in pictures(data).items():
         (folder / name).write_text(drawn, encoding="utf-8")
-    target.write_text(page(data, folder), encoding="utf-8")
+    target.write_text(page(data), encoding="utf-8")

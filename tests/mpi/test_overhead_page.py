@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import statistics
@@ -153,3 +154,27 @@ def test_what_is_there_is_not_measured_again_and_the_page_is_the_same(measured: 
     assert {path.name: path.read_bytes() for path in where.iterdir()} == kept
     assert f"mini-{mpi}.svg" not in kept
     assert f"stress-{mpi}.svg" in kept
+
+
+def test_memory_is_said_in_bytes(tmp_path: Path) -> None:
+    """What bench/memory.py keeps, in its fields: KiB of a process, bytes of each thing."""
+    of_dup = {
+        "kib": {"1000": 3, "2000": 4},
+        "ns": [1500.0, 1250.0, 2000.0],
+        "instructions": 4321.4,
+        "alone_ns": 800.0,
+    }
+    kept = {
+        "alone_kib": 2048, "start_kib": 512, "peak_kib": 1536, "live_bytes": 700.4, "cell_bytes": 90.0,
+        "request_bytes": 24.0, "churn": {"MPI_Comm_dup": of_dup},
+    }  # fmt: skip
+    (tmp_path / "memory.json").write_text(json.dumps({"mpich": kept}))
+    overhead(tmp_path, "--render")
+    page = (tmp_path / "page.md").read_text()
+    assert line(page, "added then")[1:] == ["512 KiB"]
+    assert line(page, "added by a communicator in use")[1:] == ["700 B"]
+    assert line(page, "added by a request in flight")[1:] == ["24 B"]
+    assert line(page, "mpich", "MPI_Comm_dup")[2:] == [
+        "3.00 KiB", "4.00 KiB", "0.80", "1.50 (1.25 to 2.00)", "4,321",
+    ]  # fmt: skip
+    assert page.count("Not measured.") == 5
