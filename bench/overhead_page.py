@@ -440,14 +440,16 @@ def picture(found: Sequence[tuple[str, int, Cost, Cost]], title: str) -> str:
     """Return two charts as SVG: what runs are composed of, without and with commlens; and the net time relative to without."""
     row, left, bar, gap, right, top = 34, 190, 300, 70, 250, 46
     height = top + row * len(found) + 46
-    width = left + bar + gap + right + 20
+    width = left + bar + gap + right + 40
     longest = max(c.net_ns + c.hook_ns + c.wrap_ns for _, _, *both in found for c in both)
     reach = 0.005
     for _, _, _, cost in found:
         if cost.ratio is not None:
             ends = (cost.ratio.low, cost.ratio.high)
             reach = max(reach, abs(cost.ratio.value), *(abs(x) for x in ends if not math.isnan(x)))
-    reach = min(reach * 1.1, 1.0)
+    # A round number; what is further out is drawn at the edge.
+    power = 10.0 ** math.floor(math.log10(reach))
+    reach = min(next(power * step for step in (1, 2, 5, 10) if power * step >= reach), 1.0)
     middle = left + bar + gap + right / 2
 
     def x(ratio: float) -> float:
