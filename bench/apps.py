@@ -119,7 +119,7 @@ STRESS = (
         ),
     ),
     Program(
-        "polling", "tests that find nothing", (60_000, 500), (5, 20),
+        "polling", "tests that find nothing", (12_000, 500), (5, 20),
         lambda ranks, rounds, polls: each(
             ranks, Irecv=rounds, Test=rounds * polls, Barrier=rounds, Send=rounds, Wait=rounds
         ),
@@ -148,7 +148,7 @@ STRESS = (
         ),
     ),
     Program(
-        "threads", "calls of several threads at once", (2, 10_000), (3, 20),
+        "threads", "calls of several threads at once", (2, 5_000), (3, 20),
         lambda ranks, threads, calls: each(
             ranks, Comm_dup=threads, Sendrecv=threads * calls, Comm_free=threads
         ) + Counter(MPI_Allreduce=ranks * threads * calls),
