@@ -119,7 +119,7 @@ STRESS = (
         ),
     ),
     Program(
-        "polling", "tests that find nothing", (12_000, 500), (5, 20),
+        "polling", "tests that find nothing", (30_000, 500), (5, 20),
         lambda ranks, rounds, polls: each(
             ranks, Irecv=rounds, Test=rounds * polls, Barrier=rounds, Send=rounds, Wait=rounds
         ),
