@@ -198,6 +198,18 @@ TEST(what_is_stored_can_be_read_back) {
   CHECK_EQ(ask("SELECT COUNT(*) FROM callsite WHERE module <> ''"), std::string("1"));
 }
 
+TEST(tables_and_views_are_those_that_sqlite_would_have_made) {
+  const Place place;
+  const std::string made = place.wanted() / "made.db";
+  sqlite3* db = nullptr;
+  sqlite3_open(made.c_str(), &db);
+  CHECK_EQ(sqlite3_exec(db, tables_sql, nullptr, nullptr, nullptr), SQLITE_OK);
+  CHECK_EQ(sqlite3_exec(db, views_sql, nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  const char* const all = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name";
+  CHECK_EQ(asked(stored(place.name()).path, all), asked(made, all));
+}
+
 TEST(what_is_imported_stands_beside_what_was_called) {
   const Place place;
   const std::string path = stored(place.name()).path;
