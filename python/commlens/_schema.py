@@ -354,7 +354,7 @@ RELATIONS: dict[str, Relation] = {
         'What commlens itself cost.',
         (
             Column('rank', 'INTEGER', '', 'World rank.'),
-            Column('what', 'TEXT', '', "init: inside MPI_Init. Inside MPI_Finalize, one after the other: wait, until all ranks were there and knew it of each other; collect, until this rank's data is ready to send; and on a rank that writes a file gather, until it has the data of all ranks of its block, agree, until all who write have the same numbers, write, building the file, and store, until it is on disk. What comes after has no room in it: its name, word to the other ranks, the end of the arenas. call: estimated for one measured call. calls: that, times the calls of the rank."),
+            Column('what', 'TEXT', '', "init: inside MPI_Init. Inside MPI_Finalize, one after the other: wait, until all ranks were there and knew it of each other, or COMMLENS_PATIENCE was over; collect, until this rank's data is ready to send; and on a rank that writes a file gather, until it has the data of all ranks of its block, agree, until all who write have the same numbers, write, building the file, and store, until it is on disk. What comes after has no room in it: its name, word to the other ranks, the end of the arenas. call: estimated for one measured call. calls: that, times the calls of the rank."),
             Column('ns', 'INTEGER', 'ns', 'Time.'),
         ),
     ),
@@ -869,7 +869,7 @@ CREATE TABLE shard ( -- The files of a profile that has several; empty where it 
 );
 CREATE TABLE overhead ( -- What commlens itself cost.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  what TEXT, -- init: inside MPI_Init. Inside MPI_Finalize, one after the other: wait, until all ranks were there and knew it of each other; collect, until this rank's data is ready to send; and on a rank that writes a file gather, until it has the data of all ranks of its block, agree, until all who write have the same numbers, write, building the file, and store, until it is on disk. What comes after has no room in it: its name, word to the other ranks, the end of the arenas. call: estimated for one measured call. calls: that, times the calls of the rank.
+  what TEXT, -- init: inside MPI_Init. Inside MPI_Finalize, one after the other: wait, until all ranks were there and knew it of each other, or COMMLENS_PATIENCE was over; collect, until this rank's data is ready to send; and on a rank that writes a file gather, until it has the data of all ranks of its block, agree, until all who write have the same numbers, write, building the file, and store, until it is on disk. What comes after has no room in it: its name, word to the other ranks, the end of the arenas. call: estimated for one measured call. calls: that, times the calls of the rank.
   ns INTEGER, -- [ns] Time.
   PRIMARY KEY (rank, what)
 ) WITHOUT ROWID;
