@@ -261,7 +261,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--mpi", action="append", choices=sorted(COMMUNICATORS), help="default: both")
     parser.add_argument("--small", action="store_true", help="with the arguments that tests use")
     parser.add_argument("--communicators", type=int, nargs="+", help="of calls.c, instead of the usual ones")
-    parser.add_argument("--again", action="store_true", help="measure what is there already, too")
+    parser.add_argument(
+        "--again",
+        action="store_true",
+        help="measure what is there already, too; without --only, forget all that is there first",
+    )
     parser.add_argument("--render", action="store_true", help="measure nothing")
     parser.add_argument(
         "--numbers", type=Path, default=NUMBERS, help="where the numbers are (default: docs/overhead)"
@@ -281,6 +285,9 @@ def main() -> None:
     page: Path = given.page.absolute()
     if not given.render:
         place.mkdir(parents=True, exist_ok=True)
+        if given.again and given.only is None:
+            for name in (MACHINE, MEMORY, APPS, CALLS, FINALIZE):
+                (place / name).unlink(missing_ok=True)
         os.environ.update(ENVIRONMENT)
         os.environ["PATH"] = f"{ROOT / 'build' / 'release' / 'bin'}:{os.environ['PATH']}"
         chosen = [PROGRAMS[name] for name in given.only] if given.only else list(PROGRAMS.values())
