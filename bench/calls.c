@@ -3,8 +3,8 @@
  * What one MPI call costs, in nanoseconds: prints "ROW|COMMUNICATORS|NS" per line.  bench/run.py starts it without and
  * with commlens, in turns, and compares.  Knows nothing of commlens.
  *
- * How many communicators a row goes round are its arguments, 1 and 64 without any; what a look at the clock of the processor
- * takes comes first, with 0 of them.
+ * How many communicators a row goes round are its arguments, 1 and 64 without any; what a look at the clock of the
+ * processor takes comes first, with 0 of them.
  *
  * A row is timed in BLOCKS blocks; what is printed is the fastest, the one least disturbed by whatever else this
  * machine does.  With one process the rows are calls to oneself, with two the one collective between both. */
