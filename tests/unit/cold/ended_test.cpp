@@ -74,7 +74,7 @@ TEST(a_thread_whose_communicators_come_and_go_has_a_small_index_and_keeps_what_e
       if (comm <= at_once) continue;
       comm_ended(comm - at_once);
       if (comm % 5 == 0) call(comm - at_once, 3);  // its windows and files may live on
-      CHECK(thread.table.capacity <= 2048 && thread.peers.capacity <= 1024);
+      CHECK(thread.table.mask < 2048 && thread.peers.mask < 1024);
     }
     CHECK(thread.table.left_out > 3 * comms / 2);
     each_cell(thread.table, [&](const Cell& cell) { calls[comm_of_key(cell.key)] -= cell.calls; });

@@ -139,7 +139,10 @@ const Meta meta{{"schema_version", std::to_string(schema_version)},
 
 // A clock that is read when the file is built, and when it is on disk.
 Ticks reads_of_clock = 0;
-Ticks slow_clock() { return 1000 * ++reads_of_clock * reads_of_clock; }
+Ticks slow_clock() {
+  ++reads_of_clock;
+  return 1000 * reads_of_clock * reads_of_clock;
+}
 
 Stored stored(const std::string& name) {
   reads_of_clock = 0;
