@@ -91,7 +91,7 @@ def halo(ranks: int, _: int, variables: int, steps: int) -> Calls:
     ) + Counter(MPI_Allreduce=ranks * times)  # fmt: skip
 
 
-def amr(ranks: int, patches: int, regrids: int, steps: int) -> Calls:
+def amr(ranks: int, patches: int, regrids: int, steps: int, _edge: int) -> Calls:
     """Return the calls of amr.c: a rank is in a patch as often as the patch has ranks."""
     parts = sum(1 + (patch + regrid) % ranks for patch in range(patches) for regrid in range(regrids))
     return each(ranks, Comm_group=1, Group_free=1) + Counter(
@@ -181,7 +181,7 @@ MINI = (
         lambda ranks, _, planes, sweeps: each(ranks, Recv=4 * planes * sweeps, Send=4 * planes * sweeps),
     ),
     Program(
-        "amr", "thousands of communicators of changing ranks, like adaptive grids", (1_000, 10, 200), (10, 3, 2), amr,
+        "amr", "thousands of communicators of changing ranks, like adaptive grids", (1_000, 10, 10, 16), (10, 3, 2, 3), amr,
     ),
     Program(
         "sample_sort", "all-to-alls of all sizes, like graphs", (100_000, 80), (200, 4),
