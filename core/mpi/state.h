@@ -30,8 +30,8 @@ extern HandleMap files;    // MPI_File -> FileRecord
 extern RequestTable requests;
 extern Site site_mask;  // all ones, or 0 when call sites are off
 
-// True when a call has nothing to ask at its beginning: no Fortran binding is there, the clock is the time stamp counter,
-// call sites are wanted, and the messages inside collectives are not.
+// True when a call has nothing to ask at its beginning: no Fortran binding is there, the clock is the time stamp
+// counter, call sites are wanted, and the messages inside collectives are not.
 extern bool calls_are_plain;
 inline bool are_calls_plain() noexcept { return __atomic_load_n(&calls_are_plain, __ATOMIC_RELAXED); }
 void look_at_calls() noexcept;  // after any of these has changed
