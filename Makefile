@@ -44,10 +44,10 @@ proof:       ## public test programs without and with commlens: hours; writes do
 	@tools/proof.sh
 
 bench:       ## added nanoseconds per call, against no tool
-	@tools/bench.sh
+	@tools/bench.sh run.py
 
 overhead:    ## what commlens costs programs, calls and memory, with intervals: hours; docs/overhead.md
-	@tools/overhead.sh
+	@tools/bench.sh overhead.py
 
 scale:       ## what MPI_Finalize costs with up to 4,096 virtual ranks; docs/scale.md
 	@tools/scale.sh
