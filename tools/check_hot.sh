@@ -4,6 +4,8 @@
 # as an undefined symbol of the object file, however deep in a template it was called; those we may ask for are here.
 #   tools/check_hot.sh [OBJECT...]   default: the wrappers of every MPI and core/hot, as built in build/release
 # What tools ask MPI_T is another matter: generated/wrap_tool.cpp is left out.
+# And every thread of the program has a copy of the variables of a thread, out of the little room that glibc keeps for
+# libraries loaded later: 1,664 bytes for all of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +16,7 @@ allowed=(
   commlens_personality
   # Variables of ours.
   api layouts calls_are_plain clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
-  is_first_thread_alone windows commlens_fortran_call
+  is_first_thread_alone Repeats::none windows commlens_fortran_call
   # core/hot calls itself; core/mpi/fortran.cpp compares the caller with where the Fortran binding lies.
   record RequestTable::find_further RequestTable::put_further from_fortran
   pcontrol
@@ -37,8 +39,12 @@ allowed=(
   hand::initialised hand::finalising hand::aborting hand::session_began hand::session_ending
 )
 
+most_tls=1024
+
 objects=("$@")
+libraries=()
 if ((${#objects[@]} == 0)); then
+  mapfile -t libraries < <(find build/release/lib -name libcommlens.so | sort)
   mapfile -t objects < <(find build/release/CMakeFiles/wrappers_* build/release/CMakeFiles/core_hot.dir -name '*.o' | sort)
 fi
 if ((${#objects[@]} == 0)); then
@@ -57,6 +63,12 @@ for object in "${objects[@]}"; do
     echo "check_hot: $object asks for $symbol, which is not on the list of tools/check_hot.sh" >&2
     bad=$((bad + 1))
   done < <(sed -n 's/^ *[UwWvV] //p' <<<"$asked")
+done
+for library in "${libraries[@]}"; do
+  read -r _ _ _ _ _ bytes _ < <(readelf --program-headers --wide "$library" | grep '^ *TLS ')
+  ((bytes <= most_tls)) && continue
+  echo "check_hot: $library has $((bytes)) bytes of variables of a thread, more than $most_tls" >&2
+  bad=$((bad + 1))
 done
 ((bad == 0)) || exit 1
 echo "check_hot: ${#objects[@]} object files ask for nothing but ${#allowed[@]} allowed symbols"

@@ -504,7 +504,7 @@ void forget_if_asked(Thread& thread) noexcept {
   clear(thread.table.overflow);
   forget_slices(thread);
   forget_peers(thread);
-  thread.repeats.forget();
+  thread.repeats->forget();
   Regions* const regions = thread.regions;
   if (regions == nullptr) return;
   each_cell(regions->cells, [](RegionCell& c) { c.calls = c.time = c.time_min = c.time_max = c.nested = c.mpi = 0; });

@@ -22,6 +22,7 @@ namespace commlens {
 
 __thread Thread* current_thread = nullptr;
 bool is_first_thread_alone = true;
+Repeats Repeats::none;
 
 namespace {
 
@@ -128,7 +129,7 @@ bool grow_index(TableOf<C>& table, const C& coming) noexcept {
     if constexpr (std::is_same_v<C, Cell>) {
       // What a slice has is told by the cells that are in the index.
       may_leave = current_thread != nullptr && &table == &current_thread->table && leave_slices(*current_thread, ended);
-      if (may_leave) current_thread->repeats.forget();
+      if (may_leave) current_thread->repeats->forget();
     }
     return renew_index(table, [&](const C& cell) { return may_leave && ended.has(comm_of(cell)); });
   } else {
@@ -161,6 +162,7 @@ Thread* enter_thread() noexcept {
     }
     t = new (memory) Thread{};
     t->table.overflow.key = no_key;
+    if (auto* const repeats = static_cast<Repeats*>(map_memory(sizeof(Repeats)))) t->repeats = repeats;
     t->number = tables++;
     t->wait_until(1);  // at once
     t->count_in(region_outside());

@@ -69,7 +69,9 @@ struct Repeats {
 
   // One in eight of those is kept: a program with a thousand communicators in turn would write all of this again and
   // again, and what comes often has its turn soon.
-  bool is_turn() noexcept { return (unlike++ & 7) == 0; }
+  bool is_turn() noexcept { return this != &none && (unlike++ & 7) == 0; }
+
+  static Repeats none;  // stays empty: of threads without memory for their own
 
   template <class... Words>
   Repeat& place(Site site, std::uint64_t where, Words... words) noexcept {

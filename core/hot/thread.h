@@ -96,7 +96,7 @@ struct Thread {
   std::size_t scratch_bytes;
   SliceLog slices;
   TableOf<PeerCell> peers;
-  Repeats repeats;
+  Repeats* repeats = &Repeats::none;
   PeerCell nobody;    // counts the messages of a call that has none
   Thread* next;       // all threads, for collection
   Thread* next_idle;  // left by a thread that ended

@@ -217,9 +217,9 @@ class Call {
     const Site site = thread_.doing.site;
     const std::uint64_t what = Repeat::what_of(op_, thread_.region());
     const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
-    Repeat& r = thread_.repeats.place(site, where, words...);
+    Repeat& r = thread_.repeats->place(site, where, words...);
     if (__builtin_expect(!r.is(site, where, what, freed, words...) || thread_.is_due(end_), 0)) {
-      if (thread_.repeats.is_turn()) {
+      if (thread_.repeats->is_turn()) {
         r.note(site, where, what, words...);
         repeat_ = &r;
       }
