@@ -195,8 +195,13 @@ C* added_cell(TableOf<C>& table, Key key, Site site) noexcept {
     void* const memory = arena::allocate(Growth<C>::kind, Growth<C>::segment_cells * sizeof(C), owner);
     auto* const cells = static_cast<C*>(memory);
     if (cells == nullptr) return &table.overflow;
-    auto* const segment = new (std::nothrow) SegmentOf<C>{cells, cells + Growth<C>::segment_cells, table.newest};
-    if (segment == nullptr) return &table.overflow;
+    if (table.spare == table.spare_end) {
+      constexpr std::size_t page = 4096;
+      table.spare = static_cast<SegmentOf<C>*>(map_memory(page));
+      table.spare_end = table.spare == nullptr ? nullptr : table.spare + page / sizeof *table.spare;
+      if (table.spare == nullptr) return &table.overflow;
+    }
+    auto* const segment = new (table.spare++) SegmentOf<C>{cells, cells + Growth<C>::segment_cells, table.newest};
     table.newest = segment;
     table.free = segment->begin;
     table.segment_end = segment->end;

@@ -49,7 +49,9 @@ struct TableOf {
   C* free = nullptr;               // next free cell of the newest segment
   C* segment_end = nullptr;        // its end
   SegmentOf<C>* newest = nullptr;  // all of them, the newest first
-  C overflow{};                    // of calls, the key: no communicator, unknown procedure
+  SegmentOf<C>* spare = nullptr;   // for more of them
+  SegmentOf<C>* spare_end = nullptr;
+  C overflow{};  // of calls, the key: no communicator, unknown procedure
 };
 using Table = TableOf<Cell>;
 
