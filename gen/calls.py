@@ -320,7 +320,7 @@ def parts_of(policy: Policy, *, nonblocking: bool) -> str:
     elif PEERS.get(policy.klass) == "collective":
         parts = ["out_message"] if policy.volume == "barrier()" else ["sends", "receives", "out_message"]
     elif policy.volume.startswith(("send(", "partitioned_send(", "put(")):
-        parts = ["sends", "out_message"]
+        parts = ["sends", "out_message", *(["receives", "in_message"] if told else [])]
     elif policy.volume.startswith("write("):
         parts = ["sends"]
     elif policy.volume.startswith("get("):

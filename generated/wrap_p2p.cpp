@@ -889,14 +889,14 @@ int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int d
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -909,14 +909,14 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 

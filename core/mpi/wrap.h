@@ -278,7 +278,7 @@ class Call {
       const Volume copy = v;
       exchanged += share_out(thread_, op_, comm, copy);
     }
-    out_ = count_shape(thread_, v.shape, comm.index, op_, exchanged);
+    keep_if(out_ = count_shape(thread_, v.shape, comm.index, op_, exchanged));
   }
 
   COMMLENS_IN_REGISTERS Cell& record_request(const CommView& comm, const Volume& v, int rc, const MPI_Request* request,
@@ -303,8 +303,13 @@ class Call {
  private:
   COMMLENS_IN_REGISTERS void peers(const CommView& comm, const Volume& v, Flow out, Flow in) noexcept {
     if (!matrix.peers) return;
-    if (v.to >= 0) out_ = count_message(thread_, out, comm.index, 0, v.to, v.sent);
-    if (v.from >= 0) in_ = count_message(thread_, in, comm.index, 0, v.from, v.received);
+    if (v.to >= 0) keep_if(out_ = count_message(thread_, out, comm.index, 0, v.to, v.sent));
+    if (v.from >= 0) keep_if(in_ = count_message(thread_, in, comm.index, 0, v.from, v.received));
+  }
+  // A message that has not been counted: another thread has paused counting since the call was.  The next ones like it
+  // may have one that is.
+  COMMLENS_IN_REGISTERS void keep_if(const PeerCell* counted) noexcept {
+    if (__builtin_expect(counted == nullptr, 0)) repeat_ = nullptr;
   }
   COMMLENS_IN_REGISTERS void begin(std::uint64_t where, Doing::What what) noexcept {
     freed_ = HandleMap::freed.load(std::memory_order_relaxed);
