@@ -128,9 +128,10 @@ static void window_over(struct Window* w) {
 
 static void new_window(struct State* s, struct Window* w) {
   window_over(w);
-  const int of = (int)draw(s, COMMS);
+  int of = (int)draw(s, COMMS), tries = COMMS;
   /* Open MPI 4 fails where several groups make one at a time. */
-  if (s->number != 0 || s->comms[of].inter || s->comms[of].size != s->ranks) return;
+  while (tries > 0 && (s->comms[of].inter || s->comms[of].size != s->ranks)) of = (of + 1) % COMMS, --tries;
+  if (s->number != 0 || tries == 0) return;
   MPI_Win_create(w->memory, BUFFER, 1, MPI_INFO_NULL, s->comms[of].comm, &w->win);
   MPI_Win_set_errhandler(w->win, MPI_ERRORS_RETURN);
   MPI_Win_lock_all(0, w->win);
@@ -278,15 +279,19 @@ static void shift(struct State* s, const struct Choice* x) {
   if (to >= c->size) to = MPI_PROC_NULL;
   if (from < 0) from = MPI_PROC_NULL;
   const int source = from != MPI_PROC_NULL && x->from_any % 2 != 0 ? MPI_ANY_SOURCE : from;
-  const long long sent = to == MPI_PROC_NULL ? 0 : w.bytes, received = from == MPI_PROC_NULL ? 0 : w.bytes;
   const int replaces = x->in_place % 2 != 0;
+  /* Even ranks send less at times, which those who receive it do not say. */
+  const int sends_less = !replaces && x->window % 2 != 0;
+  const int n = sends_less && c->rank % 2 == 0 ? w.n / 2 : w.n, m = sends_less && from % 2 == 0 ? w.n / 2 : w.n;
+  const long long block = (long long)n * w.size, sent = to == MPI_PROC_NULL ? 0 : block;
+  const long long received = from == MPI_PROC_NULL ? 0 : (long long)m * w.size;
   if (replaces) {
     must(s, MPI_Sendrecv_replace(s->in, w.n, w.type, to, s->message, source, s->message, c->comm, MPI_STATUS_IGNORE));
   } else {
-    must(s, MPI_Sendrecv(s->out, w.n, w.type, to, s->message, s->in, w.fits, w.type, source, s->message, c->comm,
+    must(s, MPI_Sendrecv(s->out, n, w.type, to, s->message, s->in, w.fits, w.type, source, s->message, c->comm,
                          MPI_STATUS_IGNORE));
   }
-  cell(s, replaces ? "MPI_Sendrecv_replace" : "MPI_Sendrecv", c->tag, bin_of(w.bytes), sent, received);
+  cell(s, replaces ? "MPI_Sendrecv_replace" : "MPI_Sendrecv", c->tag, bin_of(block), sent, received);
   if (to >= 0) peer(s, "sent", c->tag, c->world[to], sent);
   if (from >= 0) peer(s, "received", c->tag, c->world[from], received);
 }
@@ -542,7 +547,7 @@ static void* work(void* of) {
     void (*const call)(struct State*, const struct Choice*) = calls[draw(s, sizeof calls / sizeof *calls)];
     for (unsigned n = 1 + draw(s, 40); n > 0; --n) {
       if (draw(s, 3) == 0) change(s, &x);
-      if (draw(s, 12) == 0) new_type(s, &s->types[draw(s, TYPES)]);
+      if (draw(s, 40) == 0) new_type(s, &s->types[draw(s, TYPES)]);
       if (draw(s, 250) == 0) new_comm(s, (int)draw(s, COMMS));
       if (draw(s, 150) == 0) new_window(s, &s->windows[draw(s, WINDOWS)]);
       if (s->number == 0 && draw(s, 200) == 0) new_file(s);

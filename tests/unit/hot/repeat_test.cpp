@@ -150,7 +150,7 @@ TEST(repeats_never_find_another_call_and_what_comes_often_is_found) {
   for (int i = 0; i < calls; ++i) {
     const std::uint64_t n = random() % 4 != 0 ? random() % 20 : random() % 2000;
     const Site from = site + n % 3;
-    const std::uint64_t count = n / 3, type = n % 2 == 0 ? count : ~count;
+    const std::uint64_t count = n / 3, type = n % 2 == 0 ? count : 1000 * count;
     const std::uint64_t of = Repeat::what_of(static_cast<std::uint32_t>(1 + n % 5 / 4), 0);
     if (random() % 5000 == 0) ++now;
     if (random() % 5000 == 0) {
