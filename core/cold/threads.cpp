@@ -196,9 +196,9 @@ C* added_cell(TableOf<C>& table, Key key, Site site) noexcept {
     auto* const cells = static_cast<C*>(memory);
     if (cells == nullptr) return &table.overflow;
     if (table.spare == table.spare_end) {
-      constexpr std::size_t page = 4096;
+      constexpr std::size_t page = 4096, in_a_page = page / sizeof(SegmentOf<C>);
       table.spare = static_cast<SegmentOf<C>*>(map_memory(page));
-      table.spare_end = table.spare == nullptr ? nullptr : table.spare + page / sizeof *table.spare;
+      table.spare_end = table.spare == nullptr ? nullptr : table.spare + in_a_page;
       if (table.spare == nullptr) return &table.overflow;
     }
     auto* const segment = new (table.spare++) SegmentOf<C>{cells, cells + Growth<C>::segment_cells, table.newest};
