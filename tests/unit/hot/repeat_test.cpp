@@ -8,7 +8,10 @@
 #include <set>
 #include <tuple>
 
+#include "core/cold/regions.h"
+#include "core/hot/thread.h"
 #include "tests/unit/check.h"
+#include "tests/unit/process.h"
 
 namespace commlens {
 namespace {
@@ -172,6 +175,19 @@ TEST(repeats_never_find_another_call_and_what_comes_often_is_found) {
     }
   }
   CHECK(found > calls / 2);
+}
+
+TEST(when_counters_are_cleared_no_call_of_the_thread_is_kept) {
+  in_own_process([] {
+    Thread& thread = this_thread();
+    CHECK(thread.repeats != &Repeats::none);
+    Repeat& r = thread.repeats->place(site, where);
+    r.note(site, where, what);
+    r.freed = freed;
+    CHECK(thread.repeats->place(site, where).is(site, where, what, freed));
+    forget_counted();
+    CHECK(!thread.repeats->place(site, where).is(site, where, what, freed));
+  });
 }
 
 }  // namespace commlens
