@@ -190,17 +190,27 @@ def read_policy(spec: dict[str, Any], names: set[str]) -> dict[str, Policy]:
 def wrapper(form: Form, policy: Policy, slot: int) -> str:
     """Return the C++ template of one wrapper."""
     op = f"op::{form.plain}" if policy.counted else "op::unknown"
-    head = (
-        f"template <Entry entry>\n"
-        f"int wrap_{form.name}({form.definition}) {{\n"
-        f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {slot});\n"
-    )
+    if has_plain(form, policy):
+        head = (
+            f"template <Entry entry, bool plain = false>\n"
+            f"COMMLENS_APART int wrap_{form.name}({form.definition}) {{\n"
+            f"  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_{form.name}<entry>({form.arguments});\n"
+            f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {slot});\n"
+        )
+        call = "CallOf<plain>"
+    else:
+        head = (
+            f"template <Entry entry>\n"
+            f"int wrap_{form.name}({form.definition}) {{\n"
+            f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {slot});\n"
+        )
+        call = "Call"
     if policy.tool:
         name = form.name.removeprefix("MPI_T_")
         return head + f"  return tool::{name}({', '.join(filter(None, ['next', form.arguments]))});\n}}\n"
     if policy.hand:
         return head + by_hand(form, policy, op) + "}\n"
-    body = [f"  Call call({op}, COMMLENS_CALLER);", *nested(form, policy, op)]
+    body = [f"  {call} call({op}, COMMLENS_CALLER);", *nested(form, policy, op)]
     arguments = form.arguments
     status = form.first("STATUS", pointer=True) if policy.received == "status" else None
     if status is not None:
@@ -238,7 +248,7 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     parts = ""
     if words is not None:
         parts = parts_of(policy, nonblocking=request is not None)
-        again = f"call.repeats<{parts}>({', '.join(words)})"
+        again = f"call.template repeats<{parts}>({', '.join(words)})"
         if request is None:
             body.append(f"  if (__builtin_expect(rc == MPI_SUCCESS && {again} != nullptr, 1)) return rc;")
         else:
@@ -277,7 +287,7 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     if policy.volume and policy.klass in PEERS and not persistent:
         body.append(f"  call.{PEERS[policy.klass]}(comm_view, volume);")
     if words is not None:
-        body.append(f"  call.keep<{parts}>(cell, {volume});")
+        body.append(f"  call.template keep<{parts}>(cell, {volume});")
     body += aftermath(form, policy, op)
     body.append("  return rc;")
     return head + "\n".join(body) + "\n}\n"
@@ -330,6 +340,18 @@ def parts_of(policy: Policy, *, nonblocking: bool) -> str:
     else:
         parts = ["sends", "receives", "out_message", "in_message"]
     return " | ".join(f"Repeat::{p}" for p in parts) or "Repeat::nothing"
+
+
+def has_plain(form: Form, policy: Policy) -> bool:
+    """Return whether a procedure has a second wrapper, for plain calls: those whose calls are kept have one."""
+    if policy.hand or not policy.wrapped or policy.tool or form.name != form.plain:
+        return False
+    if form.plain.endswith("_init") and form.first("REQUEST", pointer=True) is not None:
+        return False
+    return (
+        repeated(form, policy, policy.received == "status" and form.first("STATUS", pointer=True) is not None)
+        is not None
+    )
 
 
 def uneven(form: Form) -> bool:
@@ -442,8 +464,9 @@ def wrap_file(klass: str, forms: list[tuple[Form, Policy, int]]) -> str:
     table = []
     for form, policy, slot in forms:
         parts.append(wrapper(form, policy, slot))
+        by_mpi = "Entry::mpi, has_plain_calls" if has_plain(form, policy) else "Entry::mpi"
         table.append(
-            f"  wrap(wrappers, {slot}, &wrap_{form.name}<Entry::mpi>, &wrap_{form.name}<Entry::pmpi>);"
+            f"  wrap(wrappers, {slot}, &wrap_{form.name}<{by_mpi}>, &wrap_{form.name}<Entry::pmpi>);"
         )
     parts.append(f"}}  // namespace\n\nvoid wrap_{klass}(void* wrappers[]) noexcept {{")
     parts.append("\n".join(table))

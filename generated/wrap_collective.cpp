@@ -6,22 +6,23 @@
 namespace commlens {
 namespace {
 
-template <Entry entry>
-int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Allgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   const auto next = next_of(&wrap_MPI_Allgather<entry>, entry, 6);
-  Call call(op::MPI_Allgather, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -34,13 +35,13 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -138,22 +139,23 @@ int wrap_MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Allreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Allreduce<entry>, entry, 15);
-  Call call(op::MPI_Allreduce, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Allreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -166,13 +168,13 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -208,22 +210,23 @@ int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Alltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   const auto next = next_of(&wrap_MPI_Alltoall<entry>, entry, 19);
-  Call call(op::MPI_Alltoall, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -236,13 +239,13 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -402,22 +405,23 @@ int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Barrier(MPI_Comm comm) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Barrier(MPI_Comm comm) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Barrier<entry>(comm);
   const auto next = next_of(&wrap_MPI_Barrier<entry>, entry, 34);
-  Call call(op::MPI_Barrier, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Barrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::out_message>(bits(comm)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::out_message>(bits(comm)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -437,22 +441,23 @@ int wrap_MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Bcast<entry>(buffer, count, datatype, root, comm);
   const auto next = next_of(&wrap_MPI_Bcast<entry>, entry, 36);
-  Call call(op::MPI_Bcast, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Bcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -465,13 +470,13 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -507,22 +512,23 @@ int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, 
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Exscan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Exscan<entry>, entry, 112);
-  Call call(op::MPI_Exscan, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Exscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -535,13 +541,13 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -577,22 +583,23 @@ int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Gather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const auto next = next_of(&wrap_MPI_Gather<entry>, entry, 207);
-  Call call(op::MPI_Gather, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Gather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -605,13 +612,13 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -709,16 +716,17 @@ int wrap_MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Iallgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const auto next = next_of(&wrap_MPI_Iallgather<entry>, entry, 248);
-  Call call(op::MPI_Iallgather, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Iallgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -728,7 +736,7 @@ int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtyp
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -741,7 +749,7 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -751,7 +759,7 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -787,16 +795,17 @@ int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Iallreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iallreduce<entry>, entry, 252);
-  Call call(op::MPI_Iallreduce, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Iallreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -806,7 +815,7 @@ int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datat
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -819,7 +828,7 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -829,20 +838,21 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ialltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const auto next = next_of(&wrap_MPI_Ialltoall<entry>, entry, 254);
-  Call call(op::MPI_Ialltoall, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Ialltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -852,7 +862,7 @@ int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -865,7 +875,7 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -875,7 +885,7 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -943,16 +953,17 @@ int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], con
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ibarrier<entry>(comm, request);
   const auto next = next_of(&wrap_MPI_Ibarrier<entry>, entry, 260);
-  Call call(op::MPI_Ibarrier, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Ibarrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::out_message>(bits(comm)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::out_message>(bits(comm)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -962,20 +973,21 @@ int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ibcast<entry>(buffer, count, datatype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Ibcast<entry>, entry, 261);
-  Call call(op::MPI_Ibcast, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Ibcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -985,7 +997,7 @@ int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MP
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -998,7 +1010,7 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1008,20 +1020,21 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Iexscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iexscan<entry>, entry, 265);
-  Call call(op::MPI_Iexscan, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Iexscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1031,7 +1044,7 @@ int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1044,7 +1057,7 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1054,20 +1067,21 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Igather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Igather<entry>, entry, 267);
-  Call call(op::MPI_Igather, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Igather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1077,7 +1091,7 @@ int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, 
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1090,7 +1104,7 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1100,7 +1114,7 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1136,16 +1150,17 @@ int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ireduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const auto next = next_of(&wrap_MPI_Ireduce<entry>, entry, 303);
-  Call call(op::MPI_Ireduce, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Ireduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1155,7 +1170,7 @@ int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1168,7 +1183,7 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1178,7 +1193,7 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1214,16 +1229,17 @@ int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Cou
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ireduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_block<entry>, entry, 307);
-  Call call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1233,7 +1249,7 @@ int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvc
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1246,7 +1262,7 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1256,20 +1272,21 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Iscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iscan<entry>, entry, 312);
-  Call call(op::MPI_Iscan, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Iscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1279,7 +1296,7 @@ int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype d
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1292,7 +1309,7 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1302,20 +1319,21 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Iscatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Iscatter<entry>, entry, 314);
-  Call call(op::MPI_Iscatter, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Iscatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1325,7 +1343,7 @@ int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype,
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1338,7 +1356,7 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
+  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
   if (__builtin_expect(again != nullptr, 1)) {
     call.remember(*request, *again->cell, RequestFlag::active);
     return rc;
@@ -1348,7 +1366,7 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1384,22 +1402,23 @@ int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Reduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm);
   const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 383);
-  Call call(op::MPI_Reduce, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Reduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1412,13 +1431,13 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1486,22 +1505,23 @@ int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Coun
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Reduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 391);
-  Call call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1514,13 +1534,13 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1586,22 +1606,23 @@ int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Scan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 417);
-  Call call(op::MPI_Scan, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Scan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1614,13 +1635,13 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1656,22 +1677,23 @@ int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   return rc;
 }
 
-template <Entry entry>
-int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+template <Entry entry, bool plain = false>
+COMMLENS_APART int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Scatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 421);
-  Call call(op::MPI_Scatter, COMMLENS_CALLER);
+  CallOf<plain> call(op::MPI_Scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1684,13 +1706,13 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1791,7 +1813,7 @@ int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], 
 }  // namespace
 
 void wrap_collective(void* wrappers[]) noexcept {
-  wrap(wrappers, 6, &wrap_MPI_Allgather<Entry::mpi>, &wrap_MPI_Allgather<Entry::pmpi>);
+  wrap(wrappers, 6, &wrap_MPI_Allgather<Entry::mpi, has_plain_calls>, &wrap_MPI_Allgather<Entry::pmpi>);
   wrap(wrappers, 7, &wrap_MPI_Allgather_c<Entry::mpi>, &wrap_MPI_Allgather_c<Entry::pmpi>);
   wrap(wrappers, 8, &wrap_MPI_Allgather_init<Entry::mpi>, &wrap_MPI_Allgather_init<Entry::pmpi>);
   wrap(wrappers, 9, &wrap_MPI_Allgather_init_c<Entry::mpi>, &wrap_MPI_Allgather_init_c<Entry::pmpi>);
@@ -1799,11 +1821,11 @@ void wrap_collective(void* wrappers[]) noexcept {
   wrap(wrappers, 11, &wrap_MPI_Allgatherv_c<Entry::mpi>, &wrap_MPI_Allgatherv_c<Entry::pmpi>);
   wrap(wrappers, 12, &wrap_MPI_Allgatherv_init<Entry::mpi>, &wrap_MPI_Allgatherv_init<Entry::pmpi>);
   wrap(wrappers, 13, &wrap_MPI_Allgatherv_init_c<Entry::mpi>, &wrap_MPI_Allgatherv_init_c<Entry::pmpi>);
-  wrap(wrappers, 15, &wrap_MPI_Allreduce<Entry::mpi>, &wrap_MPI_Allreduce<Entry::pmpi>);
+  wrap(wrappers, 15, &wrap_MPI_Allreduce<Entry::mpi, has_plain_calls>, &wrap_MPI_Allreduce<Entry::pmpi>);
   wrap(wrappers, 16, &wrap_MPI_Allreduce_c<Entry::mpi>, &wrap_MPI_Allreduce_c<Entry::pmpi>);
   wrap(wrappers, 17, &wrap_MPI_Allreduce_init<Entry::mpi>, &wrap_MPI_Allreduce_init<Entry::pmpi>);
   wrap(wrappers, 18, &wrap_MPI_Allreduce_init_c<Entry::mpi>, &wrap_MPI_Allreduce_init_c<Entry::pmpi>);
-  wrap(wrappers, 19, &wrap_MPI_Alltoall<Entry::mpi>, &wrap_MPI_Alltoall<Entry::pmpi>);
+  wrap(wrappers, 19, &wrap_MPI_Alltoall<Entry::mpi, has_plain_calls>, &wrap_MPI_Alltoall<Entry::pmpi>);
   wrap(wrappers, 20, &wrap_MPI_Alltoall_c<Entry::mpi>, &wrap_MPI_Alltoall_c<Entry::pmpi>);
   wrap(wrappers, 21, &wrap_MPI_Alltoall_init<Entry::mpi>, &wrap_MPI_Alltoall_init<Entry::pmpi>);
   wrap(wrappers, 22, &wrap_MPI_Alltoall_init_c<Entry::mpi>, &wrap_MPI_Alltoall_init_c<Entry::pmpi>);
@@ -1815,17 +1837,17 @@ void wrap_collective(void* wrappers[]) noexcept {
   wrap(wrappers, 28, &wrap_MPI_Alltoallw_c<Entry::mpi>, &wrap_MPI_Alltoallw_c<Entry::pmpi>);
   wrap(wrappers, 29, &wrap_MPI_Alltoallw_init<Entry::mpi>, &wrap_MPI_Alltoallw_init<Entry::pmpi>);
   wrap(wrappers, 30, &wrap_MPI_Alltoallw_init_c<Entry::mpi>, &wrap_MPI_Alltoallw_init_c<Entry::pmpi>);
-  wrap(wrappers, 34, &wrap_MPI_Barrier<Entry::mpi>, &wrap_MPI_Barrier<Entry::pmpi>);
+  wrap(wrappers, 34, &wrap_MPI_Barrier<Entry::mpi, has_plain_calls>, &wrap_MPI_Barrier<Entry::pmpi>);
   wrap(wrappers, 35, &wrap_MPI_Barrier_init<Entry::mpi>, &wrap_MPI_Barrier_init<Entry::pmpi>);
-  wrap(wrappers, 36, &wrap_MPI_Bcast<Entry::mpi>, &wrap_MPI_Bcast<Entry::pmpi>);
+  wrap(wrappers, 36, &wrap_MPI_Bcast<Entry::mpi, has_plain_calls>, &wrap_MPI_Bcast<Entry::pmpi>);
   wrap(wrappers, 37, &wrap_MPI_Bcast_c<Entry::mpi>, &wrap_MPI_Bcast_c<Entry::pmpi>);
   wrap(wrappers, 38, &wrap_MPI_Bcast_init<Entry::mpi>, &wrap_MPI_Bcast_init<Entry::pmpi>);
   wrap(wrappers, 39, &wrap_MPI_Bcast_init_c<Entry::mpi>, &wrap_MPI_Bcast_init_c<Entry::pmpi>);
-  wrap(wrappers, 112, &wrap_MPI_Exscan<Entry::mpi>, &wrap_MPI_Exscan<Entry::pmpi>);
+  wrap(wrappers, 112, &wrap_MPI_Exscan<Entry::mpi, has_plain_calls>, &wrap_MPI_Exscan<Entry::pmpi>);
   wrap(wrappers, 113, &wrap_MPI_Exscan_c<Entry::mpi>, &wrap_MPI_Exscan_c<Entry::pmpi>);
   wrap(wrappers, 114, &wrap_MPI_Exscan_init<Entry::mpi>, &wrap_MPI_Exscan_init<Entry::pmpi>);
   wrap(wrappers, 115, &wrap_MPI_Exscan_init_c<Entry::mpi>, &wrap_MPI_Exscan_init_c<Entry::pmpi>);
-  wrap(wrappers, 207, &wrap_MPI_Gather<Entry::mpi>, &wrap_MPI_Gather<Entry::pmpi>);
+  wrap(wrappers, 207, &wrap_MPI_Gather<Entry::mpi, has_plain_calls>, &wrap_MPI_Gather<Entry::pmpi>);
   wrap(wrappers, 208, &wrap_MPI_Gather_c<Entry::mpi>, &wrap_MPI_Gather_c<Entry::pmpi>);
   wrap(wrappers, 209, &wrap_MPI_Gather_init<Entry::mpi>, &wrap_MPI_Gather_init<Entry::pmpi>);
   wrap(wrappers, 210, &wrap_MPI_Gather_init_c<Entry::mpi>, &wrap_MPI_Gather_init_c<Entry::pmpi>);
@@ -1833,56 +1855,56 @@ void wrap_collective(void* wrappers[]) noexcept {
   wrap(wrappers, 212, &wrap_MPI_Gatherv_c<Entry::mpi>, &wrap_MPI_Gatherv_c<Entry::pmpi>);
   wrap(wrappers, 213, &wrap_MPI_Gatherv_init<Entry::mpi>, &wrap_MPI_Gatherv_init<Entry::pmpi>);
   wrap(wrappers, 214, &wrap_MPI_Gatherv_init_c<Entry::mpi>, &wrap_MPI_Gatherv_init_c<Entry::pmpi>);
-  wrap(wrappers, 248, &wrap_MPI_Iallgather<Entry::mpi>, &wrap_MPI_Iallgather<Entry::pmpi>);
+  wrap(wrappers, 248, &wrap_MPI_Iallgather<Entry::mpi, has_plain_calls>, &wrap_MPI_Iallgather<Entry::pmpi>);
   wrap(wrappers, 249, &wrap_MPI_Iallgather_c<Entry::mpi>, &wrap_MPI_Iallgather_c<Entry::pmpi>);
   wrap(wrappers, 250, &wrap_MPI_Iallgatherv<Entry::mpi>, &wrap_MPI_Iallgatherv<Entry::pmpi>);
   wrap(wrappers, 251, &wrap_MPI_Iallgatherv_c<Entry::mpi>, &wrap_MPI_Iallgatherv_c<Entry::pmpi>);
-  wrap(wrappers, 252, &wrap_MPI_Iallreduce<Entry::mpi>, &wrap_MPI_Iallreduce<Entry::pmpi>);
+  wrap(wrappers, 252, &wrap_MPI_Iallreduce<Entry::mpi, has_plain_calls>, &wrap_MPI_Iallreduce<Entry::pmpi>);
   wrap(wrappers, 253, &wrap_MPI_Iallreduce_c<Entry::mpi>, &wrap_MPI_Iallreduce_c<Entry::pmpi>);
-  wrap(wrappers, 254, &wrap_MPI_Ialltoall<Entry::mpi>, &wrap_MPI_Ialltoall<Entry::pmpi>);
+  wrap(wrappers, 254, &wrap_MPI_Ialltoall<Entry::mpi, has_plain_calls>, &wrap_MPI_Ialltoall<Entry::pmpi>);
   wrap(wrappers, 255, &wrap_MPI_Ialltoall_c<Entry::mpi>, &wrap_MPI_Ialltoall_c<Entry::pmpi>);
   wrap(wrappers, 256, &wrap_MPI_Ialltoallv<Entry::mpi>, &wrap_MPI_Ialltoallv<Entry::pmpi>);
   wrap(wrappers, 257, &wrap_MPI_Ialltoallv_c<Entry::mpi>, &wrap_MPI_Ialltoallv_c<Entry::pmpi>);
   wrap(wrappers, 258, &wrap_MPI_Ialltoallw<Entry::mpi>, &wrap_MPI_Ialltoallw<Entry::pmpi>);
   wrap(wrappers, 259, &wrap_MPI_Ialltoallw_c<Entry::mpi>, &wrap_MPI_Ialltoallw_c<Entry::pmpi>);
-  wrap(wrappers, 260, &wrap_MPI_Ibarrier<Entry::mpi>, &wrap_MPI_Ibarrier<Entry::pmpi>);
-  wrap(wrappers, 261, &wrap_MPI_Ibcast<Entry::mpi>, &wrap_MPI_Ibcast<Entry::pmpi>);
+  wrap(wrappers, 260, &wrap_MPI_Ibarrier<Entry::mpi, has_plain_calls>, &wrap_MPI_Ibarrier<Entry::pmpi>);
+  wrap(wrappers, 261, &wrap_MPI_Ibcast<Entry::mpi, has_plain_calls>, &wrap_MPI_Ibcast<Entry::pmpi>);
   wrap(wrappers, 262, &wrap_MPI_Ibcast_c<Entry::mpi>, &wrap_MPI_Ibcast_c<Entry::pmpi>);
-  wrap(wrappers, 265, &wrap_MPI_Iexscan<Entry::mpi>, &wrap_MPI_Iexscan<Entry::pmpi>);
+  wrap(wrappers, 265, &wrap_MPI_Iexscan<Entry::mpi, has_plain_calls>, &wrap_MPI_Iexscan<Entry::pmpi>);
   wrap(wrappers, 266, &wrap_MPI_Iexscan_c<Entry::mpi>, &wrap_MPI_Iexscan_c<Entry::pmpi>);
-  wrap(wrappers, 267, &wrap_MPI_Igather<Entry::mpi>, &wrap_MPI_Igather<Entry::pmpi>);
+  wrap(wrappers, 267, &wrap_MPI_Igather<Entry::mpi, has_plain_calls>, &wrap_MPI_Igather<Entry::pmpi>);
   wrap(wrappers, 268, &wrap_MPI_Igather_c<Entry::mpi>, &wrap_MPI_Igather_c<Entry::pmpi>);
   wrap(wrappers, 269, &wrap_MPI_Igatherv<Entry::mpi>, &wrap_MPI_Igatherv<Entry::pmpi>);
   wrap(wrappers, 270, &wrap_MPI_Igatherv_c<Entry::mpi>, &wrap_MPI_Igatherv_c<Entry::pmpi>);
-  wrap(wrappers, 303, &wrap_MPI_Ireduce<Entry::mpi>, &wrap_MPI_Ireduce<Entry::pmpi>);
+  wrap(wrappers, 303, &wrap_MPI_Ireduce<Entry::mpi, has_plain_calls>, &wrap_MPI_Ireduce<Entry::pmpi>);
   wrap(wrappers, 304, &wrap_MPI_Ireduce_c<Entry::mpi>, &wrap_MPI_Ireduce_c<Entry::pmpi>);
   wrap(wrappers, 305, &wrap_MPI_Ireduce_scatter<Entry::mpi>, &wrap_MPI_Ireduce_scatter<Entry::pmpi>);
   wrap(wrappers, 306, &wrap_MPI_Ireduce_scatter_c<Entry::mpi>, &wrap_MPI_Ireduce_scatter_c<Entry::pmpi>);
-  wrap(wrappers, 307, &wrap_MPI_Ireduce_scatter_block<Entry::mpi>, &wrap_MPI_Ireduce_scatter_block<Entry::pmpi>);
+  wrap(wrappers, 307, &wrap_MPI_Ireduce_scatter_block<Entry::mpi, has_plain_calls>, &wrap_MPI_Ireduce_scatter_block<Entry::pmpi>);
   wrap(wrappers, 308, &wrap_MPI_Ireduce_scatter_block_c<Entry::mpi>, &wrap_MPI_Ireduce_scatter_block_c<Entry::pmpi>);
-  wrap(wrappers, 312, &wrap_MPI_Iscan<Entry::mpi>, &wrap_MPI_Iscan<Entry::pmpi>);
+  wrap(wrappers, 312, &wrap_MPI_Iscan<Entry::mpi, has_plain_calls>, &wrap_MPI_Iscan<Entry::pmpi>);
   wrap(wrappers, 313, &wrap_MPI_Iscan_c<Entry::mpi>, &wrap_MPI_Iscan_c<Entry::pmpi>);
-  wrap(wrappers, 314, &wrap_MPI_Iscatter<Entry::mpi>, &wrap_MPI_Iscatter<Entry::pmpi>);
+  wrap(wrappers, 314, &wrap_MPI_Iscatter<Entry::mpi, has_plain_calls>, &wrap_MPI_Iscatter<Entry::pmpi>);
   wrap(wrappers, 315, &wrap_MPI_Iscatter_c<Entry::mpi>, &wrap_MPI_Iscatter_c<Entry::pmpi>);
   wrap(wrappers, 316, &wrap_MPI_Iscatterv<Entry::mpi>, &wrap_MPI_Iscatterv<Entry::pmpi>);
   wrap(wrappers, 317, &wrap_MPI_Iscatterv_c<Entry::mpi>, &wrap_MPI_Iscatterv_c<Entry::pmpi>);
-  wrap(wrappers, 383, &wrap_MPI_Reduce<Entry::mpi>, &wrap_MPI_Reduce<Entry::pmpi>);
+  wrap(wrappers, 383, &wrap_MPI_Reduce<Entry::mpi, has_plain_calls>, &wrap_MPI_Reduce<Entry::pmpi>);
   wrap(wrappers, 384, &wrap_MPI_Reduce_c<Entry::mpi>, &wrap_MPI_Reduce_c<Entry::pmpi>);
   wrap(wrappers, 385, &wrap_MPI_Reduce_init<Entry::mpi>, &wrap_MPI_Reduce_init<Entry::pmpi>);
   wrap(wrappers, 386, &wrap_MPI_Reduce_init_c<Entry::mpi>, &wrap_MPI_Reduce_init_c<Entry::pmpi>);
   wrap(wrappers, 389, &wrap_MPI_Reduce_scatter<Entry::mpi>, &wrap_MPI_Reduce_scatter<Entry::pmpi>);
   wrap(wrappers, 390, &wrap_MPI_Reduce_scatter_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_c<Entry::pmpi>);
-  wrap(wrappers, 391, &wrap_MPI_Reduce_scatter_block<Entry::mpi>, &wrap_MPI_Reduce_scatter_block<Entry::pmpi>);
+  wrap(wrappers, 391, &wrap_MPI_Reduce_scatter_block<Entry::mpi, has_plain_calls>, &wrap_MPI_Reduce_scatter_block<Entry::pmpi>);
   wrap(wrappers, 392, &wrap_MPI_Reduce_scatter_block_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_c<Entry::pmpi>);
   wrap(wrappers, 393, &wrap_MPI_Reduce_scatter_block_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init<Entry::pmpi>);
   wrap(wrappers, 394, &wrap_MPI_Reduce_scatter_block_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init_c<Entry::pmpi>);
   wrap(wrappers, 395, &wrap_MPI_Reduce_scatter_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_init<Entry::pmpi>);
   wrap(wrappers, 396, &wrap_MPI_Reduce_scatter_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_init_c<Entry::pmpi>);
-  wrap(wrappers, 417, &wrap_MPI_Scan<Entry::mpi>, &wrap_MPI_Scan<Entry::pmpi>);
+  wrap(wrappers, 417, &wrap_MPI_Scan<Entry::mpi, has_plain_calls>, &wrap_MPI_Scan<Entry::pmpi>);
   wrap(wrappers, 418, &wrap_MPI_Scan_c<Entry::mpi>, &wrap_MPI_Scan_c<Entry::pmpi>);
   wrap(wrappers, 419, &wrap_MPI_Scan_init<Entry::mpi>, &wrap_MPI_Scan_init<Entry::pmpi>);
   wrap(wrappers, 420, &wrap_MPI_Scan_init_c<Entry::mpi>, &wrap_MPI_Scan_init_c<Entry::pmpi>);
-  wrap(wrappers, 421, &wrap_MPI_Scatter<Entry::mpi>, &wrap_MPI_Scatter<Entry::pmpi>);
+  wrap(wrappers, 421, &wrap_MPI_Scatter<Entry::mpi, has_plain_calls>, &wrap_MPI_Scatter<Entry::pmpi>);
   wrap(wrappers, 422, &wrap_MPI_Scatter_c<Entry::mpi>, &wrap_MPI_Scatter_c<Entry::pmpi>);
   wrap(wrappers, 423, &wrap_MPI_Scatter_init<Entry::mpi>, &wrap_MPI_Scatter_init<Entry::pmpi>);
   wrap(wrappers, 424, &wrap_MPI_Scatter_init_c<Entry::mpi>, &wrap_MPI_Scatter_init_c<Entry::pmpi>);

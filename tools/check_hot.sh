@@ -4,6 +4,7 @@
 # as an undefined symbol of the object file, however deep in a template it was called; those we may ask for are here.
 #   tools/check_hot.sh [OBJECT...]   default: the wrappers of every MPI and core/hot, as built in build/release
 # What tools ask MPI_T is another matter: generated/wrap_tool.cpp is left out.
+# A wrapper hands a call on to another by a jump, never by a call, which would be taken for the application's.
 # And every thread of the program has a copy of the variables of a thread, out of the little room that glibc keeps for
 # libraries loaded later: 1,664 bytes for all of them.
 set -euo pipefail
@@ -63,6 +64,11 @@ for object in "${objects[@]}"; do
     echo "check_hot: $object asks for $symbol, which is not on the list of tools/check_hot.sh" >&2
     bad=$((bad + 1))
   done < <(sed -n 's/^ *[UwWvV] //p' <<<"$asked")
+  while read -r wrapper; do
+    echo "check_hot: $object calls $wrapper, where it should jump: is it compiled without -foptimize-sibling-calls?" >&2
+    bad=$((bad + 1))
+  done < <(objdump --disassemble --no-show-raw-insn "$object" |
+    sed -nE 's/.*\bcallq? .*<_ZN8commlens12_GLOBAL__N_1[0-9]+(wrap_MPI_\w+)ILNS_5Entry[^+]*>$/\1/p' | sort -u)
 done
 for library in "${libraries[@]}"; do
   read -r _ _ _ _ _ bytes _ < <(readelf --program-headers --wide "$library" | grep '^ *TLS ')

@@ -36,21 +36,32 @@ struct alignas(64) Repeat {
     const std::uint64_t* at = word;
     return site == s && where == w && what == of && freed == now && (... && (*at++ == words));
   }
+  // Returns what it has taken: 0 if it ended before it began, as it does for a thread that moves to a core whose
+  // counter is a little behind.  That shows as longer than any other.
   // pre: all that counted it then is there, and the cell has a call.
   template <unsigned parts>
-  void add(Ticks spent) const noexcept {
+  Ticks add(Ticks begin, Ticks end) const noexcept {
     Cell& c = *cell;
+    Ticks spent = end - begin;
     if (__builtin_expect(spent < c.time_min, 0)) c.time_min = spent;
-    if (__builtin_expect(spent > c.time_max, 0)) c.time_max = spent;
+    if (__builtin_expect(spent > c.time_max, 0)) {
+      if (end > begin) {
+        c.time_max = spent;
+      } else {
+        c.time_min = spent = 0;
+      }
+    }
     c.calls += 1;
     c.time += spent;
     if constexpr ((parts & sends) != 0) c.bytes_sent += sent;
     if constexpr ((parts & receives) != 0) c.bytes_received += received;
     if constexpr ((parts & out_message) != 0) add_message(*out, out_bytes);
     if constexpr ((parts & in_message) != 0) add_message(*in, received);
+    return spent;
   }
+  // By itself: what it needs stays in no register of those who need not ask.
   template <class... Words>
-  void note(Site s, std::uint64_t w, std::uint64_t of, Words... words) noexcept {
+  __attribute__((noinline, cold)) void note(Site s, std::uint64_t w, std::uint64_t of, Words... words) noexcept {
     std::uint64_t* at = word;
     site = s;
     where = w;

@@ -112,6 +112,8 @@ template <class Argument>
 inline std::uint64_t word(Argument argument) noexcept {
   if constexpr (std::is_pointer_v<Argument>) {
     return reinterpret_cast<std::uint64_t>(argument);
+  } else if constexpr (sizeof argument <= sizeof(std::uint32_t)) {
+    return static_cast<std::uint32_t>(argument);  // the upper half of its register is 0 already
   } else {
     return static_cast<std::uint64_t>(argument);
   }
@@ -155,39 +157,60 @@ __attribute__((noinline, cold)) std::uint32_t bin_ahead(Measure measure, const C
   return volume.is_unknown ? 0 : volume.bin + 1;
 }
 
+// Whether the call that begins is a plain one: it is the outermost of a thread that is known, and has nothing to ask.
+inline bool is_plain_call() noexcept {
+  const Thread* const known = current_thread;
+  return known != nullptr && known->outermost == nullptr && are_calls_plain();
+}
+
+// Procedures that are called often have a second wrapper, of plain calls: one that calls nothing before MPI, and so
+// leaves the arguments where they are.  Any other call it hands on by a jump, which only an optimising compiler makes
+// of it; with a call in its place the first wrapper would take the second for the application.
+#if defined(__OPTIMIZE__)
+inline constexpr bool has_plain_calls = true;
+#else
+inline constexpr bool has_plain_calls = false;
+#endif
+#define COMMLENS_APART __attribute__((noinline))  // neither of them inside the other
+
 // One MPI call of the application, from its entry to its return: knows whether it is the outermost, and counts it.
 //
 // An error handler may throw an exception, or end the thread, through MPI and through us.  The wrappers are compiled
 // without exceptions, because the unwinder that passes is the application's, and the one inside our library is another
 // copy.  Instead this line gives each wrapper a personality routine that only ends the call (lifecycle.cpp).  After a
 // longjmp a later call notices that the old one is gone (Thread::is_inside).
-class Call {
+template <bool plain>
+class CallOf {
  public:
-  __attribute__((always_inline)) Call(Op op, Site caller) noexcept
-      : thread_(this_thread()), op_(op), is_plain_(are_calls_plain()), site_(caller) {
+  // pre: is_plain_call(), if that is what it is.
+  __attribute__((always_inline)) CallOf(Op op, Site caller) noexcept
+      : thread_(plain ? *current_thread : this_thread()), op_(op), site_(caller) {
     // 0x1b: the address is relative, signed, in four bytes.
     asm volatile(".cfi_personality 0x1b, commlens_personality");
     char* const frame = static_cast<char*>(__builtin_frame_address(0));
-    nested_ = thread_.is_inside(frame);
-    if (nested_) return;
-    if (__builtin_expect(!is_plain_, 0)) {
-      Site site = site_;  // its address is given away, not that of this object, which stays in registers
-      nested_ = fortran_bindings.count != 0 && !from_fortran(op, site, frame);
-      site_ = site & site_mask;
+    if constexpr (!plain) {
+      nested_ = thread_.is_inside(frame);
       if (nested_) return;
+      if (fortran_bindings.count != 0) {
+        Site site = site_;  // its address is given away, not that of this object, which stays in registers
+        nested_ = !from_fortran(op, site, frame);
+        site_ = site;
+        if (nested_) return;
+      }
+      site_ &= site_mask;
     }
     thread_.enter(frame);
   }
-  ~Call() {
-    if (!nested_) thread_.outermost = nullptr;
+  ~CallOf() {
+    if (!nested()) thread_.outermost = nullptr;
   }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  CallOf(const CallOf&) = delete;
+  CallOf& operator=(const CallOf&) = delete;
 
   // Not the application's own call: to be passed on, not to be counted.
-  bool nested() const noexcept { return nested_; }
+  bool nested() const noexcept { return !plain && nested_; }
   Thread& thread() noexcept { return thread_; }
-  Site site() const noexcept { return nested_ ? site_ : thread_.doing.site; }  // pre: nested, or started
+  Site site() const noexcept { return nested() ? site_ : thread_.doing.site; }  // pre: nested, or started
 
   void start() noexcept { begin(0, Doing::nothing); }
   void start_in(MPI_Comm comm) noexcept { begin(bits(comm), Doing::handle); }
@@ -198,7 +221,7 @@ class Call {
   template <class Measure>
   COMMLENS_IN_REGISTERS void foresee(MPI_Comm comm, Measure measure) noexcept {
 #if defined(OPEN_MPI)
-    if (__builtin_expect(is_plain_ || !matrix.inside, 1)) return;
+    if (__builtin_expect(plain || !matrix.inside, 1)) return;
     const void* const known = comms.find(bits(comm));
     if (known == nullptr) return;
     thread_.call = bin_ahead(measure, *static_cast<const CommView*>(known));
@@ -207,7 +230,7 @@ class Call {
     static_cast<void>(measure);
 #endif
   }
-  void stop() noexcept { end_ = now(); }
+  void stop() noexcept { end_ = plain ? time_stamp() : now(); }
 
   // Counts the call, when it is like one that was kept, and returns that; else null.  It is kept after it has been
   // counted as if it were the first.
@@ -225,9 +248,7 @@ class Call {
       }
       return nullptr;
     }
-    const Ticks spent = this->spent();
-    r.add<parts>(spent);
-    thread_.mpi += spent;
+    thread_.mpi += r.add<parts>(thread_.doing.since, end_);
     return &r;
   }
   template <unsigned parts>
@@ -313,8 +334,8 @@ class Call {
   }
   COMMLENS_IN_REGISTERS void begin(std::uint64_t where, Doing::What what) noexcept {
     freed_ = HandleMap::freed.load(std::memory_order_relaxed);
-    if (!is_plain_) thread_.call = 0;
-    const Ticks start = is_plain_ ? time_stamp() : now();
+    if constexpr (!plain) thread_.call = 0;
+    const Ticks start = plain ? time_stamp() : now();
     thread_.doing = {where, start, site_, static_cast<std::uint16_t>(op_), what};
   }
   // A thread may move to a core whose counter is a little behind.
@@ -322,8 +343,7 @@ class Call {
 
   Thread& thread_;
   const Op op_;
-  const bool is_plain_;
-  bool nested_;
+  bool nested_ = false;
   Site site_;  // until the call has begun: then it stands with what else is needed after it, where no register is kept
                // for it
   std::uint64_t freed_ = 0;
@@ -331,6 +351,8 @@ class Call {
   Repeat* repeat_ = nullptr;  // where to keep it
   PeerCell *out_ = nullptr, *in_ = nullptr;
 };
+
+using Call = CallOf<false>;
 
 }  // namespace commlens
 

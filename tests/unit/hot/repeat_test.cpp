@@ -91,8 +91,8 @@ TEST(a_call_like_another_counts_as_one_that_is_looked_up) {
   const Repeat r = kept(cell, out, in);
   constexpr unsigned all = Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message;
   for (std::uint64_t i = 1; i <= 1000; ++i) {
-    const Ticks spent = random() % 1000;
-    r.add<all>(spent);
+    const Ticks begin = random(), spent = random() % 1000;
+    CHECK_EQ(r.add<all>(begin, begin + spent), spent);
     add_call(oracle, spent, 100, 20);
     CHECK_EQ(cell.calls, oracle.calls);
     CHECK_EQ(cell.time, oracle.time);
@@ -107,21 +107,33 @@ TEST(a_call_like_another_counts_as_one_that_is_looked_up) {
   }
 }
 
+TEST(a_call_that_ended_before_it_began_took_no_time) {
+  Cell cell{};
+  PeerCell out{}, in{};
+  add_call(cell, 50, 0, 0);
+  const Repeat r = kept(cell, out, in);
+  for (const Ticks behind : {Ticks{1}, Ticks{1000}}) CHECK_EQ(r.add<Repeat::nothing>(5000, 5000 - behind), 0u);
+  CHECK_EQ(cell.calls, 3u);
+  CHECK_EQ(cell.time, 50u);
+  CHECK_EQ(cell.time_min, 0u);
+  CHECK_EQ(cell.time_max, 50u);
+}
+
 TEST(a_part_that_a_procedure_does_not_have_is_left_alone) {
   Cell cell{};
   PeerCell out{}, in{};
   add_call(cell, 1, 0, 0);
   const Repeat r = kept(cell, out, in);
-  r.add<Repeat::nothing>(1);
+  r.add<Repeat::nothing>(7, 8);
   CHECK_EQ(cell.calls, 2u);
   CHECK_EQ(cell.bytes_sent + cell.bytes_received + out.messages + in.messages, 0u);
-  r.add<Repeat::sends>(1);
+  r.add<Repeat::sends>(7, 8);
   CHECK_EQ(cell.bytes_sent, 100u);
-  r.add<Repeat::receives>(1);
+  r.add<Repeat::receives>(7, 8);
   CHECK_EQ(cell.bytes_received, 20u);
-  r.add<Repeat::out_message>(1);
+  r.add<Repeat::out_message>(7, 8);
   CHECK_EQ(out.messages, 1u);
-  r.add<Repeat::in_message>(1);
+  r.add<Repeat::in_message>(7, 8);
   CHECK_EQ(in.messages, 1u);
   CHECK_EQ(cell.bytes_sent + cell.bytes_received, 120u);
   CHECK_EQ(out.messages + in.messages, 2u);
