@@ -3,7 +3,7 @@
 
 Runs of one round are compared with each other, so that what changes slowly on the machine falls out. Of the differences
 the Hodges-Lehmann estimate is taken (the median of the means of all pairs), which a few disturbed runs do not move; its
-interval is a bootstrap over rounds, and the test is Wilcoxon's signed-rank test with the signs drawn at random.
+interval is a bootstrap over rounds, widened as few rounds need it, and the test is Wilcoxon's signed-rank test with the signs drawn at random.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +113,27 @@ def signed_rank_p(values: Values, generator: np.random.Generator) -> float:
     return float((1 + np.sum(drawn >= seen - 1e-9)) / (1 + SIGNS))
 
 
+def tail(number: int) -> float:
+    """Return the share of resamples to leave out at either end for an interval of CONFIDENCE.
+
+    The resamples of few rounds spread less than their estimate does, by sqrt((n - 1) / n), and their spread is itself
+    uncertain, as in Student's t: plain quantiles of 6 rounds hold the truth in 86 % instead of 95 %. As in Hesterberg, What
+    Teachers Should Know about the Bootstrap, 2015: the normal distribution's tail where the t distribution has its own.
+
+    >>> round(tail(6), 4), round(tail(20), 4)
+    (0.0025, 0.0159)
+    """
+    normal, freedom = NormalDist(), number - 1
+    z = normal.inv_cdf((1 + CONFIDENCE) / 2)
+    t = (  # its quantile, Abramowitz and Stegun 26.7.5: right to 0.1 % from 5 degrees of freedom on
+        z
+        + (z**3 + z) / (4 * freedom)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    )
+    return normal.cdf(-t * math.sqrt(number / freedom))
+
+
 def estimate(values: Sequence[float], generator: np.random.Generator) -> Estimate:
     """Return what differences, one of each round, say."""
     differences = np.array(values, dtype=np.float64)
@@ -125,8 +147,8 @@ def estimate(values: Sequence[float], generator: np.random.Generator) -> Estimat
         hodges_lehmann(differences[generator.integers(0, number, size=(min(step, RESAMPLES - done), number))])
         for done in range(0, RESAMPLES, step)
     ]
-    tail = (1 - CONFIDENCE) / 2
-    low, high = (float(x) for x in np.quantile(np.concatenate(parts), (tail, 1 - tail)))
+    outside = tail(number)
+    low, high = (float(x) for x in np.quantile(np.concatenate(parts), (outside, 1 - outside)))
     needed = None
     if value != 0:
         # The interval narrows with the square root of the number of rounds.
