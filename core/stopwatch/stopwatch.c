@@ -6,7 +6,8 @@
 // STOPWATCH_OF_COMMLENS, HOST.PID:
 //
 //     nanoseconds in MPI_Init, between both, in MPI_Finalize; most memory in KiB; 1: nobody's MPI_Init comes before
-//     ours
+//     ours; 1: the library TOOL_OF_COMMLENS, if there is one, is loaded: who cannot be preloaded is left out, and
+//     would seem to cost nothing
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -81,6 +82,14 @@ static long most_memory(void) {
   return most;
 }
 
+static bool tool_is_loaded(void) {
+  const char* const tool = getenv("TOOL_OF_COMMLENS");
+  if (tool == NULL) return true;
+  void* const handle = dlopen(tool, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle != NULL) dlclose(handle);
+  return handle != NULL;
+}
+
 static void write_times(long long left) {
   const char* const folder = getenv("STOPWATCH_OF_COMMLENS");
   if (folder == NULL) return;
@@ -88,8 +97,8 @@ static void write_times(long long left) {
   gethostname(host, sizeof host - 1);
   if ((size_t)snprintf(path, sizeof path, "%s/%s.%d", folder, host, (int)getpid()) >= sizeof path) return;
   const bool is_first = dlsym(RTLD_DEFAULT, "MPI_Init") == (void*)&MPI_Init;
-  const int n = snprintf(line, sizeof line, "%lld %lld %lld %ld %d\n", begun - entered, ended - begun, left - ended,
-                         most_memory(), is_first);
+  const int n = snprintf(line, sizeof line, "%lld %lld %lld %ld %d %d\n", begun - entered, ended - begun, left - ended,
+                         most_memory(), is_first, tool_is_loaded());
   const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return;  // commlens overhead says that the process is missing
   if (write(file, line, (size_t)n) < n) unlink(path);

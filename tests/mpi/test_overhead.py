@@ -100,6 +100,14 @@ def test_times_are_where_the_program_spends_them(mpi: Mpi, name: str) -> None:
     )
 
 
+def test_a_tool_that_cannot_be_loaded_is_not_said_to_cost_nothing(mpi: Mpi) -> None:
+    where = mpi.fresh("unloadable")
+    (where / "tool.so").write_text("no library")
+    done = measure(mpi, where, "--runs", "1", "--tool", "t=tool.so", "--", *program(mpi, "nap.c", where))
+    assert done.returncode == 2, done
+    assert f"t, round 0: {where}/tool.so is not loaded" in done.stderr
+
+
 def test_what_commlens_writes_is_the_same_behind_the_stopwatch(mpi: Mpi) -> None:
     """The profile's own time of MPI_Init is inside the stopwatch's, and it has all calls."""
     where = mpi.fresh("behind")

@@ -24,6 +24,7 @@ STOPWATCH_PLACES = (
     "../lib/*/commlens",
 )  # from commlens-run's folder
 FOLDER_VARIABLE = "STOPWATCH_OF_COMMLENS"
+TOOL_VARIABLE = "TOOL_OF_COMMLENS"
 OUTPUT = "{out}"
 """In a tool's settings: a folder of its own for each run, whose size is what the tool has written."""
 HERE = "{}"
@@ -65,6 +66,8 @@ class Tool:
         """
         output = str(folder / "out")
         settings = {FOLDER_VARIABLE: str(folder), **self.variables}
+        if self.library:
+            settings[TOOL_VARIABLE] = self.library
         preload = ["sh", "-c", PRELOAD, "sh", ":".join(filter(None, (str(stopwatch), self.library)))]
         if self.wrapper and Path(self.wrapper[-1]).name != "commlens-run":
             # What the wrapper preloads comes before what is there already, and would be before the stopwatch.

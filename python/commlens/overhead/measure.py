@@ -70,7 +70,7 @@ class Times(NamedTuple):
     """What the stopwatch wrote of a process.
 
     Nanoseconds in MPI_Init, between and in MPI_Finalize; KiB that were resident; 0 where another library's MPI_Init came
-    before its own.
+    before its own; 0 where the tool's library is not loaded.
     """
 
     init: int
@@ -78,6 +78,7 @@ class Times(NamedTuple):
     finalize: int
     memory: int
     is_first: int
+    has_tool: int
 
 
 def read_times(folder: Path) -> list[Times]:
@@ -109,7 +110,7 @@ def run_once(
     Raises
     ------
     CommlensError
-        It failed, or no process came through MPI_Init and MPI_Finalize.
+        It failed, no process came through MPI_Init and MPI_Finalize, or the tool was not there.
     """
     (folder / "out").mkdir(parents=True)
     command = tool.command(launch, stopwatch, folder)
@@ -138,6 +139,11 @@ def run_once(
     if not all(process.is_first for process in times):
         raise CommlensError(
             f"{which}: the tool is loaded before the stopwatch, whose times would not be what it costs"
+        )
+    if not all(process.has_tool for process in times):
+        raise CommlensError(
+            f"{which}: {tool.library} is not loaded: it is not there on all nodes, or nothing that can be preloaded here"
+            + "".join(f"\n  {word}" for word in words)
         )
     output = sum(path.lstat().st_size for path in (folder / "out").rglob("*") if not path.is_dir())
     shutil.rmtree(folder)
