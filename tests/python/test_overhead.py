@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import shlex
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -266,6 +270,7 @@ def test_charts_hold_what_was_found(run: Command) -> None:
         (("--tool", "t=libtool.so", "--wrapper", "t=nice"), "two tools have the same name"),
         (("--tool", "t=libtool.so", "--to", "app"), "--to writes"),
         (("--tool", "t=libtool.so", "--to", "there.csv"), "there.csv: exists"),
+        (("--tool", "t=libtool.so", "--to", "a.csv", "--to", "a.csv"), "a.csv: is to be written twice"),
         (("--wrapper", "t=nothing-of-that-name"), "no such command"),
         (("--from", "there.csv"), "--from runs nothing"),
     ],
@@ -277,6 +282,84 @@ def test_what_cannot_be_measured_is_said_in_a_line(
     done = run("overhead", *arguments, *LAUNCH)
     assert done.exit_code == 2 and complaint in done.stderr, done
     assert done.stdout == ""
+
+
+def test_a_failure_in_the_first_round_that_counts_is_said(run: Command) -> None:
+    """With a run of that round before, which seed 5 makes so: there is no whole round then."""
+    done = run(
+        "overhead",
+        "--tool",
+        "t=libtool.so,FAILS=1",
+        "--tool",
+        "u=libtool.so",
+        "--seed",
+        5,
+        "--to",
+        "raw.csv",
+        *LAUNCH,
+    )
+    assert done.exit_code == 2 and done.stdout == "", done
+    assert "t, round 1" in done.stderr and "no such input" in done.stderr
+    assert [one.round for one in raw.read(Path("raw.csv"))][:4] == [0, 0, 0, 1]
+
+
+def test_what_cannot_be_written_in_the_end_keeps_nothing_from_being_shown(run: Command) -> None:
+    """The folder of one file goes while the application runs."""
+    Path("gone").mkdir()
+    Path("app").write_text(APPLICATION + "import shutil\nshutil.rmtree('gone', ignore_errors=True)\n")
+    done = run(
+        "overhead", "--runs", 1, "--tool", "t=libtool.so", "--to", "gone/raw.csv", "--to", "raw.csv", *LAUNCH
+    )
+    assert done.exit_code == 2 and "gone/raw.csv: cannot be written" in done.stderr
+    assert "2 processes, 1 rounds" in done.stdout
+    assert len(raw.read(Path("raw.csv"))) == 4
+
+
+def test_nothing_is_run_for_charts_that_cannot_be_drawn(
+    run: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    Path("app").write_text("#!/bin/sh\ntouch ran\n")
+    done = run("overhead", "--tool", "t=libtool.so", "--to", "o.html", *LAUNCH)
+    assert done.exit_code == 2 and "matplotlib, which is not installed" in done.stderr
+    assert not Path("ran").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_was_measured_before_a_signal_is_kept(workplace: Path, number: signal.Signals) -> None:
+    """A batch system ends the job while the launcher of round 2 runs: it is told to end, too."""
+    (workplace / "mpirun").write_text(
+        "#!/bin/sh\nshift 2\ncase $2 in */2-*) sleep 60 & trap 'touch ended; kill $!; exit 1' TERM; touch runs; wait;; esac\n"
+        'exec "$@"\n'
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "commlens",
+        "overhead",
+        "--tool",
+        "t=libtool.so",
+        "--to",
+        "raw.csv",
+        *LAUNCH,
+    ]
+    wrap = "import sys; from pathlib import Path; from commlens.overhead import legs\n"
+    wrap += "legs.find_stopwatch = lambda: Path('/dev/null')\nfrom commlens.__main__ import main; main()"
+    command[1:3] = ["-c", wrap]
+    environment = {**os.environ, "PYTHONPATH": str(Path(legs.__file__).parents[2])}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not Path("runs").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 2 and "stopped after 4 runs" in err, err
+    assert "2 processes, 1 rounds" in out
+    assert len(raw.read(Path("raw.csv"))) == 4
+    assert Path("ended").exists()
+    assert not list(workplace.glob(".commlens-overhead-*"))
 
 
 def test_runs_before_a_failure_are_not_lost(run: Command) -> None:

@@ -104,25 +104,25 @@ def overhead(
     """
     from commlens.overhead import raw
 
-    kept = _measure(command, tools + wrappers, runs, seed, outputs) if source is None else None
-    if kept is None:
+    _check_outputs(outputs)
+    if source is not None:
         if command or tools or wrappers:
             raise click.UsageError("--from runs nothing: leave the application and its tools out")
-        assert source is not None
-        _show(raw.read(source), style, outputs)
-        return
-    found, failure = kept
-    if any(run.round > 0 for run in found):
-        _show(found, style, outputs)
-    if failure is not None:
-        raise failure
+        found = raw.read(source)
+        failures: list[CommlensError] = []
+    else:
+        found, failures = _measure(command, tools + wrappers, runs, seed)
+    if not failures or any(run.round > 0 for run in found):
+        failures += _show(found, style, outputs)
+    if failures:
+        raise CommlensError("\n".join(map(str, failures)))
 
 
 def _measure(
-    command: tuple[str, ...], tools: tuple[Tool, ...], number: int, seed: int, outputs: tuple[Path, ...]
-) -> tuple[list[Run], CommlensError | None]:
+    command: tuple[str, ...], tools: tuple[Tool, ...], number: int, seed: int
+) -> tuple[list[Run], list[CommlensError]]:
     """Return the runs, and what ended them early; those before it stay."""
-    from commlens.overhead.measure import free_name, rounds
+    from commlens.overhead.measure import interruptible, rounds
 
     if not command:
         raise click.UsageError("no application: commlens overhead -- mpirun -n 4 ./app")
@@ -130,45 +130,64 @@ def _measure(
     names = [tool.name for tool in chosen]
     if len(set(names)) < len(names):
         raise click.UsageError(f"two tools have the same name: {', '.join(names)}")
-    for output in outputs:
-        _check_ending(output)
-        free_name(output)
     launch = split(command)
     stopwatch = legs.find_stopwatch()
     found: list[Run] = []
     begin = time.monotonic()
     try:
-        for run in announced(
-            rounds(chosen, launch, stopwatch, number, seed),
-            (number + 1) * (len(chosen) + 1),
-            len(chosen) + 1,
-            "runs",
-        ):
-            found.append(run)
+        with interruptible():
+            for run in announced(
+                rounds(chosen, launch, stopwatch, number, seed),
+                (number + 1) * (len(chosen) + 1),
+                len(chosen) + 1,
+                "runs",
+            ):
+                found.append(run)
     except CommlensError as error:
-        return found, error
+        return found, [error]
     except KeyboardInterrupt:
-        return found, CommlensError(f"stopped after {len(found)} runs and {time.monotonic() - begin:.0f} s")
-    return found, None
+        return found, [CommlensError(f"stopped after {len(found)} runs and {time.monotonic() - begin:.0f} s")]
+    return found, []
 
 
-def _check_ending(output: Path) -> None:
-    if output.suffix not in ENDINGS:
-        raise click.UsageError(f"{output}: --to writes {', '.join(ENDINGS)}")
+def _check_outputs(outputs: tuple[Path, ...]) -> None:
+    """Refuse what cannot be written, before anything is measured."""
+    from commlens.overhead import charts
+    from commlens.overhead.measure import free_name
+
+    for output in outputs:
+        if output.suffix not in ENDINGS:
+            raise click.UsageError(f"{output}: --to writes {', '.join(ENDINGS)}")
+        if outputs.count(output) > 1:
+            raise click.UsageError(f"{output}: is to be written twice")
+        free_name(output)
+        if output.suffix != ".csv":
+            charts.figure_class()
 
 
-def _show(runs: list[Run], style: str, outputs: tuple[Path, ...]) -> None:
+def _show(runs: list[Run], style: str, outputs: tuple[Path, ...]) -> list[CommlensError]:
+    """Write files and print; return what went wrong, which keeps nothing else from being shown."""
     from commlens.overhead import charts, raw, text
     from commlens.overhead.estimate import costs, whole_rounds
 
-    for output in outputs:
-        if output.suffix == ".csv":  # first: nothing that was measured is lost to what goes wrong below
-            with new(output) as path:
-                path.write_text(raw.text(runs), encoding="utf-8")
     number, processes = len(whole_rounds(runs)), runs[0].processes
     found = costs(runs)
+    failures = []
+    for output in outputs:
+        if not found and output.suffix != ".csv":
+            continue
+        try:
+            with new(output) as path:
+                if output.suffix == ".csv":
+                    path.write_text(raw.text(runs), encoding="utf-8")
+                elif output.suffix == ".html":
+                    path.write_text(charts.page(found, runs, number, processes), encoding="utf-8")
+                else:
+                    charts.write(found, runs, output.suffix[1:], path)
+        except CommlensError as error:
+            failures.append(error)
     if not found:
-        raise CommlensError("no round has a run with each tool: there is nothing to compare")
+        return [*failures, CommlensError("no round has a run with each tool: there is nothing to compare")]
     screen = Screen()
     if style == "json":
         screen.plain(json_text(text.as_dict(found, number, processes)))
@@ -176,11 +195,4 @@ def _show(runs: list[Run], style: str, outputs: tuple[Path, ...]) -> None:
         screen.plain(csv_text(*text.csv_rows(found)))
     else:
         text.show(found, number, processes, screen)
-    for output in outputs:
-        _check_ending(output)
-        if output.suffix == ".html":
-            with new(output) as path:
-                path.write_text(charts.page(found, runs, number, processes), encoding="utf-8")
-        elif output.suffix != ".csv":
-            with new(output) as path:
-                charts.write(found, runs, output.suffix[1:], path)
+    return failures

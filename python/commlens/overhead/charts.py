@@ -20,8 +20,8 @@ COLOURS = {"net": "#4c78a8", "hook": "#f2a33a", "wrap": "#b8b8c0"}
 HEIGHT = 0.45  # inches a tool
 
 
-def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
-    """Return both charts as a figure of matplotlib.
+def figure_class() -> Any:
+    """Return matplotlib's Figure.
 
     Raises
     ------
@@ -34,7 +34,18 @@ def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
         raise CommlensError(
             "charts are drawn by matplotlib, which is not installed: pip install matplotlib"
         ) from None
-    drawn = Figure(figsize=(10, 1.8 + HEIGHT * len(costs)), layout="constrained")
+    return Figure
+
+
+def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
+    """Return both charts as a figure of matplotlib.
+
+    Raises
+    ------
+    CommlensError
+        matplotlib is not installed.
+    """
+    drawn = figure_class()(figsize=(10, 1.8 + HEIGHT * len(costs)), layout="constrained")
     left, right = drawn.subplots(1, 2, sharey=True)
     names = [cost.tool for cost in costs]
     begin = [0.0] * len(costs)

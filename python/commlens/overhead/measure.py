@@ -7,6 +7,7 @@ import os
 import random
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -20,6 +21,7 @@ from commlens.errors import CommlensError
 from commlens.overhead.legs import BASELINE, Tool
 
 LAST_WORDS = 3  # lines of a run that failed
+GRACE = 5.0  # seconds that a launcher has to end its processes
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,9 @@ def run_once(
     with (folder / "said").open("w+b") as said:
         begin = time.monotonic_ns()
         try:
-            rc = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, check=False
-            ).returncode
+            rc = _wait(
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+            )
         except OSError as error:
             raise CommlensError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
         wall = time.monotonic_ns() - begin
@@ -148,6 +150,39 @@ def run_once(
     output = sum(path.lstat().st_size for path in (folder / "out").rglob("*") if not path.is_dir())
     shutil.rmtree(folder)
     return summarize(times, wall, output, round, position, tool.name)
+
+
+def _wait(launcher: subprocess.Popen[bytes]) -> int:
+    """Return how a launcher ended; one that has to be stopped is given the time to end its processes."""
+    try:
+        return launcher.wait()
+    finally:
+        if launcher.poll() is None:
+            launcher.terminate()
+            try:
+                launcher.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                launcher.kill()
+                launcher.wait()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Take the signals of a batch system whose time is over, and of a terminal that is closed, for Ctrl-C."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    ours = [
+        number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) == signal.SIG_DFL
+    ]
+    for number in ours:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
