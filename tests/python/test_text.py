@@ -16,11 +16,12 @@ import sqlite3
 import subprocess
 import sys
 import termios
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from build_profile import ProfileBuilder
-from conftest import Run
+from conftest import Run, small_builder
 from rich.cells import cell_len
 
 import commlens
@@ -380,3 +381,19 @@ def test_a_profile_on_read_only_media_is_read_even_in_wal_mode(tmp_path: Path, s
         done = subprocess.run(program("report", path), env=environment(), capture_output=True)
         media.chmod(0o755)
     assert done.stdout.decode() == REPORT
+
+
+def test_waiting_for_who_still_collects_is_not_counted_twice(run: Run, tmp_path: Path) -> None:
+    """On paper: rank 0 collects 1 ms and gathers 5 ms, 3 of which rank 1 still collects: 1 + 5 + 1 + 1 + 2, not 4 + 9."""
+    path = small_builder().write(tmp_path / "phases.db")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            "UPDATE overhead SET ns = CASE rank WHEN 1 THEN 4000000 ELSE 1000000 END WHERE what = 'collect'"
+        )
+        for what, ms in (("gather", 5), ("agree", 1), ("write", 1), ("store", 2)):
+            db.execute("INSERT INTO overhead (rank, what, ns) VALUES (0, ?, ?)", (what, ms * 10**6))
+    said = run("report", path).stdout
+    assert "1.00 ms in MPI_Init, 10.0 ms in MPI_Finalize," in said
+    assert (
+        "finalize  collect 4.00 ms, gather 5.00 ms, agree 1.00 ms, write 1.00 ms, store 2.00 ms, once" in said
+    )
