@@ -6,7 +6,7 @@
     .venv/bin/python bench/overhead.py --render              # only writes the page again
 
 The numbers are kept in docs/overhead/ after every program.  A measurement that was stopped goes on where it was: what has
-all its rounds is not measured again (--again).  bench/overhead_page.md.in has the words, bench/overhead_page.py the tables.
+all its rounds is not measured again (--again), and the page says of which versions the numbers are.  bench/overhead_page.md.in has the words, bench/overhead_page.py the tables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,6 +103,22 @@ def facts(mpis: Sequence[str], count: int) -> dict[str, str]:
         "MPI": ", ".join(version(mpi) for mpi in mpis),
         "rounds asked for": str(count),
         **({"beware": "others used the machine when this began"} if os.getloadavg()[0] > BUSY else {}),
+    }
+
+
+def gone_on(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
+    """Return the facts of a measurement that goes on where another one was stopped: what both were made with.
+
+    >>> gone_on({"commlens": "a", "MPI": "x"}, {"commlens": "b", "MPI": "x", "beware": "busy"})
+    {'commlens': 'a; b', 'MPI': 'x', 'beware': 'busy'}
+    """
+    return {
+        name: "; ".join(
+            dict.fromkeys(
+                word for facts in (before, now) if name in facts for word in facts[name].split("; ")
+            )
+        )
+        for name in dict.fromkeys((*before, *now))
     }
 
 
@@ -293,7 +309,7 @@ def main() -> None:
         chosen = [PROGRAMS[name] for name in given.only] if given.only else list(PROGRAMS.values())
         missing = list(steps(place, given, chosen))
         if missing:
-            write_json(place / MACHINE, facts(given.mpi, given.rounds))
+            write_json(place / MACHINE, gone_on(read_json(place / MACHINE), facts(given.mpi, given.rounds)))
         with tempfile.TemporaryDirectory() as scratch:
             os.chdir(scratch)  # where `rounds` keeps its files
             for step in announced(missing):

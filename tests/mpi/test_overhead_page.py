@@ -156,6 +156,20 @@ def test_what_is_there_is_not_measured_again_and_the_page_is_the_same(measured: 
     assert f"stress-{mpi}.svg" in kept
 
 
+def test_numbers_of_two_versions_are_not_said_to_be_of_the_last(tmp_path: Path) -> None:
+    """Something is there of another commit; a second program is measured beside it."""
+    program = ("--small", "--rounds", "1", "--only", PROGRAM.split()[0], "--mpi", "mpich")
+    overhead(tmp_path, *program)
+    kept = json.loads((tmp_path / "machine.json").read_text())
+    earlier = {**kept, "commlens": "0.0.9, abc", "rounds asked for": "1", "beware": "busy"}
+    (tmp_path / "machine.json").write_text(json.dumps(earlier))
+    overhead(tmp_path, *program[:2], "2", *program[3:])
+    page = (tmp_path / "page.md").read_text()
+    assert line(page, "commlens")[1] == f"0.0.9, abc; {kept['commlens']}"
+    assert line(page, "rounds asked for")[1] == "1; 2"
+    assert line(page, "beware")[1].startswith("busy")
+
+
 def test_memory_is_said_in_bytes(tmp_path: Path) -> None:
     """What bench/memory.py keeps, in its fields: KiB of a process, bytes of each thing."""
     of_dup = {
