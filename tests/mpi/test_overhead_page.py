@@ -156,6 +156,23 @@ def test_what_is_there_is_not_measured_again_and_the_page_is_the_same(measured: 
     assert f"stress-{mpi}.svg" in kept
 
 
+def test_a_look_at_the_clock_is_told_of_those_who_looked(tmp_path: Path) -> None:
+    """Programs under one MPI library, calls under another."""
+    titles = "round,position,tool,processes,net_ns,hook_ns,wrap_ns,memory_bytes,output_bytes,mpi,program"
+    runs = [f"1,1,{tool},2,10,1,1,1,0,openmpi,{PROGRAM}" for tool in ("baseline", "commlens")]
+    (tmp_path / "apps.csv").write_text("\n".join([titles, *runs]) + "\n")
+    took = {("rdtsc", 0): 12.5, ("Send 8 B to MPI_PROC_NULL", 1): 5.0}
+    calls = [
+        f"mpich,{row},{n},{tool},1,{ns + more}"
+        for (row, n), ns in took.items()
+        for tool, more in (("alone", 0), ("minimal", 4), ("commlens", 20))
+    ]
+    (tmp_path / "calls.csv").write_text("\n".join(["mpi,row,communicators,tool,round,ns", *calls]) + "\n")
+    overhead(tmp_path, "--render")
+    said = " ".join((tmp_path / "page.md").read_text().split())
+    assert "here it takes 12.5 ns, and a wrapper that looks twice and counts adds 4.0 to 4.0 ns" in said
+
+
 def test_numbers_of_two_versions_are_not_said_to_be_of_the_last(tmp_path: Path) -> None:
     """Something is there of another commit; a second program is measured beside it."""
     program = ("--small", "--rounds", "1", "--only", PROGRAM.split()[0], "--mpi", "mpich")
