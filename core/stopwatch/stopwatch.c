@@ -6,8 +6,8 @@
 // STOPWATCH_OF_COMMLENS, HOST.PID:
 //
 //     nanoseconds in MPI_Init, between both, in MPI_Finalize; most memory in KiB; 1: nobody's MPI_Init comes before
-//     ours; 1: the library TOOL_OF_COMMLENS, if there is one, is loaded: who cannot be preloaded is left out, and
-//     would seem to cost nothing
+//     ours; 1: the library TOOL_OF_COMMLENS is loaded, for who cannot be preloaded is left out and would seem to cost
+//     nothing, or, where that is empty, no commlens is, which would be in the runs without it
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -82,9 +82,16 @@ static long most_memory(void) {
   return most;
 }
 
-static bool tool_is_loaded(void) {
+static int is_commlens(struct dl_phdr_info* object, size_t size, void* argument) {
+  (void)size, (void)argument;
+  const char* const slash = strrchr(object->dlpi_name, '/');
+  return slash != NULL && strcmp(slash, "/libcommlens.so") == 0;
+}
+
+static bool tool_is_as_told(void) {
   const char* const tool = getenv("TOOL_OF_COMMLENS");
   if (tool == NULL) return true;
+  if (*tool == '\0') return dl_iterate_phdr(is_commlens, NULL) == 0;
   void* const handle = dlopen(tool, RTLD_LAZY | RTLD_NOLOAD);
   if (handle != NULL) dlclose(handle);
   return handle != NULL;
@@ -98,7 +105,7 @@ static void write_times(long long left) {
   if ((size_t)snprintf(path, sizeof path, "%s/%s.%d", folder, host, (int)getpid()) >= sizeof path) return;
   const bool is_first = dlsym(RTLD_DEFAULT, "MPI_Init") == (void*)&MPI_Init;
   const int n = snprintf(line, sizeof line, "%lld %lld %lld %ld %d %d\n", begun - entered, ended - begun, left - ended,
-                         most_memory(), is_first, tool_is_loaded());
+                         most_memory(), is_first, tool_is_as_told());
   const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return;  // commlens overhead says that the process is missing
   if (write(file, line, (size_t)n) < n) unlink(path);

@@ -108,6 +108,17 @@ def test_a_tool_that_cannot_be_loaded_is_not_said_to_cost_nothing(mpi: Mpi) -> N
     assert f"t, round 0: {where}/tool.so is not loaded" in done.stderr
 
 
+def test_commlens_in_the_runs_without_is_found_out(mpi: Mpi) -> None:
+    """In a script that starts the application: what the runs have in common would cost nothing."""
+    where = mpi.fresh("within")
+    script = where / "job.sh"
+    script.write_text(f"#!/bin/sh\nexec commlens-run {' '.join(program(mpi, 'nap.c', where))}\n")
+    script.chmod(0o755)
+    done = measure(mpi, where, "--runs", "1", "--", script)
+    assert done.returncode == 2, done
+    assert "baseline, round 0: commlens is loaded, but this is the run without" in done.stderr
+
+
 def test_what_commlens_writes_is_the_same_behind_the_stopwatch(mpi: Mpi) -> None:
     """The profile's own time of MPI_Init is inside the stopwatch's, and it has all calls."""
     where = mpi.fresh("behind")

@@ -106,7 +106,7 @@ def test_a_tool_is_loaded_behind_the_stopwatch(workplace: Path) -> None:
     begin = ["mpirun", "env", "STOPWATCH_OF_COMMLENS=/runs/1-1"]
     preload = ["sh", "-c", legs.PRELOAD, "sh"]
     expected = [
-        (Tool(BASELINE), [*preload, "/sw.so"]),
+        (Tool(BASELINE), ["TOOL_OF_COMMLENS=", *preload, "/sw.so"]),
         (
             parse_tool("t=libtool.so,A=x{out}y,B=1,2"),
             [

@@ -66,7 +66,7 @@ class Tool:
         """
         output = str(folder / "out")
         settings = {FOLDER_VARIABLE: str(folder), **self.variables}
-        if self.library:
+        if self.library or self.name == BASELINE:
             settings[TOOL_VARIABLE] = self.library
         preload = ["sh", "-c", PRELOAD, "sh", ":".join(filter(None, (str(stopwatch), self.library)))]
         if self.wrapper and Path(self.wrapper[-1]).name != "commlens-run":

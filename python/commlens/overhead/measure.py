@@ -72,7 +72,8 @@ class Times(NamedTuple):
     """What the stopwatch wrote of a process.
 
     Nanoseconds in MPI_Init, between and in MPI_Finalize; KiB that were resident; 0 where another library's MPI_Init came
-    before its own; 0 where the tool's library is not loaded.
+    before its own; 0 where the tool's library is not loaded, or
+    commlens is without being asked for.
     """
 
     init: int
@@ -141,6 +142,11 @@ def run_once(
     if not all(process.is_first for process in times):
         raise CommlensError(
             f"{which}: the tool is loaded before the stopwatch, whose times would not be what it costs"
+        )
+    if not all(process.has_tool for process in times) and tool.name == BASELINE:
+        raise CommlensError(
+            f"{which}: commlens is loaded, but this is the run without: leave it out of LD_PRELOAD and of what starts the "
+            "application"
         )
     if not all(process.has_tool for process in times):
         raise CommlensError(
