@@ -26,7 +26,7 @@ import numpy as np  # noqa: E402
 from bench.apps import MINI, PROGRAMS, STRESS, Program  # noqa: E402
 
 from commlens.overhead.estimate import FEWEST, Cost, Estimate, costs, estimate, whole_rounds  # noqa: E402
-from commlens.overhead.legs import COMMLENS  # noqa: E402
+from commlens.overhead.legs import BASELINE, COMMLENS  # noqa: E402
 from commlens.overhead.measure import Run  # noqa: E402
 from commlens.overhead.text import interval, percent  # noqa: E402
 from commlens.run import PHASES  # noqa: E402
@@ -187,8 +187,10 @@ def _costs(runs: tuple[App, ...]) -> list[Cost]:
     return costs(runs)
 
 
-def costs_of(data: Data, mpi: str, programs: Sequence[Program]) -> list[tuple[str, int, Cost, Cost]]:
-    """Return command, whole rounds, and both costs, without and with commlens, of those of `programs` that were run."""
+def costs_of(
+    data: Data, mpi: str, programs: Sequence[Program], tool: str = COMMLENS
+) -> list[tuple[str, int, Cost, Cost]]:
+    """Return command, whole rounds, and both costs, without and with `tool`, of those of `programs` that were run."""
     found: dict[str, list[App]] = {}
     for app in data.apps:
         if app.mpi == mpi and program_of(app) in programs:
@@ -196,9 +198,8 @@ def costs_of(data: Data, mpi: str, programs: Sequence[Program]) -> list[tuple[st
     result = []
     for command, runs in found.items():
         told = {cost.tool: cost for cost in _costs(tuple(runs))}
-        if COMMLENS in told:
-            (without,) = (cost for tool, cost in told.items() if tool != COMMLENS)
-            result.append((command, len(whole_rounds(runs)), without, told[COMMLENS]))
+        if tool in told:
+            result.append((command, len(whole_rounds(runs)), told[BASELINE], told[tool]))
     return result
 
 
@@ -216,12 +217,13 @@ def programs(data: Data, which: Sequence[Program], name: str) -> list[str]:
             continue
         rows = [
             (
-                f"`{command}`", PROGRAMS[command.split()[0]].stresses, number(without.net_ns / 1e9, 2),
+                f"`{command}`", what or PROGRAMS[command.split()[0]].stresses, number(without.net_ns / 1e9, 2),
                 "" if cost.ratio is None else percent(cost.ratio.value), interval(cost.ratio),
                 resolved(cost.ratio, rounds), around(cost.hook, 1e6), around(cost.wrap, 1e6),
                 bytes_text(round(without.memory_bytes)), added_bytes(cost.memory), bytes_text(round(cost.output_bytes)),
             )
-            for command, rounds, without, cost in found
+            for what, of in (("", found), ("the same under a minimal wrapper", costs_of(data, mpi, which, MINIMAL)))
+            for command, rounds, without, cost in of
         ]  # fmt: skip
         titles = ("program", "hard on, or like", "net, s", "added", "95 %", "resolved", "hook, ms added",
                   "wrap, ms added", "memory", "added", "profile")  # fmt: skip

@@ -19,6 +19,8 @@ static unsigned long long calls, ticks;
 
 TIMED(MPI_Allreduce, (const void* in, void* out, int n, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
       (in, out, n, type, op, comm))
+TIMED(MPI_Bcast, (void* data, int n, MPI_Datatype type, int root, MPI_Comm comm), (data, n, type, root, comm))
+TIMED(MPI_Barrier, (MPI_Comm comm), (comm))
 TIMED(MPI_Send, (const void* in, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm),
       (in, n, type, to, tag, comm))
 TIMED(MPI_Isend, (const void* in, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request),
