@@ -6,7 +6,8 @@
     .venv/bin/python bench/overhead.py --render              # only writes the page again
 
 The numbers are kept in docs/overhead/ after every program.  A measurement that was stopped goes on where it was: what has
-all its rounds is not measured again (--again), and the page says of which versions the numbers are.  bench/overhead_page.md.in has the words, bench/overhead_page.py the tables.
+all its rounds is not measured again (--again), and the page says of which versions the numbers are.
+bench/overhead_page.md.in has the words, bench/overhead_page.py the tables.
 """
 
 from __future__ import annotations
@@ -259,6 +260,19 @@ def steps(place: Path, given: argparse.Namespace, chosen: Sequence[Program]) -> 
                 yield Step(f"MPI_Finalize, {command}, {mpi}", 2 * (count + 1) * FINALIZE_SECONDS, finalize)
 
 
+def forget(place: Path, mpis: Sequence[str]) -> None:
+    """Take out all that was measured with these MPI libraries; and what it was measured with, if nothing is left."""
+    left = 0
+    for name, kind in ((APPS, App), (CALLS, Call), (FINALIZE, Phase)):
+        rows = [row for row in read_rows(place / name, kind) if row.mpi not in mpis]
+        write_rows(place / name, kind, rows)
+        left += len(rows)
+    memory = {mpi: of for mpi, of in read_json(place / MEMORY).items() if mpi not in mpis}
+    write_json(place / MEMORY, memory)
+    if left + len(memory) == 0:
+        (place / MACHINE).unlink(missing_ok=True)
+
+
 def announced(all_steps: Sequence[Step]) -> Iterator[Step]:
     """Return the steps one by one, and say before each when the last one will end."""
     begin, done = time.monotonic(), 0.0
@@ -287,7 +301,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--again",
         action="store_true",
-        help="measure what is there already, too; without --only, forget all that is there first",
+        help="measure what is there already, too; without --only, forget all that is there of these MPI libraries first",
     )
     parser.add_argument("--render", action="store_true", help="measure nothing")
     parser.add_argument(
@@ -309,8 +323,7 @@ def main() -> None:
     if not given.render:
         place.mkdir(parents=True, exist_ok=True)
         if given.again and given.only is None:
-            for name in (MACHINE, MEMORY, APPS, CALLS, FINALIZE):
-                (place / name).unlink(missing_ok=True)
+            forget(place, given.mpi)
         os.environ.update(ENVIRONMENT)
         os.environ["PATH"] = f"{ROOT / 'build' / 'release' / 'bin'}:{os.environ['PATH']}"
         chosen = [PROGRAMS[name] for name in given.only] if given.only else list(PROGRAMS.values())

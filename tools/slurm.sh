@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Jobs under a Slurm of our own with four nodes and two ranks on each, without and with commlens: one that ends well and
-# one that Slurm ends at its time limit, a minute.  With --page the answer goes into docs/hosts.md.
+# Jobs under a Slurm of our own with four nodes and two ranks on each, without and with commlens: one that ends well, one
+# that is measured, and one that Slurm ends at its time limit, a minute.  With --page the answer goes into docs/hosts.md.
 #     tools/slurm.sh [--page] [MPI]...     openmpi, mpich5; mpich by name only, see tools/hosts.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -74,13 +74,16 @@ interface() {
   case $1 in openmpi) echo pmix ;; *) echo pmi2 ;; esac
 }
 
-# batch MPI COMMAND...: a batch job; its id goes to `job`, its exit status to `code`, what it prints as in launch.
-batch() {
-  local line
-  line="timeout $limit srun --mpi=$(interface "$1") ${*:2}"
+# submit LINE: a batch job; its id goes to `job`, its exit status to `code`, what it prints as in launch.
+submit() {
   code=0
   job=$(on h1 sbatch --parsable --wait --nodes=4 --ntasks-per-node=$per_host --output="$place/out" --error="$place/err" \
-    --wrap="$line" 2>>"$place/log/sbatch") || code=$?
+    --wrap="$1" 2>>"$place/log/sbatch") || code=$?
+}
+
+# batch MPI COMMAND...: one that runs this.
+batch() {
+  submit "timeout $limit srun --mpi=$(interface "$1") ${*:2}"
   sort -n "$place/out" -o "$place/out"
 }
 
@@ -98,6 +101,16 @@ ends_well() {
   head_of "$profile" started where MPI time
   verdict "the profile knows its job, $job" is "$(asked "$profile" "SELECT value FROM meta WHERE key = 'job_id'")" "$job"
   check_places "$profile" "$place/plain"
+}
+
+# As the guide says: in a batch script where it has its srun.
+is_measured() {
+  local mpi=$1 table=$place/$1.csv
+  PYTHONPATH=python submit "timeout 120 .venv/bin/python -m commlens overhead --runs 2 --to $table -- \
+    srun --mpi=$(interface "$mpi") $place/hosts.$mpi"
+  verdict "commlens overhead -- srun ends well" is $code 0
+  verdict "each of its runs had $ranks processes" is "$(tail -n +2 "$table" | cut -d , -f 3,4 | sort -u | paste -sd ' ')" \
+    "baseline,$ranks commlens,$ranks"
 }
 
 # limited FOLDER MPI COMMAND...: a job that would go on for ever.
@@ -147,7 +160,10 @@ inside() {
   on h1 srun --version
   for mpi in "$@"; do
     echo "$mpi, srun --mpi=$(interface "$mpi")"
-    if ends_well "$mpi"; then working+=("$mpi"); fi
+    if ends_well "$mpi"; then
+      is_measured "$mpi"
+      working+=("$mpi")
+    fi
   done
   for mpi in "${working[@]}"; do start_limited "$mpi"; done
   for mpi in "${working[@]}"; do

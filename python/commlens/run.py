@@ -54,6 +54,7 @@ SELECT MAX(members) AS ranks,
 
 # finalize_ns: of the rank that is there longest.  A rank that gathers waits for others that still collect, and what each
 # phase takes at most is more together; in summary detail nobody knows more than that.
+# all_ns: of all ranks; none leaves MPI_Finalize before that one.
 SUMMARY_OVERHEAD_SQL = """\
 SELECT MAX(CASE counter WHEN 'own_init_ns' THEN max END) AS init_ns,
        MAX(CASE counter WHEN 'own_collect_ns' THEN max END) AS collect_ns,
@@ -64,23 +65,27 @@ SELECT MAX(CASE counter WHEN 'own_init_ns' THEN max END) AS init_ns,
        MAX(CASE counter WHEN 'own_collect_ns' THEN max END)
          + (SELECT COALESCE(SUM(ns), 0) FROM (SELECT MAX(ns) AS ns FROM overhead GROUP BY what)) AS finalize_ns,
        MAX(CASE counter WHEN 'own_call_ns' THEN max END) AS call_ns,
-       SUM(CASE WHEN counter IN ('own_init_ns', 'own_collect_ns', 'own_calls_ns') THEN sum ELSE 0 END)
-         + (SELECT COALESCE(SUM(ns), 0) FROM overhead) AS all_ns
+       SUM(CASE WHEN counter IN ('own_init_ns', 'own_calls_ns') THEN sum ELSE 0 END)
+         + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks')
+           * (MAX(CASE counter WHEN 'own_collect_ns' THEN max ELSE 0 END)
+              + (SELECT COALESCE(SUM(ns), 0) FROM (SELECT MAX(ns) AS ns FROM overhead GROUP BY what))) AS all_ns
   FROM line JOIN spread ON spread.line = line.id WHERE family IS NULL AND comm IS NULL AND region IS NULL"""
 
 NODES_SQL = "SELECT node, COUNT(*) AS ranks FROM rank GROUP BY node ORDER BY MIN(rank)"
 
 OVERHEAD_SQL = """\
+WITH finalize AS (SELECT MAX(ns) AS ns FROM (SELECT SUM(ns) AS ns FROM overhead
+                   WHERE what IN ('collect', 'gather', 'agree', 'write', 'store') GROUP BY rank))
 SELECT MAX(CASE what WHEN 'init' THEN ns END) AS init_ns,
        MAX(CASE what WHEN 'collect' THEN ns END) AS collect_ns,
        MAX(CASE what WHEN 'gather' THEN ns END) AS gather_ns,
        MAX(CASE what WHEN 'agree' THEN ns END) AS agree_ns,
        MAX(CASE what WHEN 'write' THEN ns END) AS write_ns,
        MAX(CASE what WHEN 'store' THEN ns END) AS store_ns,
-       (SELECT MAX(ns) FROM (SELECT SUM(ns) AS ns FROM overhead
-                              WHERE what IN ('collect', 'gather', 'agree', 'write', 'store') GROUP BY rank)) AS finalize_ns,
+       (SELECT ns FROM finalize) AS finalize_ns,
        MAX(CASE what WHEN 'call' THEN ns END) AS call_ns,
-       SUM(CASE WHEN what IN ('call', 'wait') THEN 0 ELSE ns END) AS all_ns
+       SUM(CASE WHEN what IN ('init', 'calls') THEN ns ELSE 0 END)
+         + COUNT(DISTINCT rank) * COALESCE((SELECT ns FROM finalize), 0) AS all_ns
   FROM overhead"""
 
 # What the application can call; a profile from before there was this table has none.

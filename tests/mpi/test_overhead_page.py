@@ -195,6 +195,27 @@ def test_numbers_of_two_versions_are_not_said_to_be_of_the_last(tmp_path: Path) 
     assert line(page, "beware")[1].startswith("busy")
 
 
+def test_what_is_measured_again_forgets_nothing_of_the_other_library(tmp_path: Path) -> None:
+    header = "mpi,program,round,what,ns"
+    (tmp_path / "finalize.csv").write_text(f"{header}\nopenmpi,a,1,wait,5\nmpich,a,1,wait,6\n")
+    (tmp_path / "memory.json").write_text(json.dumps({"openmpi": {}, "mpich": {}}))
+    (tmp_path / "machine.json").write_text("{}")
+
+    def forget(mpi: str) -> None:
+        script = f"import overhead; overhead.forget(overhead.Path('{tmp_path}'), ['{mpi}'])"
+        subprocess.run([sys.executable, "-c", script], cwd=ROOT / "bench", check=True, timeout=60)
+
+    forget("mpich")
+    assert rows(tmp_path / "finalize.csv") == [
+        {"mpi": "openmpi", "program": "a", "round": "1", "what": "wait", "ns": "5"}
+    ]
+    assert json.loads((tmp_path / "memory.json").read_text()) == {"openmpi": {}}
+    assert (tmp_path / "machine.json").exists()
+    forget("openmpi")
+    assert rows(tmp_path / "finalize.csv") == []
+    assert not (tmp_path / "machine.json").exists()
+
+
 def test_memory_is_said_in_bytes(tmp_path: Path) -> None:
     """What bench/memory.py keeps, in its fields: KiB of a process, bytes of each thing."""
     of_dup = {

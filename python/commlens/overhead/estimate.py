@@ -24,6 +24,7 @@ Values = NDArray[np.float64]
 RESAMPLES = 2000
 SIGNS = 20000
 CONFIDENCE = 0.95
+POWER = 0.8
 FEWEST = 6  # rounds: with fewer the test cannot find a difference: 2 of 2^5 signs are not rare enough
 MOST_NEEDED = 100_000
 
@@ -39,7 +40,7 @@ class Estimate:
     p : float
         How often at least such a difference would be seen if there were none.
     needed : int or None
-        Runs that would resolve a difference of this size where these do not; None: more than MOST_NEEDED.
+        Runs that would resolve a difference of this size in POWER of all measurements; None: more than MOST_NEEDED.
     """
 
     value: float
@@ -151,8 +152,11 @@ def estimate(values: Sequence[float], generator: np.random.Generator) -> Estimat
     low, high = (float(x) for x in np.quantile(np.concatenate(parts), (outside, 1 - outside)))
     needed = None
     if value != 0:
-        # The interval narrows with the square root of the number of rounds.
-        exact = number * ((high - low) / 2 / abs(value)) ** 2
+        # The interval narrows with the square root of the number of rounds.  With one as wide as the difference zero
+        # is outside in half of the measurements only.
+        z = NormalDist().inv_cdf
+        wider = 1 + z(POWER) / z((1 + CONFIDENCE) / 2)
+        exact = number * (wider * (high - low) / 2 / abs(value)) ** 2
         needed = max(FEWEST, math.ceil(exact)) if exact <= MOST_NEEDED else None
     return Estimate(value, low, high, signed_rank_p(differences, generator), needed)
 
