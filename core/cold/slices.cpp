@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <new>
 
 #include "core/arena/arena.h"
@@ -178,6 +177,23 @@ bool note(Thread& thread, std::uint64_t slot, Ticks at) noexcept {
   return true;
 }
 
+// Makes one entry of all that are of the same key and slot, and puts them in order.  Sorted, because a tree of them
+// takes an allocation and some misses of the cache for each: with thousands of communicators this is most of what
+// slices cost.
+void add_up(std::vector<SliceEntry>& entries) {
+  std::sort(entries.begin(), entries.end(),
+            [](const SliceEntry& a, const SliceEntry& b) { return a.key != b.key ? a.key < b.key : a.slot < b.slot; });
+  std::size_t kept = 0;
+  for (const SliceEntry& entry : entries) {
+    if (kept != 0 && entries[kept - 1].key == entry.key && entries[kept - 1].slot == entry.slot) {
+      add_counters(entries[kept - 1], entry);
+    } else {
+      entries[kept++] = entry;
+    }
+  }
+  entries.resize(kept);
+}
+
 // Makes one slice of two until `slot` is one of them; and where there are so many communicators that the log becomes
 // long, as long as some slices are left.
 bool widen(Thread& thread, std::uint64_t slot) noexcept try {
@@ -194,7 +210,7 @@ bool widen(Thread& thread, std::uint64_t slot) noexcept try {
   if (log.newest == nullptr) return true;
   Sliced sliced = slices_of(thread);
   for (SliceEntry& entry : sliced.entries) entry.slot >>= doublings;
-  sliced = added_up({sliced});
+  add_up(sliced.entries);
   SliceBlock* const old = log.newest;
   SliceBlock* const block = new_block(thread, 0, nullptr, sliced.entries.size() * 2);
   if (block == nullptr) return false;
@@ -365,18 +381,20 @@ Sliced slices_of(const Thread& thread) {
 
 Sliced added_up(const std::vector<Sliced>& all) {
   Sliced sum;
-  for (const Sliced& one : all) sum.width = std::max(sum.width, one.width);
-  std::map<std::pair<Key, std::uint64_t>, SliceEntry> by_key;
+  std::size_t entries = 0;
+  for (const Sliced& one : all) {
+    sum.width = std::max(sum.width, one.width);
+    entries += one.entries.size();
+  }
+  sum.entries.reserve(entries);
   for (const Sliced& one : all) {
     const std::uint64_t times = sum.width / one.width;
     for (const SliceEntry& entry : one.entries) {
-      SliceEntry& to = by_key.try_emplace({entry.key, entry.slot / times}, SliceEntry{}).first->second;
-      to.key = entry.key;
-      to.slot = entry.slot / times;
-      add_counters(to, entry);
+      sum.entries.push_back(entry);
+      sum.entries.back().slot /= times;
     }
   }
-  for (const auto& [key, entry] : by_key) sum.entries.push_back(entry);
+  add_up(sum.entries);
   return sum;
 }
 
