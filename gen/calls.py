@@ -190,21 +190,17 @@ def read_policy(spec: dict[str, Any], names: set[str]) -> dict[str, Policy]:
 def wrapper(form: Form, policy: Policy, slot: int) -> str:
     """Return the C++ template of one wrapper."""
     op = f"op::{form.plain}" if policy.counted else "op::unknown"
+    kind, apart, call, hand_on = "", "", "Call", ""
     if has_plain(form, policy):
-        head = (
-            f"template <Entry entry, bool plain = false>\n"
-            f"COMMLENS_APART int wrap_{form.name}({form.definition}) {{\n"
-            f"  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_{form.name}<entry>({form.arguments});\n"
-            f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {slot});\n"
-        )
-        call = "CallOf<plain>"
-    else:
-        head = (
-            f"template <Entry entry>\n"
-            f"int wrap_{form.name}({form.definition}) {{\n"
-            f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {slot});\n"
-        )
-        call = "Call"
+        kind, apart, call = ", bool plain = false", "COMMLENS_APART ", "CallOf<plain>"
+        other = f"wrap_{form.name}<entry>({form.arguments})"
+        hand_on = f"  if (plain && __builtin_expect(!is_plain_call(), 0)) return {other};\n"
+    head = (
+        f"template <Entry entry{kind}>\n"
+        f"{apart}int wrap_{form.name}({form.definition}) {{\n"
+        f"{hand_on}"
+        f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {slot});\n"
+    )
     if policy.tool:
         name = form.name.removeprefix("MPI_T_")
         return head + f"  return tool::{name}({', '.join(filter(None, ['next', form.arguments]))});\n}}\n"
@@ -239,12 +235,12 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
         )
     body += [f"  const int rc = next({arguments});", "  call.stop();"]
     request = form.first("REQUEST", pointer=True)
-    persistent = form.plain.endswith("_init") and request is not None
+    persistent = is_persistent(form)
     flags = ["persistent" if persistent else "active"]
     if policy.received == "status":
         flags += ["receives", "message"] if policy.klass == "p2p" else ["receives"]
     made = " | ".join(f"RequestFlag::{f}" for f in flags)
-    words = None if persistent else repeated(form, policy, status is not None)
+    words = repeated(form, policy)
     parts = ""
     if words is not None:
         parts = parts_of(policy, nonblocking=request is not None)
@@ -293,8 +289,15 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     return head + "\n".join(body) + "\n}\n"
 
 
-def repeated(form: Form, policy: Policy, has_status: bool) -> list[str] | None:
+def is_persistent(form: Form) -> bool:
+    """Return whether a procedure makes a persistent request."""
+    return form.plain.endswith("_init") and form.first("REQUEST", pointer=True) is not None
+
+
+def repeated(form: Form, policy: Policy) -> list[str] | None:
     """Return all that the counting of a call depends on, as words; None where that is too much, or more is done."""
+    if is_persistent(form):
+        return None
     message = form.first("MESSAGE", pointer=True)
     of = communicator(form) or form.first("WINDOW", pointer=False) or form.first("FILE", pointer=False)
     if of is None or message is not None or policy.klass == "neighbor" or aftermath(form, policy, ""):
@@ -312,7 +315,7 @@ def repeated(form: Form, policy: Policy, has_status: bool) -> list[str] | None:
                 ranks.append(name)
             else:
                 words.append(name)
-    if has_status:
+    if policy.received == "status" and form.first("STATUS", pointer=True) is not None:
         words.append("status_for.received()")
         if policy.klass == "p2p":
             ranks.append("status_for.source()")
@@ -346,12 +349,7 @@ def has_plain(form: Form, policy: Policy) -> bool:
     """Return whether a procedure has a second wrapper, for plain calls: those whose calls are kept have one."""
     if policy.hand or not policy.wrapped or policy.tool or form.name != form.plain:
         return False
-    if form.plain.endswith("_init") and form.first("REQUEST", pointer=True) is not None:
-        return False
-    return (
-        repeated(form, policy, policy.received == "status" and form.first("STATUS", pointer=True) is not None)
-        is not None
-    )
+    return repeated(form, policy) is not None
 
 
 def uneven(form: Form) -> bool:

@@ -177,9 +177,8 @@ bool note(Thread& thread, std::uint64_t slot, Ticks at) noexcept {
   return true;
 }
 
-// Makes one entry of all that are of the same key and slot, and puts them in order.  Sorted, because a tree of them
-// takes an allocation and some misses of the cache for each: with thousands of communicators this is most of what
-// slices cost.
+// Makes one entry of all that are of the same key and slot, and puts them in order.  Sorted: a tree of them would take
+// an allocation for each.
 void add_up(std::vector<SliceEntry>& entries) {
   std::sort(entries.begin(), entries.end(),
             [](const SliceEntry& a, const SliceEntry& b) { return a.key != b.key ? a.key < b.key : a.slot < b.slot; });

@@ -174,6 +174,9 @@ def test_an_interval_holds_what_is_true_as_often_as_it_says() -> None:
     found = [estimate(draw.normal(loc=0.01, scale=0.02, size=20).tolist(), draw) for _ in range(200)]
     held = sum(one.low <= 0.01 <= one.high for one in found)
     assert 176 <= held <= 199
+    needed = [one.needed for one in found if one.needed is not None and not one.is_resolved]
+    # By normal theory (1.96 * 0.02 / 0.01)^2 = 15.4 for the true difference; where 20 did not do, it looked smaller.
+    assert needed and np.median(needed) > 20
 
 
 def test_the_runs_said_to_be_needed_find_the_difference_four_times_in_five() -> None:

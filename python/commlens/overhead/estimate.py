@@ -3,7 +3,8 @@
 
 Runs of one round are compared with each other, so that what changes slowly on the machine falls out. Of the differences
 the Hodges-Lehmann estimate is taken (the median of the means of all pairs), which a few disturbed runs do not move; its
-interval is a bootstrap over rounds, widened as few rounds need it, and the test is Wilcoxon's signed-rank test with the signs drawn at random.
+interval is a bootstrap over rounds, widened as few rounds need it, and the test is Wilcoxon's signed-rank test with the
+signs drawn at random.
 """
 
 from __future__ import annotations

@@ -143,12 +143,12 @@ def run_once(
         raise CommlensError(
             f"{which}: the tool is loaded before the stopwatch, whose times would not be what it costs"
         )
-    if not all(process.has_tool for process in times) and tool.name == BASELINE:
-        raise CommlensError(
-            f"{which}: commlens is loaded, but this is the run without: leave it out of LD_PRELOAD and of what starts the "
-            "application"
-        )
     if not all(process.has_tool for process in times):
+        if tool.name == BASELINE:
+            raise CommlensError(
+                f"{which}: commlens is loaded, but this is the run without: leave it out of LD_PRELOAD and of what starts "
+                "the application"
+            )
         raise CommlensError(
             f"{which}: {tool.library} is not loaded: it is not there on all nodes, or nothing that can be preloaded here"
             + "".join(f"\n  {word}" for word in words)
