@@ -28,6 +28,8 @@ namespace {
 
 constexpr std::size_t block_bytes = 16 << 10;
 constexpr std::uint64_t first_sums = 64;
+// A slice is at least so long: some 25 us a cell, and to look at one takes up to 0.1.
+constexpr Ticks ticks_a_cell = Ticks{1} << 16;
 constexpr Ticks never = 0;
 constexpr Ticks at_once = 1;
 
@@ -193,12 +195,12 @@ void add_up(std::vector<SliceEntry>& entries) {
   entries.resize(kept);
 }
 
-// Makes one slice of two until `slot` is one of them; and where there are so many communicators that the log becomes
-// long, as long as some slices are left.
+// Makes one slice of two until `slot` is one of them, and until a slice is long beside what it takes to look at all
+// cells; and where there are so many communicators that the log becomes long, as long as some slices are left.
 bool widen(Thread& thread, std::uint64_t slot) noexcept try {
   SliceLog& log = thread.slices;
   int doublings = 0;
-  for (; slot >> doublings >= max_slices; ++doublings) {
+  for (; slot >> doublings >= max_slices || log.width << doublings < thread.table.used * ticks_a_cell; ++doublings) {
   }
   constexpr std::uint64_t long_log = 1 << 13;  // entries: 384 KiB
   constexpr std::uint64_t some_slices = 8;
@@ -317,8 +319,9 @@ void slice_over(Thread& thread, Ticks now) noexcept {
   } else {
     thread.wait_until(never);
   }
-  // In a callback of a call: there is something that the call has to look at when it ends.
-  if (thread.outermost != nullptr && left_out(thread.doing.since, now) != 0) thread.wait_until(at_once);
+  // In a callback of a call: there may be something that the call has to look at when it ends, or its counters have
+  // been cleared.
+  if (thread.outermost != nullptr) thread.wait_until(at_once);
 }
 
 void finish_slices(Thread& thread, Ticks end) noexcept {

@@ -248,7 +248,7 @@ RELATIONS: dict[str, Relation] = {
     ),
     'slice': Relation(
         'table',
-        'The same counters over time: the time since MPI_Init is cut into at most 128 slices of meta.slice_ns, fewer where a thread would keep more than 8,192 entries, or the profile would have more than 65,536 rows and more than an eighth of those of cell; rows are there for slices in which something happened.',
+        'The same counters over time: the time since MPI_Init is cut into at most 128 slices of meta.slice_ns, fewer where a slice would be shorter than 65,536 ticks of the clock for each cell of a thread (then adding them up would take more than some 0.4 % of it), where a thread would keep more than 8,192 entries, or the profile would have more than 65,536 rows and more than an eighth of those of cell; rows are there for slices in which something happened.',
         (
             Column('comm', 'INTEGER', '', 'Communicator; where meta.slice_of is family, the first one of the family for all of them.'),
             Column('op', 'INTEGER', '', 'MPI procedure.'),
@@ -789,7 +789,7 @@ CREATE TABLE cell_row ( -- The counters as they are stored, one row per key and 
   bytes_received INTEGER, -- [bytes] Bytes received, less key.usual_received.
   noncontiguous INTEGER -- Calls with a non-contiguous datatype, less key.usual_noncontig.
 );
-CREATE TABLE slice ( -- The same counters over time: the time since MPI_Init is cut into at most 128 slices of meta.slice_ns, fewer where a thread would keep more than 8,192 entries, or the profile would have more than 65,536 rows and more than an eighth of those of cell; rows are there for slices in which something happened.
+CREATE TABLE slice ( -- The same counters over time: the time since MPI_Init is cut into at most 128 slices of meta.slice_ns, fewer where a slice would be shorter than 65,536 ticks of the clock for each cell of a thread (then adding them up would take more than some 0.4 % of it), where a thread would keep more than 8,192 entries, or the profile would have more than 65,536 rows and more than an eighth of those of cell; rows are there for slices in which something happened.
   comm INTEGER REFERENCES comm(id), -- Communicator; where meta.slice_of is family, the first one of the family for all of them.
   op INTEGER REFERENCES op(id), -- MPI procedure.
   rank INTEGER REFERENCES rank(rank), -- World rank.
