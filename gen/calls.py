@@ -31,7 +31,7 @@ APART = "it begins, ends or steers the measurement: its time is in no cell"
 TOOL = "tool"
 # How the peers of a call are counted.
 PEERS = {"p2p": "two_sided", "rma": "one_sided", "collective": "collective", "neighbor": "collective"}
-MOST_WORDS = 6  # Repeat::most_words
+MOST_WORDS = 5  # Repeat::most_words
 CLASSES = ("p2p", "collective", "neighbor", "rma", "io", "completion", "comm", "other")
 
 
@@ -190,15 +190,10 @@ def read_policy(spec: dict[str, Any], names: set[str]) -> dict[str, Policy]:
 def wrapper(form: Form, policy: Policy, slot: int) -> str:
     """Return the C++ template of one wrapper."""
     op = f"op::{form.plain}" if policy.counted else "op::unknown"
-    kind, apart, call, hand_on = "", "", "Call", ""
-    if has_plain(form, policy):
-        kind, apart, call = ", bool plain = false", "COMMLENS_APART ", "CallOf<plain>"
-        other = f"wrap_{form.name}<entry>({form.arguments})"
-        hand_on = f"  if (plain && __builtin_expect(!is_plain_call(), 0)) return {other};\n"
+    apart = "COMMLENS_APART " if has_plain(form, policy) else ""
     head = (
-        f"template <Entry entry{kind}>\n"
+        f"template <Entry entry>\n"
         f"{apart}int wrap_{form.name}({form.definition}) {{\n"
-        f"{hand_on}"
         f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {slot});\n"
     )
     if policy.tool:
@@ -206,7 +201,7 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
         return head + f"  return tool::{name}({', '.join(filter(None, ['next', form.arguments]))});\n}}\n"
     if policy.hand:
         return head + by_hand(form, policy, op) + "}\n"
-    body = [f"  {call} call({op}, COMMLENS_CALLER);", *nested(form, policy, op)]
+    body = [f"  Call call({op}, COMMLENS_CALLER);", *nested(form, policy, op)]
     arguments = form.arguments
     status = form.first("STATUS", pointer=True) if policy.received == "status" else None
     if status is not None:
@@ -235,26 +230,25 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
         )
     body += [f"  const int rc = next({arguments});", "  call.stop();"]
     request = form.first("REQUEST", pointer=True)
-    persistent = is_persistent(form)
-    flags = ["persistent" if persistent else "active"]
-    if policy.received == "status":
-        flags += ["receives", "message"] if policy.klass == "p2p" else ["receives"]
-    made = " | ".join(f"RequestFlag::{f}" for f in flags)
+    made = flags_of(form, policy)
     words = repeated(form, policy)
     parts = ""
     if words is not None:
         parts = parts_of(policy, nonblocking=request is not None)
-        again = f"call.template repeats<{parts}>({', '.join(words)})"
-        if request is None:
-            body.append(f"  if (__builtin_expect(rc == MPI_SUCCESS && {again} != nullptr, 1)) return rc;")
-        else:
-            body += [
-                f"  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? {again} : nullptr;",
-                "  if (__builtin_expect(again != nullptr, 1)) {",
-                f"    call.remember(*{request.name}, *again->cell, {made});",
-                "    return rc;",
-                "  }",
-            ]
+        arrived = arrivals(policy, status)
+        body += [
+            "  if (rc == MPI_SUCCESS) {",
+            f"    if (Repeat* const again = call.like({', '.join(words)})) {{",
+            f"      call.count<{parts}>({', '.join(['*again', *arrived])});",
+            *(
+                [f"      call.remember(*{request.name}, *again->cell, {made});"]
+                if request is not None
+                else []
+            ),
+            "      return rc;",
+            "    }",
+            "  }",
+        ]
     if consumed and message is not None:
         body.append(
             f"  if (rc != MPI_SUCCESS && *{message.name} == matched) made_message(matched, comm_view);"
@@ -280,10 +274,10 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     else:
         body.append(f"  {cell}call.record(comm_view, {volume});")
     # Whom a persistent request talks to is counted when it is started.
-    if policy.volume and policy.klass in PEERS and not persistent:
+    if policy.volume and policy.klass in PEERS and not is_persistent(form):
         body.append(f"  call.{PEERS[policy.klass]}(comm_view, volume);")
     if words is not None:
-        body.append(f"  call.template keep<{parts}>(cell, {volume});")
+        body.append(f"  call.keep<{parts}>(cell, {volume});")
     body += aftermath(form, policy, op)
     body.append("  return rc;")
     return head + "\n".join(body) + "\n}\n"
@@ -294,8 +288,53 @@ def is_persistent(form: Form) -> bool:
     return form.plain.endswith("_init") and form.first("REQUEST", pointer=True) is not None
 
 
+def flags_of(form: Form, policy: Policy) -> str:
+    """Return what is remembered of the request that a procedure makes."""
+    flags = ["persistent" if is_persistent(form) else "active"]
+    if policy.received == "status":
+        flags += ["receives", "message"] if policy.klass == "p2p" else ["receives"]
+    return " | ".join(f"RequestFlag::{f}" for f in flags)
+
+
+def plain_wrapper(form: Form, policy: Policy, slot: int) -> str:
+    """Return the C++ template of the wrapper of plain calls that are like one before."""
+    words = repeated(form, policy)
+    assert words is not None
+    request = form.first("REQUEST", pointer=True)
+    status = form.first("STATUS", pointer=True) if policy.received == "status" else None
+    op = f"op::{form.plain}"
+    comm = communicator(form)
+    arguments = ", ".join("status_for.get()" if p is status else p.name for p in form.parameters)
+    body = [
+        f"  KeptCall<{parts_of(policy, nonblocking=request is not None)}> call({op}, COMMLENS_CALLER, {', '.join(words)});",
+        f"  if (!call.is_known()) return wrap_{form.name}<entry>({form.arguments});",
+        f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {slot});",
+    ]
+    if status is not None and request is None:
+        body.append(f"  StatusFor status_for({status.name});")
+    body.append(
+        f"  call.start_in({op}, {comm.name});" if comm is not None else f"  call.start_under_comm({op});"
+    )
+    body.append(f"  const int rc = next({arguments});")
+    if request is not None:
+        body += [
+            "  Cell& cell = call.count(rc);",
+            f"  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*{request.name}, cell, {flags_of(form, policy)});",
+        ]
+    else:
+        body.append("  call.count(rc, status_for);" if status is not None else "  call.count(rc);")
+    body.append("  return rc;")
+    head = f"template <Entry entry>\nint plain_{form.name}({form.definition}) {{\n"
+    return head + "\n".join(body) + "\n}\n"
+
+
+def arrivals(policy: Policy, status: Parameter | None) -> list[str]:
+    """Return what a status tells of a message, bytes and source."""
+    return [] if status is None else ["status_for.received()", "status_for.source()"]
+
+
 def repeated(form: Form, policy: Policy) -> list[str] | None:
-    """Return all that the counting of a call depends on, as words; None where that is too much, or more is done."""
+    """Return all that the counting of a call depends on, as words, but for what arrived; None where that is too much, or more is done."""
     if is_persistent(form):
         return None
     message = form.first("MESSAGE", pointer=True)
@@ -303,23 +342,19 @@ def repeated(form: Form, policy: Policy) -> list[str] | None:
     if of is None or message is not None or policy.klass == "neighbor" or aftermath(form, policy, ""):
         return None
     words = []
-    ranks = []
+    small = []  # two of them fit in a word
     if policy.volume:
         for name in filter(None, re.split(r"[,\s]+", policy.volume.rstrip(")").split("(", 1)[1])):
             parameter = next(p for p in form.parameters if p.name == name)
             if "[" in parameter.text:
                 return None
             if parameter.kind == "BUFFER":
-                words.append(f"in_place({name})")
+                small.append(f"in_place({name})")
             elif parameter.kind == "RANK":
-                ranks.append(name)
+                small.append(name)
             else:
                 words.append(name)
-    if policy.received == "status" and form.first("STATUS", pointer=True) is not None:
-        words.append("status_for.received()")
-        if policy.klass == "p2p":
-            ranks.append("status_for.source()")
-    words += ranks if len(ranks) < 2 else [f"pair({', '.join(ranks)})"]
+    words += small if len(small) < 2 else [f"pair({', '.join(small)})"]
     if len(words) > MOST_WORDS:
         return None
     return [f"bits({of.name})", *(f"word({w})" for w in words)]
@@ -347,7 +382,7 @@ def parts_of(policy: Policy, *, nonblocking: bool) -> str:
 
 def has_plain(form: Form, policy: Policy) -> bool:
     """Return whether a procedure has a second wrapper, for plain calls: those whose calls are kept have one."""
-    if policy.hand or not policy.wrapped or policy.tool or form.name != form.plain:
+    if policy.hand or not policy.wrapped or policy.tool or form.name != form.plain or not policy.counted:
         return False
     return repeated(form, policy) is not None
 
@@ -462,10 +497,11 @@ def wrap_file(klass: str, forms: list[tuple[Form, Policy, int]]) -> str:
     table = []
     for form, policy, slot in forms:
         parts.append(wrapper(form, policy, slot))
-        by_mpi = "Entry::mpi, has_plain_calls" if has_plain(form, policy) else "Entry::mpi"
-        table.append(
-            f"  wrap(wrappers, {slot}, &wrap_{form.name}<{by_mpi}>, &wrap_{form.name}<Entry::pmpi>);"
-        )
+        by_mpi = f"&wrap_{form.name}<Entry::mpi>"
+        if has_plain(form, policy):
+            parts.append(plain_wrapper(form, policy, slot))
+            by_mpi = f"has_plain_calls ? &plain_{form.name}<Entry::mpi> : {by_mpi}"
+        table.append(f"  wrap(wrappers, {slot}, {by_mpi}, &wrap_{form.name}<Entry::pmpi>);")
     parts.append(f"}}  // namespace\n\nvoid wrap_{klass}(void* wrappers[]) noexcept {{")
     parts.append("\n".join(table))
     parts.append("}\n\n}  // namespace commlens\n")

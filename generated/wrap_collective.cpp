@@ -6,23 +6,38 @@
 namespace commlens {
 namespace {
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Allgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   const auto next = next_of(&wrap_MPI_Allgather<entry>, entry, 6);
-  CallOf<plain> call(op::MPI_Allgather, COMMLENS_CALLER);
+  Call call(op::MPI_Allgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Allgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  if (!call.is_known()) return wrap_MPI_Allgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const auto next = next_of(&wrap_MPI_Allgather<entry>, entry, 6);
+  call.start_in(op::MPI_Allgather, comm);
+  const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -35,13 +50,18 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -139,23 +159,38 @@ int wrap_MPI_Allgatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dat
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Allreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Allreduce<entry>, entry, 15);
-  CallOf<plain> call(op::MPI_Allreduce, COMMLENS_CALLER);
+  Call call(op::MPI_Allreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Allreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_Allreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm);
+  const auto next = next_of(&wrap_MPI_Allreduce<entry>, entry, 15);
+  call.start_in(op::MPI_Allreduce, comm);
+  const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -168,13 +203,18 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -210,23 +250,38 @@ int wrap_MPI_Allreduce_init_c(const void* sendbuf, void* recvbuf, MPI_Count coun
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Alltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   const auto next = next_of(&wrap_MPI_Alltoall<entry>, entry, 19);
-  CallOf<plain> call(op::MPI_Alltoall, COMMLENS_CALLER);
+  Call call(op::MPI_Alltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Alltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  if (!call.is_known()) return wrap_MPI_Alltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const auto next = next_of(&wrap_MPI_Alltoall<entry>, entry, 19);
+  call.start_in(op::MPI_Alltoall, comm);
+  const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -239,13 +294,18 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -405,23 +465,38 @@ int wrap_MPI_Alltoallw_init_c(const void* sendbuf, const MPI_Count sendcounts[],
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Barrier(MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Barrier<entry>(comm);
   const auto next = next_of(&wrap_MPI_Barrier<entry>, entry, 34);
-  CallOf<plain> call(op::MPI_Barrier, COMMLENS_CALLER);
+  Call call(op::MPI_Barrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::out_message>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::out_message>(cell, volume);
+  call.keep<Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Barrier(MPI_Comm comm) {
+  KeptCall<Repeat::out_message> call(op::MPI_Barrier, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Barrier<entry>(comm);
+  const auto next = next_of(&wrap_MPI_Barrier<entry>, entry, 34);
+  call.start_in(op::MPI_Barrier, comm);
+  const int rc = next(comm);
+  call.count(rc);
   return rc;
 }
 
@@ -441,23 +516,38 @@ int wrap_MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Bcast<entry>(buffer, count, datatype, root, comm);
   const auto next = next_of(&wrap_MPI_Bcast<entry>, entry, 36);
-  CallOf<plain> call(op::MPI_Bcast, COMMLENS_CALLER);
+  Call call(op::MPI_Bcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Bcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  if (!call.is_known()) return wrap_MPI_Bcast<entry>(buffer, count, datatype, root, comm);
+  const auto next = next_of(&wrap_MPI_Bcast<entry>, entry, 36);
+  call.start_in(op::MPI_Bcast, comm);
+  const int rc = next(buffer, count, datatype, root, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -470,13 +560,18 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -512,23 +607,38 @@ int wrap_MPI_Bcast_init_c(void* buffer, MPI_Count count, MPI_Datatype datatype, 
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Exscan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Exscan<entry>, entry, 112);
-  CallOf<plain> call(op::MPI_Exscan, COMMLENS_CALLER);
+  Call call(op::MPI_Exscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Exscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_Exscan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
+  const auto next = next_of(&wrap_MPI_Exscan<entry>, entry, 112);
+  call.start_in(op::MPI_Exscan, comm);
+  const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -541,13 +651,18 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -583,23 +698,38 @@ int wrap_MPI_Exscan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, 
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Gather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const auto next = next_of(&wrap_MPI_Gather<entry>, entry, 207);
-  CallOf<plain> call(op::MPI_Gather, COMMLENS_CALLER);
+  Call call(op::MPI_Gather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Gather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
+  if (!call.is_known()) return wrap_MPI_Gather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const auto next = next_of(&wrap_MPI_Gather<entry>, entry, 207);
+  call.start_in(op::MPI_Gather, comm);
+  const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -612,13 +742,18 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -716,27 +851,40 @@ int wrap_MPI_Gatherv_init_c(const void* sendbuf, MPI_Count sendcount, MPI_Dataty
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Iallgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const auto next = next_of(&wrap_MPI_Iallgather<entry>, entry, 248);
-  CallOf<plain> call(op::MPI_Iallgather, COMMLENS_CALLER);
+  Call call(op::MPI_Iallgather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Iallgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  if (!call.is_known()) return wrap_MPI_Iallgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const auto next = next_of(&wrap_MPI_Iallgather<entry>, entry, 248);
+  call.start_in(op::MPI_Iallgather, comm);
+  const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -749,17 +897,19 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allgather(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -795,27 +945,40 @@ int wrap_MPI_Iallgatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatyp
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Iallreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iallreduce<entry>, entry, 252);
-  CallOf<plain> call(op::MPI_Iallreduce, COMMLENS_CALLER);
+  Call call(op::MPI_Iallreduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Iallreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_Iallreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const auto next = next_of(&wrap_MPI_Iallreduce<entry>, entry, 252);
+  call.start_in(op::MPI_Iallreduce, comm);
+  const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -828,41 +991,56 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.allreduce(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ialltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const auto next = next_of(&wrap_MPI_Ialltoall<entry>, entry, 254);
-  CallOf<plain> call(op::MPI_Ialltoall, COMMLENS_CALLER);
+  Call call(op::MPI_Ialltoall, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Ialltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  if (!call.is_known()) return wrap_MPI_Ialltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  const auto next = next_of(&wrap_MPI_Ialltoall<entry>, entry, 254);
+  call.start_in(op::MPI_Ialltoall, comm);
+  const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -875,17 +1053,19 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.alltoall(c, sendbuf, sendcount, sendtype, recvcount, recvtype); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -953,51 +1133,77 @@ int wrap_MPI_Ialltoallw_c(const void* sendbuf, const MPI_Count sendcounts[], con
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ibarrier<entry>(comm, request);
   const auto next = next_of(&wrap_MPI_Ibarrier<entry>, entry, 260);
-  CallOf<plain> call(op::MPI_Ibarrier, COMMLENS_CALLER);
+  Call call(op::MPI_Ibarrier, COMMLENS_CALLER);
   if (call.nested()) return next(comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.barrier(c); });
   const int rc = next(comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::out_message>(bits(comm)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::out_message>(cell, volume);
+  call.keep<Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::out_message> call(op::MPI_Ibarrier, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Ibarrier<entry>(comm, request);
+  const auto next = next_of(&wrap_MPI_Ibarrier<entry>, entry, 260);
+  call.start_in(op::MPI_Ibarrier, comm);
+  const int rc = next(comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ibcast<entry>(buffer, count, datatype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Ibcast<entry>, entry, 261);
-  CallOf<plain> call(op::MPI_Ibcast, COMMLENS_CALLER);
+  Call call(op::MPI_Ibcast, COMMLENS_CALLER);
   if (call.nested()) return next(buffer, count, datatype, root, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Ibcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  if (!call.is_known()) return wrap_MPI_Ibcast<entry>(buffer, count, datatype, root, comm, request);
+  const auto next = next_of(&wrap_MPI_Ibcast<entry>, entry, 261);
+  call.start_in(op::MPI_Ibcast, comm);
+  const int rc = next(buffer, count, datatype, root, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1010,41 +1216,56 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.bcast(c, count, datatype, root); });
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Iexscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iexscan<entry>, entry, 265);
-  CallOf<plain> call(op::MPI_Iexscan, COMMLENS_CALLER);
+  Call call(op::MPI_Iexscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Iexscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_Iexscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const auto next = next_of(&wrap_MPI_Iexscan<entry>, entry, 265);
+  call.start_in(op::MPI_Iexscan, comm);
+  const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1057,41 +1278,56 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.exscan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Igather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Igather<entry>, entry, 267);
-  CallOf<plain> call(op::MPI_Igather, COMMLENS_CALLER);
+  Call call(op::MPI_Igather, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Igather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
+  if (!call.is_known()) return wrap_MPI_Igather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const auto next = next_of(&wrap_MPI_Igather<entry>, entry, 267);
+  call.start_in(op::MPI_Igather, comm);
+  const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1104,17 +1340,19 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.gather(c, sendbuf, sendcount, sendtype, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(in_place(sendbuf)), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(root)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1150,27 +1388,40 @@ int wrap_MPI_Igatherv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ireduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const auto next = next_of(&wrap_MPI_Ireduce<entry>, entry, 303);
-  CallOf<plain> call(op::MPI_Ireduce, COMMLENS_CALLER);
+  Call call(op::MPI_Ireduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Ireduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  if (!call.is_known()) return wrap_MPI_Ireduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  const auto next = next_of(&wrap_MPI_Ireduce<entry>, entry, 303);
+  call.start_in(op::MPI_Ireduce, comm);
+  const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1183,17 +1434,19 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1229,27 +1482,40 @@ int wrap_MPI_Ireduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Cou
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ireduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_block<entry>, entry, 307);
-  CallOf<plain> call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
+  Call call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(recvcount), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
+  if (!call.is_known()) return wrap_MPI_Ireduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  const auto next = next_of(&wrap_MPI_Ireduce_scatter_block<entry>, entry, 307);
+  call.start_in(op::MPI_Ireduce_scatter_block, comm);
+  const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1262,41 +1528,56 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(recvcount), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Iscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iscan<entry>, entry, 312);
-  CallOf<plain> call(op::MPI_Iscan, COMMLENS_CALLER);
+  Call call(op::MPI_Iscan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Iscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_Iscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
+  const auto next = next_of(&wrap_MPI_Iscan<entry>, entry, 312);
+  call.start_in(op::MPI_Iscan, comm);
+  const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1309,41 +1590,56 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Iscatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Iscatter<entry>, entry, 314);
-  CallOf<plain> call(op::MPI_Iscatter, COMMLENS_CALLER);
+  Call call(op::MPI_Iscatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Iscatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
+  if (!call.is_known()) return wrap_MPI_Iscatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  const auto next = next_of(&wrap_MPI_Iscatter<entry>, entry, 314);
+  call.start_in(op::MPI_Iscatter, comm);
+  const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -1356,17 +1652,19 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1402,23 +1700,38 @@ int wrap_MPI_Iscatterv_c(const void* sendbuf, const MPI_Count sendcounts[], cons
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Reduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm);
   const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 383);
-  CallOf<plain> call(op::MPI_Reduce, COMMLENS_CALLER);
+  Call call(op::MPI_Reduce, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Reduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  if (!call.is_known()) return wrap_MPI_Reduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm);
+  const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 383);
+  call.start_in(op::MPI_Reduce, comm);
+  const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -1431,13 +1744,18 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce(c, count, datatype, root); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype), word(root)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1505,23 +1823,38 @@ int wrap_MPI_Reduce_scatter_c(const void* sendbuf, void* recvbuf, const MPI_Coun
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Reduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 391);
-  CallOf<plain> call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
+  Call call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(recvcount), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
+  if (!call.is_known()) return wrap_MPI_Reduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 391);
+  call.start_in(op::MPI_Reduce_scatter_block, comm);
+  const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -1534,13 +1867,18 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.reduce_scatter_block(c, recvcount, datatype); });
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(recvcount), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(recvcount), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1606,23 +1944,38 @@ int wrap_MPI_Reduce_scatter_init_c(const void* sendbuf, void* recvbuf, const MPI
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Scan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 417);
-  CallOf<plain> call(op::MPI_Scan, COMMLENS_CALLER);
+  Call call(op::MPI_Scan, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, recvbuf, count, datatype, op, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Scan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_Scan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
+  const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 417);
+  call.start_in(op::MPI_Scan, comm);
+  const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -1635,13 +1988,18 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scan(c, count, datatype); });
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1677,23 +2035,38 @@ int wrap_MPI_Scan_init_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Scatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 421);
-  CallOf<plain> call(op::MPI_Scatter, COMMLENS_CALLER);
+  Call call(op::MPI_Scatter, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.start_in(comm);
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Scatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
+  if (!call.is_known()) return wrap_MPI_Scatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 421);
+  call.start_in(op::MPI_Scatter, comm);
+  const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -1706,13 +2079,18 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   call.foresee(comm, [&](Volume& v, const CommView& c) { v.scatter(c, sendcount, sendtype, recvbuf, recvcount, recvtype, root); });
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message>(bits(comm), word(sendcount), word(sendtype), word(in_place(recvbuf)), word(recvcount), word(recvtype), word(root)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1813,7 +2191,7 @@ int wrap_MPI_Scatterv_init_c(const void* sendbuf, const MPI_Count sendcounts[], 
 }  // namespace
 
 void wrap_collective(void* wrappers[]) noexcept {
-  wrap(wrappers, 6, &wrap_MPI_Allgather<Entry::mpi, has_plain_calls>, &wrap_MPI_Allgather<Entry::pmpi>);
+  wrap(wrappers, 6, has_plain_calls ? &plain_MPI_Allgather<Entry::mpi> : &wrap_MPI_Allgather<Entry::mpi>, &wrap_MPI_Allgather<Entry::pmpi>);
   wrap(wrappers, 7, &wrap_MPI_Allgather_c<Entry::mpi>, &wrap_MPI_Allgather_c<Entry::pmpi>);
   wrap(wrappers, 8, &wrap_MPI_Allgather_init<Entry::mpi>, &wrap_MPI_Allgather_init<Entry::pmpi>);
   wrap(wrappers, 9, &wrap_MPI_Allgather_init_c<Entry::mpi>, &wrap_MPI_Allgather_init_c<Entry::pmpi>);
@@ -1821,11 +2199,11 @@ void wrap_collective(void* wrappers[]) noexcept {
   wrap(wrappers, 11, &wrap_MPI_Allgatherv_c<Entry::mpi>, &wrap_MPI_Allgatherv_c<Entry::pmpi>);
   wrap(wrappers, 12, &wrap_MPI_Allgatherv_init<Entry::mpi>, &wrap_MPI_Allgatherv_init<Entry::pmpi>);
   wrap(wrappers, 13, &wrap_MPI_Allgatherv_init_c<Entry::mpi>, &wrap_MPI_Allgatherv_init_c<Entry::pmpi>);
-  wrap(wrappers, 15, &wrap_MPI_Allreduce<Entry::mpi, has_plain_calls>, &wrap_MPI_Allreduce<Entry::pmpi>);
+  wrap(wrappers, 15, has_plain_calls ? &plain_MPI_Allreduce<Entry::mpi> : &wrap_MPI_Allreduce<Entry::mpi>, &wrap_MPI_Allreduce<Entry::pmpi>);
   wrap(wrappers, 16, &wrap_MPI_Allreduce_c<Entry::mpi>, &wrap_MPI_Allreduce_c<Entry::pmpi>);
   wrap(wrappers, 17, &wrap_MPI_Allreduce_init<Entry::mpi>, &wrap_MPI_Allreduce_init<Entry::pmpi>);
   wrap(wrappers, 18, &wrap_MPI_Allreduce_init_c<Entry::mpi>, &wrap_MPI_Allreduce_init_c<Entry::pmpi>);
-  wrap(wrappers, 19, &wrap_MPI_Alltoall<Entry::mpi, has_plain_calls>, &wrap_MPI_Alltoall<Entry::pmpi>);
+  wrap(wrappers, 19, has_plain_calls ? &plain_MPI_Alltoall<Entry::mpi> : &wrap_MPI_Alltoall<Entry::mpi>, &wrap_MPI_Alltoall<Entry::pmpi>);
   wrap(wrappers, 20, &wrap_MPI_Alltoall_c<Entry::mpi>, &wrap_MPI_Alltoall_c<Entry::pmpi>);
   wrap(wrappers, 21, &wrap_MPI_Alltoall_init<Entry::mpi>, &wrap_MPI_Alltoall_init<Entry::pmpi>);
   wrap(wrappers, 22, &wrap_MPI_Alltoall_init_c<Entry::mpi>, &wrap_MPI_Alltoall_init_c<Entry::pmpi>);
@@ -1837,17 +2215,17 @@ void wrap_collective(void* wrappers[]) noexcept {
   wrap(wrappers, 28, &wrap_MPI_Alltoallw_c<Entry::mpi>, &wrap_MPI_Alltoallw_c<Entry::pmpi>);
   wrap(wrappers, 29, &wrap_MPI_Alltoallw_init<Entry::mpi>, &wrap_MPI_Alltoallw_init<Entry::pmpi>);
   wrap(wrappers, 30, &wrap_MPI_Alltoallw_init_c<Entry::mpi>, &wrap_MPI_Alltoallw_init_c<Entry::pmpi>);
-  wrap(wrappers, 34, &wrap_MPI_Barrier<Entry::mpi, has_plain_calls>, &wrap_MPI_Barrier<Entry::pmpi>);
+  wrap(wrappers, 34, has_plain_calls ? &plain_MPI_Barrier<Entry::mpi> : &wrap_MPI_Barrier<Entry::mpi>, &wrap_MPI_Barrier<Entry::pmpi>);
   wrap(wrappers, 35, &wrap_MPI_Barrier_init<Entry::mpi>, &wrap_MPI_Barrier_init<Entry::pmpi>);
-  wrap(wrappers, 36, &wrap_MPI_Bcast<Entry::mpi, has_plain_calls>, &wrap_MPI_Bcast<Entry::pmpi>);
+  wrap(wrappers, 36, has_plain_calls ? &plain_MPI_Bcast<Entry::mpi> : &wrap_MPI_Bcast<Entry::mpi>, &wrap_MPI_Bcast<Entry::pmpi>);
   wrap(wrappers, 37, &wrap_MPI_Bcast_c<Entry::mpi>, &wrap_MPI_Bcast_c<Entry::pmpi>);
   wrap(wrappers, 38, &wrap_MPI_Bcast_init<Entry::mpi>, &wrap_MPI_Bcast_init<Entry::pmpi>);
   wrap(wrappers, 39, &wrap_MPI_Bcast_init_c<Entry::mpi>, &wrap_MPI_Bcast_init_c<Entry::pmpi>);
-  wrap(wrappers, 112, &wrap_MPI_Exscan<Entry::mpi, has_plain_calls>, &wrap_MPI_Exscan<Entry::pmpi>);
+  wrap(wrappers, 112, has_plain_calls ? &plain_MPI_Exscan<Entry::mpi> : &wrap_MPI_Exscan<Entry::mpi>, &wrap_MPI_Exscan<Entry::pmpi>);
   wrap(wrappers, 113, &wrap_MPI_Exscan_c<Entry::mpi>, &wrap_MPI_Exscan_c<Entry::pmpi>);
   wrap(wrappers, 114, &wrap_MPI_Exscan_init<Entry::mpi>, &wrap_MPI_Exscan_init<Entry::pmpi>);
   wrap(wrappers, 115, &wrap_MPI_Exscan_init_c<Entry::mpi>, &wrap_MPI_Exscan_init_c<Entry::pmpi>);
-  wrap(wrappers, 207, &wrap_MPI_Gather<Entry::mpi, has_plain_calls>, &wrap_MPI_Gather<Entry::pmpi>);
+  wrap(wrappers, 207, has_plain_calls ? &plain_MPI_Gather<Entry::mpi> : &wrap_MPI_Gather<Entry::mpi>, &wrap_MPI_Gather<Entry::pmpi>);
   wrap(wrappers, 208, &wrap_MPI_Gather_c<Entry::mpi>, &wrap_MPI_Gather_c<Entry::pmpi>);
   wrap(wrappers, 209, &wrap_MPI_Gather_init<Entry::mpi>, &wrap_MPI_Gather_init<Entry::pmpi>);
   wrap(wrappers, 210, &wrap_MPI_Gather_init_c<Entry::mpi>, &wrap_MPI_Gather_init_c<Entry::pmpi>);
@@ -1855,56 +2233,56 @@ void wrap_collective(void* wrappers[]) noexcept {
   wrap(wrappers, 212, &wrap_MPI_Gatherv_c<Entry::mpi>, &wrap_MPI_Gatherv_c<Entry::pmpi>);
   wrap(wrappers, 213, &wrap_MPI_Gatherv_init<Entry::mpi>, &wrap_MPI_Gatherv_init<Entry::pmpi>);
   wrap(wrappers, 214, &wrap_MPI_Gatherv_init_c<Entry::mpi>, &wrap_MPI_Gatherv_init_c<Entry::pmpi>);
-  wrap(wrappers, 248, &wrap_MPI_Iallgather<Entry::mpi, has_plain_calls>, &wrap_MPI_Iallgather<Entry::pmpi>);
+  wrap(wrappers, 248, has_plain_calls ? &plain_MPI_Iallgather<Entry::mpi> : &wrap_MPI_Iallgather<Entry::mpi>, &wrap_MPI_Iallgather<Entry::pmpi>);
   wrap(wrappers, 249, &wrap_MPI_Iallgather_c<Entry::mpi>, &wrap_MPI_Iallgather_c<Entry::pmpi>);
   wrap(wrappers, 250, &wrap_MPI_Iallgatherv<Entry::mpi>, &wrap_MPI_Iallgatherv<Entry::pmpi>);
   wrap(wrappers, 251, &wrap_MPI_Iallgatherv_c<Entry::mpi>, &wrap_MPI_Iallgatherv_c<Entry::pmpi>);
-  wrap(wrappers, 252, &wrap_MPI_Iallreduce<Entry::mpi, has_plain_calls>, &wrap_MPI_Iallreduce<Entry::pmpi>);
+  wrap(wrappers, 252, has_plain_calls ? &plain_MPI_Iallreduce<Entry::mpi> : &wrap_MPI_Iallreduce<Entry::mpi>, &wrap_MPI_Iallreduce<Entry::pmpi>);
   wrap(wrappers, 253, &wrap_MPI_Iallreduce_c<Entry::mpi>, &wrap_MPI_Iallreduce_c<Entry::pmpi>);
-  wrap(wrappers, 254, &wrap_MPI_Ialltoall<Entry::mpi, has_plain_calls>, &wrap_MPI_Ialltoall<Entry::pmpi>);
+  wrap(wrappers, 254, has_plain_calls ? &plain_MPI_Ialltoall<Entry::mpi> : &wrap_MPI_Ialltoall<Entry::mpi>, &wrap_MPI_Ialltoall<Entry::pmpi>);
   wrap(wrappers, 255, &wrap_MPI_Ialltoall_c<Entry::mpi>, &wrap_MPI_Ialltoall_c<Entry::pmpi>);
   wrap(wrappers, 256, &wrap_MPI_Ialltoallv<Entry::mpi>, &wrap_MPI_Ialltoallv<Entry::pmpi>);
   wrap(wrappers, 257, &wrap_MPI_Ialltoallv_c<Entry::mpi>, &wrap_MPI_Ialltoallv_c<Entry::pmpi>);
   wrap(wrappers, 258, &wrap_MPI_Ialltoallw<Entry::mpi>, &wrap_MPI_Ialltoallw<Entry::pmpi>);
   wrap(wrappers, 259, &wrap_MPI_Ialltoallw_c<Entry::mpi>, &wrap_MPI_Ialltoallw_c<Entry::pmpi>);
-  wrap(wrappers, 260, &wrap_MPI_Ibarrier<Entry::mpi, has_plain_calls>, &wrap_MPI_Ibarrier<Entry::pmpi>);
-  wrap(wrappers, 261, &wrap_MPI_Ibcast<Entry::mpi, has_plain_calls>, &wrap_MPI_Ibcast<Entry::pmpi>);
+  wrap(wrappers, 260, has_plain_calls ? &plain_MPI_Ibarrier<Entry::mpi> : &wrap_MPI_Ibarrier<Entry::mpi>, &wrap_MPI_Ibarrier<Entry::pmpi>);
+  wrap(wrappers, 261, has_plain_calls ? &plain_MPI_Ibcast<Entry::mpi> : &wrap_MPI_Ibcast<Entry::mpi>, &wrap_MPI_Ibcast<Entry::pmpi>);
   wrap(wrappers, 262, &wrap_MPI_Ibcast_c<Entry::mpi>, &wrap_MPI_Ibcast_c<Entry::pmpi>);
-  wrap(wrappers, 265, &wrap_MPI_Iexscan<Entry::mpi, has_plain_calls>, &wrap_MPI_Iexscan<Entry::pmpi>);
+  wrap(wrappers, 265, has_plain_calls ? &plain_MPI_Iexscan<Entry::mpi> : &wrap_MPI_Iexscan<Entry::mpi>, &wrap_MPI_Iexscan<Entry::pmpi>);
   wrap(wrappers, 266, &wrap_MPI_Iexscan_c<Entry::mpi>, &wrap_MPI_Iexscan_c<Entry::pmpi>);
-  wrap(wrappers, 267, &wrap_MPI_Igather<Entry::mpi, has_plain_calls>, &wrap_MPI_Igather<Entry::pmpi>);
+  wrap(wrappers, 267, has_plain_calls ? &plain_MPI_Igather<Entry::mpi> : &wrap_MPI_Igather<Entry::mpi>, &wrap_MPI_Igather<Entry::pmpi>);
   wrap(wrappers, 268, &wrap_MPI_Igather_c<Entry::mpi>, &wrap_MPI_Igather_c<Entry::pmpi>);
   wrap(wrappers, 269, &wrap_MPI_Igatherv<Entry::mpi>, &wrap_MPI_Igatherv<Entry::pmpi>);
   wrap(wrappers, 270, &wrap_MPI_Igatherv_c<Entry::mpi>, &wrap_MPI_Igatherv_c<Entry::pmpi>);
-  wrap(wrappers, 303, &wrap_MPI_Ireduce<Entry::mpi, has_plain_calls>, &wrap_MPI_Ireduce<Entry::pmpi>);
+  wrap(wrappers, 303, has_plain_calls ? &plain_MPI_Ireduce<Entry::mpi> : &wrap_MPI_Ireduce<Entry::mpi>, &wrap_MPI_Ireduce<Entry::pmpi>);
   wrap(wrappers, 304, &wrap_MPI_Ireduce_c<Entry::mpi>, &wrap_MPI_Ireduce_c<Entry::pmpi>);
   wrap(wrappers, 305, &wrap_MPI_Ireduce_scatter<Entry::mpi>, &wrap_MPI_Ireduce_scatter<Entry::pmpi>);
   wrap(wrappers, 306, &wrap_MPI_Ireduce_scatter_c<Entry::mpi>, &wrap_MPI_Ireduce_scatter_c<Entry::pmpi>);
-  wrap(wrappers, 307, &wrap_MPI_Ireduce_scatter_block<Entry::mpi, has_plain_calls>, &wrap_MPI_Ireduce_scatter_block<Entry::pmpi>);
+  wrap(wrappers, 307, has_plain_calls ? &plain_MPI_Ireduce_scatter_block<Entry::mpi> : &wrap_MPI_Ireduce_scatter_block<Entry::mpi>, &wrap_MPI_Ireduce_scatter_block<Entry::pmpi>);
   wrap(wrappers, 308, &wrap_MPI_Ireduce_scatter_block_c<Entry::mpi>, &wrap_MPI_Ireduce_scatter_block_c<Entry::pmpi>);
-  wrap(wrappers, 312, &wrap_MPI_Iscan<Entry::mpi, has_plain_calls>, &wrap_MPI_Iscan<Entry::pmpi>);
+  wrap(wrappers, 312, has_plain_calls ? &plain_MPI_Iscan<Entry::mpi> : &wrap_MPI_Iscan<Entry::mpi>, &wrap_MPI_Iscan<Entry::pmpi>);
   wrap(wrappers, 313, &wrap_MPI_Iscan_c<Entry::mpi>, &wrap_MPI_Iscan_c<Entry::pmpi>);
-  wrap(wrappers, 314, &wrap_MPI_Iscatter<Entry::mpi, has_plain_calls>, &wrap_MPI_Iscatter<Entry::pmpi>);
+  wrap(wrappers, 314, has_plain_calls ? &plain_MPI_Iscatter<Entry::mpi> : &wrap_MPI_Iscatter<Entry::mpi>, &wrap_MPI_Iscatter<Entry::pmpi>);
   wrap(wrappers, 315, &wrap_MPI_Iscatter_c<Entry::mpi>, &wrap_MPI_Iscatter_c<Entry::pmpi>);
   wrap(wrappers, 316, &wrap_MPI_Iscatterv<Entry::mpi>, &wrap_MPI_Iscatterv<Entry::pmpi>);
   wrap(wrappers, 317, &wrap_MPI_Iscatterv_c<Entry::mpi>, &wrap_MPI_Iscatterv_c<Entry::pmpi>);
-  wrap(wrappers, 383, &wrap_MPI_Reduce<Entry::mpi, has_plain_calls>, &wrap_MPI_Reduce<Entry::pmpi>);
+  wrap(wrappers, 383, has_plain_calls ? &plain_MPI_Reduce<Entry::mpi> : &wrap_MPI_Reduce<Entry::mpi>, &wrap_MPI_Reduce<Entry::pmpi>);
   wrap(wrappers, 384, &wrap_MPI_Reduce_c<Entry::mpi>, &wrap_MPI_Reduce_c<Entry::pmpi>);
   wrap(wrappers, 385, &wrap_MPI_Reduce_init<Entry::mpi>, &wrap_MPI_Reduce_init<Entry::pmpi>);
   wrap(wrappers, 386, &wrap_MPI_Reduce_init_c<Entry::mpi>, &wrap_MPI_Reduce_init_c<Entry::pmpi>);
   wrap(wrappers, 389, &wrap_MPI_Reduce_scatter<Entry::mpi>, &wrap_MPI_Reduce_scatter<Entry::pmpi>);
   wrap(wrappers, 390, &wrap_MPI_Reduce_scatter_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_c<Entry::pmpi>);
-  wrap(wrappers, 391, &wrap_MPI_Reduce_scatter_block<Entry::mpi, has_plain_calls>, &wrap_MPI_Reduce_scatter_block<Entry::pmpi>);
+  wrap(wrappers, 391, has_plain_calls ? &plain_MPI_Reduce_scatter_block<Entry::mpi> : &wrap_MPI_Reduce_scatter_block<Entry::mpi>, &wrap_MPI_Reduce_scatter_block<Entry::pmpi>);
   wrap(wrappers, 392, &wrap_MPI_Reduce_scatter_block_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_c<Entry::pmpi>);
   wrap(wrappers, 393, &wrap_MPI_Reduce_scatter_block_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init<Entry::pmpi>);
   wrap(wrappers, 394, &wrap_MPI_Reduce_scatter_block_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_block_init_c<Entry::pmpi>);
   wrap(wrappers, 395, &wrap_MPI_Reduce_scatter_init<Entry::mpi>, &wrap_MPI_Reduce_scatter_init<Entry::pmpi>);
   wrap(wrappers, 396, &wrap_MPI_Reduce_scatter_init_c<Entry::mpi>, &wrap_MPI_Reduce_scatter_init_c<Entry::pmpi>);
-  wrap(wrappers, 417, &wrap_MPI_Scan<Entry::mpi, has_plain_calls>, &wrap_MPI_Scan<Entry::pmpi>);
+  wrap(wrappers, 417, has_plain_calls ? &plain_MPI_Scan<Entry::mpi> : &wrap_MPI_Scan<Entry::mpi>, &wrap_MPI_Scan<Entry::pmpi>);
   wrap(wrappers, 418, &wrap_MPI_Scan_c<Entry::mpi>, &wrap_MPI_Scan_c<Entry::pmpi>);
   wrap(wrappers, 419, &wrap_MPI_Scan_init<Entry::mpi>, &wrap_MPI_Scan_init<Entry::pmpi>);
   wrap(wrappers, 420, &wrap_MPI_Scan_init_c<Entry::mpi>, &wrap_MPI_Scan_init_c<Entry::pmpi>);
-  wrap(wrappers, 421, &wrap_MPI_Scatter<Entry::mpi, has_plain_calls>, &wrap_MPI_Scatter<Entry::pmpi>);
+  wrap(wrappers, 421, has_plain_calls ? &plain_MPI_Scatter<Entry::mpi> : &wrap_MPI_Scatter<Entry::mpi>, &wrap_MPI_Scatter<Entry::pmpi>);
   wrap(wrappers, 422, &wrap_MPI_Scatter_c<Entry::mpi>, &wrap_MPI_Scatter_c<Entry::pmpi>);
   wrap(wrappers, 423, &wrap_MPI_Scatter_init<Entry::mpi>, &wrap_MPI_Scatter_init<Entry::pmpi>);
   wrap(wrappers, 424, &wrap_MPI_Scatter_init_c<Entry::mpi>, &wrap_MPI_Scatter_init_c<Entry::pmpi>);

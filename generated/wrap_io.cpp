@@ -25,147 +25,282 @@ int wrap_MPI_File_delete(const char* filename, MPI_Info info) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_get_amode(MPI_File fh, int* amode) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_get_amode<entry>(fh, amode);
   const auto next = next_of(&wrap_MPI_File_get_amode<entry>, entry, 121);
-  CallOf<plain> call(op::MPI_File_get_amode, COMMLENS_CALLER);
+  Call call(op::MPI_File_get_amode, COMMLENS_CALLER);
   if (call.nested()) return next(fh, amode);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, amode);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_get_amode(MPI_File fh, int* amode) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_get_amode, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_get_amode<entry>(fh, amode);
+  const auto next = next_of(&wrap_MPI_File_get_amode<entry>, entry, 121);
+  call.start_under_comm(op::MPI_File_get_amode);
+  const int rc = next(fh, amode);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_get_atomicity(MPI_File fh, int* flag) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_get_atomicity<entry>(fh, flag);
   const auto next = next_of(&wrap_MPI_File_get_atomicity<entry>, entry, 122);
-  CallOf<plain> call(op::MPI_File_get_atomicity, COMMLENS_CALLER);
+  Call call(op::MPI_File_get_atomicity, COMMLENS_CALLER);
   if (call.nested()) return next(fh, flag);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_get_atomicity(MPI_File fh, int* flag) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_get_atomicity, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_get_atomicity<entry>(fh, flag);
+  const auto next = next_of(&wrap_MPI_File_get_atomicity<entry>, entry, 122);
+  call.start_under_comm(op::MPI_File_get_atomicity);
+  const int rc = next(fh, flag);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_get_byte_offset<entry>(fh, offset, disp);
   const auto next = next_of(&wrap_MPI_File_get_byte_offset<entry>, entry, 123);
-  CallOf<plain> call(op::MPI_File_get_byte_offset, COMMLENS_CALLER);
+  Call call(op::MPI_File_get_byte_offset, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, disp);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, disp);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_get_byte_offset, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_get_byte_offset<entry>(fh, offset, disp);
+  const auto next = next_of(&wrap_MPI_File_get_byte_offset<entry>, entry, 123);
+  call.start_under_comm(op::MPI_File_get_byte_offset);
+  const int rc = next(fh, offset, disp);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_get_group<entry>(fh, group);
   const auto next = next_of(&wrap_MPI_File_get_group<entry>, entry, 125);
-  CallOf<plain> call(op::MPI_File_get_group, COMMLENS_CALLER);
+  Call call(op::MPI_File_get_group, COMMLENS_CALLER);
   if (call.nested()) return next(fh, group);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, group);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_get_group, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_get_group<entry>(fh, group);
+  const auto next = next_of(&wrap_MPI_File_get_group<entry>, entry, 125);
+  call.start_under_comm(op::MPI_File_get_group);
+  const int rc = next(fh, group);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_get_info<entry>(fh, info_used);
   const auto next = next_of(&wrap_MPI_File_get_info<entry>, entry, 126);
-  CallOf<plain> call(op::MPI_File_get_info, COMMLENS_CALLER);
+  Call call(op::MPI_File_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(fh, info_used);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, info_used);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_get_info, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_get_info<entry>(fh, info_used);
+  const auto next = next_of(&wrap_MPI_File_get_info<entry>, entry, 126);
+  call.start_under_comm(op::MPI_File_get_info);
+  const int rc = next(fh, info_used);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_get_position<entry>(fh, offset);
   const auto next = next_of(&wrap_MPI_File_get_position<entry>, entry, 127);
-  CallOf<plain> call(op::MPI_File_get_position, COMMLENS_CALLER);
+  Call call(op::MPI_File_get_position, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_get_position, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_get_position<entry>(fh, offset);
+  const auto next = next_of(&wrap_MPI_File_get_position<entry>, entry, 127);
+  call.start_under_comm(op::MPI_File_get_position);
+  const int rc = next(fh, offset);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_get_position_shared<entry>(fh, offset);
   const auto next = next_of(&wrap_MPI_File_get_position_shared<entry>, entry, 128);
-  CallOf<plain> call(op::MPI_File_get_position_shared, COMMLENS_CALLER);
+  Call call(op::MPI_File_get_position_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_get_position_shared, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_get_position_shared<entry>(fh, offset);
+  const auto next = next_of(&wrap_MPI_File_get_position_shared<entry>, entry, 128);
+  call.start_under_comm(op::MPI_File_get_position_shared);
+  const int rc = next(fh, offset);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_get_size<entry>(fh, size);
   const auto next = next_of(&wrap_MPI_File_get_size<entry>, entry, 129);
-  CallOf<plain> call(op::MPI_File_get_size, COMMLENS_CALLER);
+  Call call(op::MPI_File_get_size, COMMLENS_CALLER);
   if (call.nested()) return next(fh, size);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_get_size, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_get_size<entry>(fh, size);
+  const auto next = next_of(&wrap_MPI_File_get_size<entry>, entry, 129);
+  call.start_under_comm(op::MPI_File_get_size);
+  const int rc = next(fh, size);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* extent) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_get_type_extent<entry>(fh, datatype, extent);
   const auto next = next_of(&wrap_MPI_File_get_type_extent<entry>, entry, 130);
-  CallOf<plain> call(op::MPI_File_get_type_extent, COMMLENS_CALLER);
+  Call call(op::MPI_File_get_type_extent, COMMLENS_CALLER);
   if (call.nested()) return next(fh, datatype, extent);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, datatype, extent);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* extent) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_get_type_extent, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_get_type_extent<entry>(fh, datatype, extent);
+  const auto next = next_of(&wrap_MPI_File_get_type_extent<entry>, entry, 130);
+  call.start_under_comm(op::MPI_File_get_type_extent);
+  const int rc = next(fh, datatype, extent);
+  call.count(rc);
   return rc;
 }
 
@@ -178,47 +313,80 @@ int wrap_MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Coun
   call.start_under(comm_view.index);
   const int rc = next(fh, datatype, extent);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype, char* datarep) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_get_view<entry>(fh, disp, etype, filetype, datarep);
   const auto next = next_of(&wrap_MPI_File_get_view<entry>, entry, 132);
-  CallOf<plain> call(op::MPI_File_get_view, COMMLENS_CALLER);
+  Call call(op::MPI_File_get_view, COMMLENS_CALLER);
   if (call.nested()) return next(fh, disp, etype, filetype, datarep);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, disp, etype, filetype, datarep);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype, char* datarep) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_get_view, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_get_view<entry>(fh, disp, etype, filetype, datarep);
+  const auto next = next_of(&wrap_MPI_File_get_view<entry>, entry, 132);
+  call.start_under_comm(op::MPI_File_get_view);
+  const int rc = next(fh, disp, etype, filetype, datarep);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_iread<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread<entry>, entry, 133);
-  CallOf<plain> call(op::MPI_File_iread, COMMLENS_CALLER);
+  Call call(op::MPI_File_iread, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_iread, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_iread<entry>(fh, buf, count, datatype, request);
+  const auto next = next_of(&wrap_MPI_File_iread<entry>, entry, 133);
+  call.start_under_comm(op::MPI_File_iread);
+  const int rc = next(fh, buf, count, datatype, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 
@@ -231,37 +399,52 @@ int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype 
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_iread_all<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_all<entry>, entry, 135);
-  CallOf<plain> call(op::MPI_File_iread_all, COMMLENS_CALLER);
+  Call call(op::MPI_File_iread_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_iread_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_iread_all<entry>(fh, buf, count, datatype, request);
+  const auto next = next_of(&wrap_MPI_File_iread_all<entry>, entry, 135);
+  call.start_under_comm(op::MPI_File_iread_all);
+  const int rc = next(fh, buf, count, datatype, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 
@@ -274,37 +457,52 @@ int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_iread_at<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_at<entry>, entry, 137);
-  CallOf<plain> call(op::MPI_File_iread_at, COMMLENS_CALLER);
+  Call call(op::MPI_File_iread_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_iread_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_iread_at<entry>(fh, offset, buf, count, datatype, request);
+  const auto next = next_of(&wrap_MPI_File_iread_at<entry>, entry, 137);
+  call.start_under_comm(op::MPI_File_iread_at);
+  const int rc = next(fh, offset, buf, count, datatype, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 
@@ -317,37 +515,52 @@ int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Coun
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_iread_at_all<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_at_all<entry>, entry, 139);
-  CallOf<plain> call(op::MPI_File_iread_at_all, COMMLENS_CALLER);
+  Call call(op::MPI_File_iread_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_iread_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_iread_at_all<entry>(fh, offset, buf, count, datatype, request);
+  const auto next = next_of(&wrap_MPI_File_iread_at_all<entry>, entry, 139);
+  call.start_under_comm(op::MPI_File_iread_at_all);
+  const int rc = next(fh, offset, buf, count, datatype, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 
@@ -360,37 +573,52 @@ int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_iread_shared<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_shared<entry>, entry, 141);
-  CallOf<plain> call(op::MPI_File_iread_shared, COMMLENS_CALLER);
+  Call call(op::MPI_File_iread_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_iread_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_iread_shared<entry>(fh, buf, count, datatype, request);
+  const auto next = next_of(&wrap_MPI_File_iread_shared<entry>, entry, 141);
+  call.start_under_comm(op::MPI_File_iread_shared);
+  const int rc = next(fh, buf, count, datatype, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active | RequestFlag::receives);
   return rc;
 }
 
@@ -403,37 +631,52 @@ int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_iwrite<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite<entry>, entry, 143);
-  CallOf<plain> call(op::MPI_File_iwrite, COMMLENS_CALLER);
+  Call call(op::MPI_File_iwrite, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  KeptCall<Repeat::sends> call(op::MPI_File_iwrite, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_iwrite<entry>(fh, buf, count, datatype, request);
+  const auto next = next_of(&wrap_MPI_File_iwrite<entry>, entry, 143);
+  call.start_under_comm(op::MPI_File_iwrite);
+  const int rc = next(fh, buf, count, datatype, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -446,37 +689,52 @@ int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_iwrite_all<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_all<entry>, entry, 145);
-  CallOf<plain> call(op::MPI_File_iwrite_all, COMMLENS_CALLER);
+  Call call(op::MPI_File_iwrite_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  KeptCall<Repeat::sends> call(op::MPI_File_iwrite_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_iwrite_all<entry>(fh, buf, count, datatype, request);
+  const auto next = next_of(&wrap_MPI_File_iwrite_all<entry>, entry, 145);
+  call.start_under_comm(op::MPI_File_iwrite_all);
+  const int rc = next(fh, buf, count, datatype, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -489,37 +747,52 @@ int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MP
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_iwrite_at<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_at<entry>, entry, 147);
-  CallOf<plain> call(op::MPI_File_iwrite_at, COMMLENS_CALLER);
+  Call call(op::MPI_File_iwrite_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  KeptCall<Repeat::sends> call(op::MPI_File_iwrite_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_iwrite_at<entry>(fh, offset, buf, count, datatype, request);
+  const auto next = next_of(&wrap_MPI_File_iwrite_at<entry>, entry, 147);
+  call.start_under_comm(op::MPI_File_iwrite_at);
+  const int rc = next(fh, offset, buf, count, datatype, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -532,37 +805,52 @@ int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, M
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_iwrite_at_all<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_at_all<entry>, entry, 149);
-  CallOf<plain> call(op::MPI_File_iwrite_at_all, COMMLENS_CALLER);
+  Call call(op::MPI_File_iwrite_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, request);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  KeptCall<Repeat::sends> call(op::MPI_File_iwrite_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_iwrite_at_all<entry>(fh, offset, buf, count, datatype, request);
+  const auto next = next_of(&wrap_MPI_File_iwrite_at_all<entry>, entry, 149);
+  call.start_under_comm(op::MPI_File_iwrite_at_all);
+  const int rc = next(fh, offset, buf, count, datatype, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -575,37 +863,52 @@ int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* bu
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_iwrite_shared<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_shared<entry>, entry, 151);
-  CallOf<plain> call(op::MPI_File_iwrite_shared, COMMLENS_CALLER);
+  Call call(op::MPI_File_iwrite_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, request);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
+  KeptCall<Repeat::sends> call(op::MPI_File_iwrite_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_iwrite_shared<entry>(fh, buf, count, datatype, request);
+  const auto next = next_of(&wrap_MPI_File_iwrite_shared<entry>, entry, 151);
+  call.start_under_comm(op::MPI_File_iwrite_shared);
+  const int rc = next(fh, buf, count, datatype, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -618,15 +921,17 @@ int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -648,39 +953,70 @@ int wrap_MPI_File_open(MPI_Comm comm, const char* filename, int amode, MPI_Info 
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_preallocate<entry>(fh, size);
   const auto next = next_of(&wrap_MPI_File_preallocate<entry>, entry, 154);
-  CallOf<plain> call(op::MPI_File_preallocate, COMMLENS_CALLER);
+  Call call(op::MPI_File_preallocate, COMMLENS_CALLER);
   if (call.nested()) return next(fh, size);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_preallocate, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_preallocate<entry>(fh, size);
+  const auto next = next_of(&wrap_MPI_File_preallocate<entry>, entry, 154);
+  call.start_under_comm(op::MPI_File_preallocate);
+  const int rc = next(fh, size);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_read<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read<entry>, entry, 155);
-  CallOf<plain> call(op::MPI_File_read, COMMLENS_CALLER);
+  Call call(op::MPI_File_read, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::receives> call(op::MPI_File_read, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_read<entry>(fh, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_read<entry>, entry, 155);
+  StatusFor status_for(status);
+  call.start_under_comm(op::MPI_File_read);
+  const int rc = next(fh, buf, count, datatype, status_for.get());
+  call.count(rc, status_for);
   return rc;
 }
 
@@ -694,32 +1030,53 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_read_all<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_all<entry>, entry, 157);
-  CallOf<plain> call(op::MPI_File_read_all, COMMLENS_CALLER);
+  Call call(op::MPI_File_read_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::receives> call(op::MPI_File_read_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_read_all<entry>(fh, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_read_all<entry>, entry, 157);
+  StatusFor status_for(status);
+  call.start_under_comm(op::MPI_File_read_all);
+  const int rc = next(fh, buf, count, datatype, status_for.get());
+  call.count(rc, status_for);
   return rc;
 }
 
@@ -733,12 +1090,17 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -760,23 +1122,39 @@ int wrap_MPI_File_read_all_end(MPI_File fh, void* buf, MPI_Status* status) {
   return hand::read_end(next, op::MPI_File_read_all_end, COMMLENS_CALLER, fh, buf, status);
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_read_at<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_at<entry>, entry, 162);
-  CallOf<plain> call(op::MPI_File_read_at, COMMLENS_CALLER);
+  Call call(op::MPI_File_read_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
   StatusFor status_for(status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::receives> call(op::MPI_File_read_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_read_at<entry>(fh, offset, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_read_at<entry>, entry, 162);
+  StatusFor status_for(status);
+  call.start_under_comm(op::MPI_File_read_at);
+  const int rc = next(fh, offset, buf, count, datatype, status_for.get());
+  call.count(rc, status_for);
   return rc;
 }
 
@@ -790,32 +1168,53 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_read_at_all<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_at_all<entry>, entry, 164);
-  CallOf<plain> call(op::MPI_File_read_at_all, COMMLENS_CALLER);
+  Call call(op::MPI_File_read_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
   StatusFor status_for(status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::receives> call(op::MPI_File_read_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_read_at_all<entry>(fh, offset, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_read_at_all<entry>, entry, 164);
+  StatusFor status_for(status);
+  call.start_under_comm(op::MPI_File_read_at_all);
+  const int rc = next(fh, offset, buf, count, datatype, status_for.get());
+  call.count(rc, status_for);
   return rc;
 }
 
@@ -829,12 +1228,17 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -856,23 +1260,39 @@ int wrap_MPI_File_read_at_all_end(MPI_File fh, void* buf, MPI_Status* status) {
   return hand::read_end(next, op::MPI_File_read_at_all_end, COMMLENS_CALLER, fh, buf, status);
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_read_ordered<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_ordered<entry>, entry, 169);
-  CallOf<plain> call(op::MPI_File_read_ordered, COMMLENS_CALLER);
+  Call call(op::MPI_File_read_ordered, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::receives> call(op::MPI_File_read_ordered, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_read_ordered<entry>(fh, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_read_ordered<entry>, entry, 169);
+  StatusFor status_for(status);
+  call.start_under_comm(op::MPI_File_read_ordered);
+  const int rc = next(fh, buf, count, datatype, status_for.get());
+  call.count(rc, status_for);
   return rc;
 }
 
@@ -886,12 +1306,17 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
@@ -913,23 +1338,39 @@ int wrap_MPI_File_read_ordered_end(MPI_File fh, void* buf, MPI_Status* status) {
   return hand::read_end(next, op::MPI_File_read_ordered_end, COMMLENS_CALLER, fh, buf, status);
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_read_shared<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_shared<entry>, entry, 174);
-  CallOf<plain> call(op::MPI_File_read_shared, COMMLENS_CALLER);
+  Call call(op::MPI_File_read_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   StatusFor status_for(status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::receives> call(op::MPI_File_read_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_read_shared<entry>(fh, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_read_shared<entry>, entry, 174);
+  StatusFor status_for(status);
+  call.start_under_comm(op::MPI_File_read_shared);
+  const int rc = next(fh, buf, count, datatype, status_for.get());
+  call.count(rc, status_for);
   return rc;
 }
 
@@ -943,142 +1384,267 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives>(bits(fh), word(count), word(datatype), word(status_for.received())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::receives>(cell, volume);
+  call.keep<Repeat::receives>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_seek<entry>(fh, offset, whence);
   const auto next = next_of(&wrap_MPI_File_seek<entry>, entry, 176);
-  CallOf<plain> call(op::MPI_File_seek, COMMLENS_CALLER);
+  Call call(op::MPI_File_seek, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, whence);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, whence);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_seek, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_seek<entry>(fh, offset, whence);
+  const auto next = next_of(&wrap_MPI_File_seek<entry>, entry, 176);
+  call.start_under_comm(op::MPI_File_seek);
+  const int rc = next(fh, offset, whence);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_seek_shared<entry>(fh, offset, whence);
   const auto next = next_of(&wrap_MPI_File_seek_shared<entry>, entry, 177);
-  CallOf<plain> call(op::MPI_File_seek_shared, COMMLENS_CALLER);
+  Call call(op::MPI_File_seek_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, whence);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, whence);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_seek_shared, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_seek_shared<entry>(fh, offset, whence);
+  const auto next = next_of(&wrap_MPI_File_seek_shared<entry>, entry, 177);
+  call.start_under_comm(op::MPI_File_seek_shared);
+  const int rc = next(fh, offset, whence);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_set_atomicity(MPI_File fh, int flag) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_set_atomicity<entry>(fh, flag);
   const auto next = next_of(&wrap_MPI_File_set_atomicity<entry>, entry, 178);
-  CallOf<plain> call(op::MPI_File_set_atomicity, COMMLENS_CALLER);
+  Call call(op::MPI_File_set_atomicity, COMMLENS_CALLER);
   if (call.nested()) return next(fh, flag);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_set_atomicity(MPI_File fh, int flag) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_set_atomicity, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_set_atomicity<entry>(fh, flag);
+  const auto next = next_of(&wrap_MPI_File_set_atomicity<entry>, entry, 178);
+  call.start_under_comm(op::MPI_File_set_atomicity);
+  const int rc = next(fh, flag);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_set_info(MPI_File fh, MPI_Info info) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_set_info<entry>(fh, info);
   const auto next = next_of(&wrap_MPI_File_set_info<entry>, entry, 180);
-  CallOf<plain> call(op::MPI_File_set_info, COMMLENS_CALLER);
+  Call call(op::MPI_File_set_info, COMMLENS_CALLER);
   if (call.nested()) return next(fh, info);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, info);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_set_info(MPI_File fh, MPI_Info info) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_set_info, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_set_info<entry>(fh, info);
+  const auto next = next_of(&wrap_MPI_File_set_info<entry>, entry, 180);
+  call.start_under_comm(op::MPI_File_set_info);
+  const int rc = next(fh, info);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_set_size<entry>(fh, size);
   const auto next = next_of(&wrap_MPI_File_set_size<entry>, entry, 181);
-  CallOf<plain> call(op::MPI_File_set_size, COMMLENS_CALLER);
+  Call call(op::MPI_File_set_size, COMMLENS_CALLER);
   if (call.nested()) return next(fh, size);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_set_size, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_set_size<entry>(fh, size);
+  const auto next = next_of(&wrap_MPI_File_set_size<entry>, entry, 181);
+  call.start_under_comm(op::MPI_File_set_size);
+  const int rc = next(fh, size);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_set_view<entry>(fh, disp, etype, filetype, datarep, info);
   const auto next = next_of(&wrap_MPI_File_set_view<entry>, entry, 182);
-  CallOf<plain> call(op::MPI_File_set_view, COMMLENS_CALLER);
+  Call call(op::MPI_File_set_view, COMMLENS_CALLER);
   if (call.nested()) return next(fh, disp, etype, filetype, datarep, info);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, disp, etype, filetype, datarep, info);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_set_view, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_set_view<entry>(fh, disp, etype, filetype, datarep, info);
+  const auto next = next_of(&wrap_MPI_File_set_view<entry>, entry, 182);
+  call.start_under_comm(op::MPI_File_set_view);
+  const int rc = next(fh, disp, etype, filetype, datarep, info);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_sync(MPI_File fh) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_sync<entry>(fh);
   const auto next = next_of(&wrap_MPI_File_sync<entry>, entry, 183);
-  CallOf<plain> call(op::MPI_File_sync, COMMLENS_CALLER);
+  Call call(op::MPI_File_sync, COMMLENS_CALLER);
   if (call.nested()) return next(fh);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_sync(MPI_File fh) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_sync, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_sync<entry>(fh);
+  const auto next = next_of(&wrap_MPI_File_sync<entry>, entry, 183);
+  call.start_under_comm(op::MPI_File_sync);
+  const int rc = next(fh);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write<entry>, entry, 184);
-  CallOf<plain> call(op::MPI_File_write, COMMLENS_CALLER);
+  Call call(op::MPI_File_write, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::sends> call(op::MPI_File_write, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_write<entry>(fh, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_write<entry>, entry, 184);
+  call.start_under_comm(op::MPI_File_write);
+  const int rc = next(fh, buf, count, datatype, status);
+  call.count(rc);
   return rc;
 }
 
@@ -1091,29 +1657,49 @@ int wrap_MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Dat
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write_all<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_all<entry>, entry, 186);
-  CallOf<plain> call(op::MPI_File_write_all, COMMLENS_CALLER);
+  Call call(op::MPI_File_write_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::sends> call(op::MPI_File_write_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_write_all<entry>(fh, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_write_all<entry>, entry, 186);
+  call.start_under_comm(op::MPI_File_write_all);
+  const int rc = next(fh, buf, count, datatype, status);
+  call.count(rc);
   return rc;
 }
 
@@ -1126,29 +1712,49 @@ int wrap_MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write_all_begin<entry>(fh, buf, count, datatype);
   const auto next = next_of(&wrap_MPI_File_write_all_begin<entry>, entry, 188);
-  CallOf<plain> call(op::MPI_File_write_all_begin, COMMLENS_CALLER);
+  Call call(op::MPI_File_write_all_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
+  KeptCall<Repeat::sends> call(op::MPI_File_write_all_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_write_all_begin<entry>(fh, buf, count, datatype);
+  const auto next = next_of(&wrap_MPI_File_write_all_begin<entry>, entry, 188);
+  call.start_under_comm(op::MPI_File_write_all_begin);
+  const int rc = next(fh, buf, count, datatype);
+  call.count(rc);
   return rc;
 }
 
@@ -1161,45 +1767,80 @@ int wrap_MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count coun
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write_all_end<entry>(fh, buf, status);
   const auto next = next_of(&wrap_MPI_File_write_all_end<entry>, entry, 190);
-  CallOf<plain> call(op::MPI_File_write_all_end, COMMLENS_CALLER);
+  Call call(op::MPI_File_write_all_end, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_write_all_end, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_write_all_end<entry>(fh, buf, status);
+  const auto next = next_of(&wrap_MPI_File_write_all_end<entry>, entry, 190);
+  call.start_under_comm(op::MPI_File_write_all_end);
+  const int rc = next(fh, buf, status);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write_at<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_at<entry>, entry, 191);
-  CallOf<plain> call(op::MPI_File_write_at, COMMLENS_CALLER);
+  Call call(op::MPI_File_write_at, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::sends> call(op::MPI_File_write_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_write_at<entry>(fh, offset, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_write_at<entry>, entry, 191);
+  call.start_under_comm(op::MPI_File_write_at);
+  const int rc = next(fh, offset, buf, count, datatype, status);
+  call.count(rc);
   return rc;
 }
 
@@ -1212,29 +1853,49 @@ int wrap_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MP
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write_at_all<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_at_all<entry>, entry, 193);
-  CallOf<plain> call(op::MPI_File_write_at_all, COMMLENS_CALLER);
+  Call call(op::MPI_File_write_at_all, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype, status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::sends> call(op::MPI_File_write_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_write_at_all<entry>(fh, offset, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_write_at_all<entry>, entry, 193);
+  call.start_under_comm(op::MPI_File_write_at_all);
+  const int rc = next(fh, offset, buf, count, datatype, status);
+  call.count(rc);
   return rc;
 }
 
@@ -1247,29 +1908,49 @@ int wrap_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write_at_all_begin<entry>(fh, offset, buf, count, datatype);
   const auto next = next_of(&wrap_MPI_File_write_at_all_begin<entry>, entry, 195);
-  CallOf<plain> call(op::MPI_File_write_at_all_begin, COMMLENS_CALLER);
+  Call call(op::MPI_File_write_at_all_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, offset, buf, count, datatype);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype) {
+  KeptCall<Repeat::sends> call(op::MPI_File_write_at_all_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_write_at_all_begin<entry>(fh, offset, buf, count, datatype);
+  const auto next = next_of(&wrap_MPI_File_write_at_all_begin<entry>, entry, 195);
+  call.start_under_comm(op::MPI_File_write_at_all_begin);
+  const int rc = next(fh, offset, buf, count, datatype);
+  call.count(rc);
   return rc;
 }
 
@@ -1282,45 +1963,80 @@ int wrap_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const voi
   call.start_under(comm_view.index);
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write_at_all_end<entry>(fh, buf, status);
   const auto next = next_of(&wrap_MPI_File_write_at_all_end<entry>, entry, 197);
-  CallOf<plain> call(op::MPI_File_write_at_all_end, COMMLENS_CALLER);
+  Call call(op::MPI_File_write_at_all_end, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_write_at_all_end, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_write_at_all_end<entry>(fh, buf, status);
+  const auto next = next_of(&wrap_MPI_File_write_at_all_end<entry>, entry, 197);
+  call.start_under_comm(op::MPI_File_write_at_all_end);
+  const int rc = next(fh, buf, status);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write_ordered<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_ordered<entry>, entry, 198);
-  CallOf<plain> call(op::MPI_File_write_ordered, COMMLENS_CALLER);
+  Call call(op::MPI_File_write_ordered, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::sends> call(op::MPI_File_write_ordered, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_write_ordered<entry>(fh, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_write_ordered<entry>, entry, 198);
+  call.start_under_comm(op::MPI_File_write_ordered);
+  const int rc = next(fh, buf, count, datatype, status);
+  call.count(rc);
   return rc;
 }
 
@@ -1333,29 +2049,49 @@ int wrap_MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write_ordered_begin<entry>(fh, buf, count, datatype);
   const auto next = next_of(&wrap_MPI_File_write_ordered_begin<entry>, entry, 200);
-  CallOf<plain> call(op::MPI_File_write_ordered_begin, COMMLENS_CALLER);
+  Call call(op::MPI_File_write_ordered_begin, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
+  KeptCall<Repeat::sends> call(op::MPI_File_write_ordered_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_write_ordered_begin<entry>(fh, buf, count, datatype);
+  const auto next = next_of(&wrap_MPI_File_write_ordered_begin<entry>, entry, 200);
+  call.start_under_comm(op::MPI_File_write_ordered_begin);
+  const int rc = next(fh, buf, count, datatype);
+  call.count(rc);
   return rc;
 }
 
@@ -1368,45 +2104,80 @@ int wrap_MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count 
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write_ordered_end<entry>(fh, buf, status);
   const auto next = next_of(&wrap_MPI_File_write_ordered_end<entry>, entry, 202);
-  CallOf<plain> call(op::MPI_File_write_ordered_end, COMMLENS_CALLER);
+  Call call(op::MPI_File_write_ordered_end, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_write_ordered_end, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_write_ordered_end<entry>(fh, buf, status);
+  const auto next = next_of(&wrap_MPI_File_write_ordered_end<entry>, entry, 202);
+  call.start_under_comm(op::MPI_File_write_ordered_end);
+  const int rc = next(fh, buf, status);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_write_shared<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_shared<entry>, entry, 203);
-  CallOf<plain> call(op::MPI_File_write_shared, COMMLENS_CALLER);
+  Call call(op::MPI_File_write_shared, COMMLENS_CALLER);
   if (call.nested()) return next(fh, buf, count, datatype, status);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
+  KeptCall<Repeat::sends> call(op::MPI_File_write_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_File_write_shared<entry>(fh, buf, count, datatype, status);
+  const auto next = next_of(&wrap_MPI_File_write_shared<entry>, entry, 203);
+  call.start_under_comm(op::MPI_File_write_shared);
+  const int rc = next(fh, buf, count, datatype, status);
+  call.count(rc);
   return rc;
 }
 
@@ -1419,11 +2190,16 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
   call.start_under(comm_view.index);
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends>(bits(fh), word(count), word(datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
+      call.count<Repeat::sends>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.template keep<Repeat::sends>(cell, volume);
+  call.keep<Repeat::sends>(cell, volume);
   return rc;
 }
 
@@ -1432,87 +2208,87 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
 void wrap_io(void* wrappers[]) noexcept {
   wrap(wrappers, 118, &wrap_MPI_File_close<Entry::mpi>, &wrap_MPI_File_close<Entry::pmpi>);
   wrap(wrappers, 120, &wrap_MPI_File_delete<Entry::mpi>, &wrap_MPI_File_delete<Entry::pmpi>);
-  wrap(wrappers, 121, &wrap_MPI_File_get_amode<Entry::mpi, has_plain_calls>, &wrap_MPI_File_get_amode<Entry::pmpi>);
-  wrap(wrappers, 122, &wrap_MPI_File_get_atomicity<Entry::mpi, has_plain_calls>, &wrap_MPI_File_get_atomicity<Entry::pmpi>);
-  wrap(wrappers, 123, &wrap_MPI_File_get_byte_offset<Entry::mpi, has_plain_calls>, &wrap_MPI_File_get_byte_offset<Entry::pmpi>);
-  wrap(wrappers, 125, &wrap_MPI_File_get_group<Entry::mpi, has_plain_calls>, &wrap_MPI_File_get_group<Entry::pmpi>);
-  wrap(wrappers, 126, &wrap_MPI_File_get_info<Entry::mpi, has_plain_calls>, &wrap_MPI_File_get_info<Entry::pmpi>);
-  wrap(wrappers, 127, &wrap_MPI_File_get_position<Entry::mpi, has_plain_calls>, &wrap_MPI_File_get_position<Entry::pmpi>);
-  wrap(wrappers, 128, &wrap_MPI_File_get_position_shared<Entry::mpi, has_plain_calls>, &wrap_MPI_File_get_position_shared<Entry::pmpi>);
-  wrap(wrappers, 129, &wrap_MPI_File_get_size<Entry::mpi, has_plain_calls>, &wrap_MPI_File_get_size<Entry::pmpi>);
-  wrap(wrappers, 130, &wrap_MPI_File_get_type_extent<Entry::mpi, has_plain_calls>, &wrap_MPI_File_get_type_extent<Entry::pmpi>);
+  wrap(wrappers, 121, has_plain_calls ? &plain_MPI_File_get_amode<Entry::mpi> : &wrap_MPI_File_get_amode<Entry::mpi>, &wrap_MPI_File_get_amode<Entry::pmpi>);
+  wrap(wrappers, 122, has_plain_calls ? &plain_MPI_File_get_atomicity<Entry::mpi> : &wrap_MPI_File_get_atomicity<Entry::mpi>, &wrap_MPI_File_get_atomicity<Entry::pmpi>);
+  wrap(wrappers, 123, has_plain_calls ? &plain_MPI_File_get_byte_offset<Entry::mpi> : &wrap_MPI_File_get_byte_offset<Entry::mpi>, &wrap_MPI_File_get_byte_offset<Entry::pmpi>);
+  wrap(wrappers, 125, has_plain_calls ? &plain_MPI_File_get_group<Entry::mpi> : &wrap_MPI_File_get_group<Entry::mpi>, &wrap_MPI_File_get_group<Entry::pmpi>);
+  wrap(wrappers, 126, has_plain_calls ? &plain_MPI_File_get_info<Entry::mpi> : &wrap_MPI_File_get_info<Entry::mpi>, &wrap_MPI_File_get_info<Entry::pmpi>);
+  wrap(wrappers, 127, has_plain_calls ? &plain_MPI_File_get_position<Entry::mpi> : &wrap_MPI_File_get_position<Entry::mpi>, &wrap_MPI_File_get_position<Entry::pmpi>);
+  wrap(wrappers, 128, has_plain_calls ? &plain_MPI_File_get_position_shared<Entry::mpi> : &wrap_MPI_File_get_position_shared<Entry::mpi>, &wrap_MPI_File_get_position_shared<Entry::pmpi>);
+  wrap(wrappers, 129, has_plain_calls ? &plain_MPI_File_get_size<Entry::mpi> : &wrap_MPI_File_get_size<Entry::mpi>, &wrap_MPI_File_get_size<Entry::pmpi>);
+  wrap(wrappers, 130, has_plain_calls ? &plain_MPI_File_get_type_extent<Entry::mpi> : &wrap_MPI_File_get_type_extent<Entry::mpi>, &wrap_MPI_File_get_type_extent<Entry::pmpi>);
   wrap(wrappers, 131, &wrap_MPI_File_get_type_extent_c<Entry::mpi>, &wrap_MPI_File_get_type_extent_c<Entry::pmpi>);
-  wrap(wrappers, 132, &wrap_MPI_File_get_view<Entry::mpi, has_plain_calls>, &wrap_MPI_File_get_view<Entry::pmpi>);
-  wrap(wrappers, 133, &wrap_MPI_File_iread<Entry::mpi, has_plain_calls>, &wrap_MPI_File_iread<Entry::pmpi>);
+  wrap(wrappers, 132, has_plain_calls ? &plain_MPI_File_get_view<Entry::mpi> : &wrap_MPI_File_get_view<Entry::mpi>, &wrap_MPI_File_get_view<Entry::pmpi>);
+  wrap(wrappers, 133, has_plain_calls ? &plain_MPI_File_iread<Entry::mpi> : &wrap_MPI_File_iread<Entry::mpi>, &wrap_MPI_File_iread<Entry::pmpi>);
   wrap(wrappers, 134, &wrap_MPI_File_iread_c<Entry::mpi>, &wrap_MPI_File_iread_c<Entry::pmpi>);
-  wrap(wrappers, 135, &wrap_MPI_File_iread_all<Entry::mpi, has_plain_calls>, &wrap_MPI_File_iread_all<Entry::pmpi>);
+  wrap(wrappers, 135, has_plain_calls ? &plain_MPI_File_iread_all<Entry::mpi> : &wrap_MPI_File_iread_all<Entry::mpi>, &wrap_MPI_File_iread_all<Entry::pmpi>);
   wrap(wrappers, 136, &wrap_MPI_File_iread_all_c<Entry::mpi>, &wrap_MPI_File_iread_all_c<Entry::pmpi>);
-  wrap(wrappers, 137, &wrap_MPI_File_iread_at<Entry::mpi, has_plain_calls>, &wrap_MPI_File_iread_at<Entry::pmpi>);
+  wrap(wrappers, 137, has_plain_calls ? &plain_MPI_File_iread_at<Entry::mpi> : &wrap_MPI_File_iread_at<Entry::mpi>, &wrap_MPI_File_iread_at<Entry::pmpi>);
   wrap(wrappers, 138, &wrap_MPI_File_iread_at_c<Entry::mpi>, &wrap_MPI_File_iread_at_c<Entry::pmpi>);
-  wrap(wrappers, 139, &wrap_MPI_File_iread_at_all<Entry::mpi, has_plain_calls>, &wrap_MPI_File_iread_at_all<Entry::pmpi>);
+  wrap(wrappers, 139, has_plain_calls ? &plain_MPI_File_iread_at_all<Entry::mpi> : &wrap_MPI_File_iread_at_all<Entry::mpi>, &wrap_MPI_File_iread_at_all<Entry::pmpi>);
   wrap(wrappers, 140, &wrap_MPI_File_iread_at_all_c<Entry::mpi>, &wrap_MPI_File_iread_at_all_c<Entry::pmpi>);
-  wrap(wrappers, 141, &wrap_MPI_File_iread_shared<Entry::mpi, has_plain_calls>, &wrap_MPI_File_iread_shared<Entry::pmpi>);
+  wrap(wrappers, 141, has_plain_calls ? &plain_MPI_File_iread_shared<Entry::mpi> : &wrap_MPI_File_iread_shared<Entry::mpi>, &wrap_MPI_File_iread_shared<Entry::pmpi>);
   wrap(wrappers, 142, &wrap_MPI_File_iread_shared_c<Entry::mpi>, &wrap_MPI_File_iread_shared_c<Entry::pmpi>);
-  wrap(wrappers, 143, &wrap_MPI_File_iwrite<Entry::mpi, has_plain_calls>, &wrap_MPI_File_iwrite<Entry::pmpi>);
+  wrap(wrappers, 143, has_plain_calls ? &plain_MPI_File_iwrite<Entry::mpi> : &wrap_MPI_File_iwrite<Entry::mpi>, &wrap_MPI_File_iwrite<Entry::pmpi>);
   wrap(wrappers, 144, &wrap_MPI_File_iwrite_c<Entry::mpi>, &wrap_MPI_File_iwrite_c<Entry::pmpi>);
-  wrap(wrappers, 145, &wrap_MPI_File_iwrite_all<Entry::mpi, has_plain_calls>, &wrap_MPI_File_iwrite_all<Entry::pmpi>);
+  wrap(wrappers, 145, has_plain_calls ? &plain_MPI_File_iwrite_all<Entry::mpi> : &wrap_MPI_File_iwrite_all<Entry::mpi>, &wrap_MPI_File_iwrite_all<Entry::pmpi>);
   wrap(wrappers, 146, &wrap_MPI_File_iwrite_all_c<Entry::mpi>, &wrap_MPI_File_iwrite_all_c<Entry::pmpi>);
-  wrap(wrappers, 147, &wrap_MPI_File_iwrite_at<Entry::mpi, has_plain_calls>, &wrap_MPI_File_iwrite_at<Entry::pmpi>);
+  wrap(wrappers, 147, has_plain_calls ? &plain_MPI_File_iwrite_at<Entry::mpi> : &wrap_MPI_File_iwrite_at<Entry::mpi>, &wrap_MPI_File_iwrite_at<Entry::pmpi>);
   wrap(wrappers, 148, &wrap_MPI_File_iwrite_at_c<Entry::mpi>, &wrap_MPI_File_iwrite_at_c<Entry::pmpi>);
-  wrap(wrappers, 149, &wrap_MPI_File_iwrite_at_all<Entry::mpi, has_plain_calls>, &wrap_MPI_File_iwrite_at_all<Entry::pmpi>);
+  wrap(wrappers, 149, has_plain_calls ? &plain_MPI_File_iwrite_at_all<Entry::mpi> : &wrap_MPI_File_iwrite_at_all<Entry::mpi>, &wrap_MPI_File_iwrite_at_all<Entry::pmpi>);
   wrap(wrappers, 150, &wrap_MPI_File_iwrite_at_all_c<Entry::mpi>, &wrap_MPI_File_iwrite_at_all_c<Entry::pmpi>);
-  wrap(wrappers, 151, &wrap_MPI_File_iwrite_shared<Entry::mpi, has_plain_calls>, &wrap_MPI_File_iwrite_shared<Entry::pmpi>);
+  wrap(wrappers, 151, has_plain_calls ? &plain_MPI_File_iwrite_shared<Entry::mpi> : &wrap_MPI_File_iwrite_shared<Entry::mpi>, &wrap_MPI_File_iwrite_shared<Entry::pmpi>);
   wrap(wrappers, 152, &wrap_MPI_File_iwrite_shared_c<Entry::mpi>, &wrap_MPI_File_iwrite_shared_c<Entry::pmpi>);
   wrap(wrappers, 153, &wrap_MPI_File_open<Entry::mpi>, &wrap_MPI_File_open<Entry::pmpi>);
-  wrap(wrappers, 154, &wrap_MPI_File_preallocate<Entry::mpi, has_plain_calls>, &wrap_MPI_File_preallocate<Entry::pmpi>);
-  wrap(wrappers, 155, &wrap_MPI_File_read<Entry::mpi, has_plain_calls>, &wrap_MPI_File_read<Entry::pmpi>);
+  wrap(wrappers, 154, has_plain_calls ? &plain_MPI_File_preallocate<Entry::mpi> : &wrap_MPI_File_preallocate<Entry::mpi>, &wrap_MPI_File_preallocate<Entry::pmpi>);
+  wrap(wrappers, 155, has_plain_calls ? &plain_MPI_File_read<Entry::mpi> : &wrap_MPI_File_read<Entry::mpi>, &wrap_MPI_File_read<Entry::pmpi>);
   wrap(wrappers, 156, &wrap_MPI_File_read_c<Entry::mpi>, &wrap_MPI_File_read_c<Entry::pmpi>);
-  wrap(wrappers, 157, &wrap_MPI_File_read_all<Entry::mpi, has_plain_calls>, &wrap_MPI_File_read_all<Entry::pmpi>);
+  wrap(wrappers, 157, has_plain_calls ? &plain_MPI_File_read_all<Entry::mpi> : &wrap_MPI_File_read_all<Entry::mpi>, &wrap_MPI_File_read_all<Entry::pmpi>);
   wrap(wrappers, 158, &wrap_MPI_File_read_all_c<Entry::mpi>, &wrap_MPI_File_read_all_c<Entry::pmpi>);
   wrap(wrappers, 159, &wrap_MPI_File_read_all_begin<Entry::mpi>, &wrap_MPI_File_read_all_begin<Entry::pmpi>);
   wrap(wrappers, 160, &wrap_MPI_File_read_all_begin_c<Entry::mpi>, &wrap_MPI_File_read_all_begin_c<Entry::pmpi>);
   wrap(wrappers, 161, &wrap_MPI_File_read_all_end<Entry::mpi>, &wrap_MPI_File_read_all_end<Entry::pmpi>);
-  wrap(wrappers, 162, &wrap_MPI_File_read_at<Entry::mpi, has_plain_calls>, &wrap_MPI_File_read_at<Entry::pmpi>);
+  wrap(wrappers, 162, has_plain_calls ? &plain_MPI_File_read_at<Entry::mpi> : &wrap_MPI_File_read_at<Entry::mpi>, &wrap_MPI_File_read_at<Entry::pmpi>);
   wrap(wrappers, 163, &wrap_MPI_File_read_at_c<Entry::mpi>, &wrap_MPI_File_read_at_c<Entry::pmpi>);
-  wrap(wrappers, 164, &wrap_MPI_File_read_at_all<Entry::mpi, has_plain_calls>, &wrap_MPI_File_read_at_all<Entry::pmpi>);
+  wrap(wrappers, 164, has_plain_calls ? &plain_MPI_File_read_at_all<Entry::mpi> : &wrap_MPI_File_read_at_all<Entry::mpi>, &wrap_MPI_File_read_at_all<Entry::pmpi>);
   wrap(wrappers, 165, &wrap_MPI_File_read_at_all_c<Entry::mpi>, &wrap_MPI_File_read_at_all_c<Entry::pmpi>);
   wrap(wrappers, 166, &wrap_MPI_File_read_at_all_begin<Entry::mpi>, &wrap_MPI_File_read_at_all_begin<Entry::pmpi>);
   wrap(wrappers, 167, &wrap_MPI_File_read_at_all_begin_c<Entry::mpi>, &wrap_MPI_File_read_at_all_begin_c<Entry::pmpi>);
   wrap(wrappers, 168, &wrap_MPI_File_read_at_all_end<Entry::mpi>, &wrap_MPI_File_read_at_all_end<Entry::pmpi>);
-  wrap(wrappers, 169, &wrap_MPI_File_read_ordered<Entry::mpi, has_plain_calls>, &wrap_MPI_File_read_ordered<Entry::pmpi>);
+  wrap(wrappers, 169, has_plain_calls ? &plain_MPI_File_read_ordered<Entry::mpi> : &wrap_MPI_File_read_ordered<Entry::mpi>, &wrap_MPI_File_read_ordered<Entry::pmpi>);
   wrap(wrappers, 170, &wrap_MPI_File_read_ordered_c<Entry::mpi>, &wrap_MPI_File_read_ordered_c<Entry::pmpi>);
   wrap(wrappers, 171, &wrap_MPI_File_read_ordered_begin<Entry::mpi>, &wrap_MPI_File_read_ordered_begin<Entry::pmpi>);
   wrap(wrappers, 172, &wrap_MPI_File_read_ordered_begin_c<Entry::mpi>, &wrap_MPI_File_read_ordered_begin_c<Entry::pmpi>);
   wrap(wrappers, 173, &wrap_MPI_File_read_ordered_end<Entry::mpi>, &wrap_MPI_File_read_ordered_end<Entry::pmpi>);
-  wrap(wrappers, 174, &wrap_MPI_File_read_shared<Entry::mpi, has_plain_calls>, &wrap_MPI_File_read_shared<Entry::pmpi>);
+  wrap(wrappers, 174, has_plain_calls ? &plain_MPI_File_read_shared<Entry::mpi> : &wrap_MPI_File_read_shared<Entry::mpi>, &wrap_MPI_File_read_shared<Entry::pmpi>);
   wrap(wrappers, 175, &wrap_MPI_File_read_shared_c<Entry::mpi>, &wrap_MPI_File_read_shared_c<Entry::pmpi>);
-  wrap(wrappers, 176, &wrap_MPI_File_seek<Entry::mpi, has_plain_calls>, &wrap_MPI_File_seek<Entry::pmpi>);
-  wrap(wrappers, 177, &wrap_MPI_File_seek_shared<Entry::mpi, has_plain_calls>, &wrap_MPI_File_seek_shared<Entry::pmpi>);
-  wrap(wrappers, 178, &wrap_MPI_File_set_atomicity<Entry::mpi, has_plain_calls>, &wrap_MPI_File_set_atomicity<Entry::pmpi>);
-  wrap(wrappers, 180, &wrap_MPI_File_set_info<Entry::mpi, has_plain_calls>, &wrap_MPI_File_set_info<Entry::pmpi>);
-  wrap(wrappers, 181, &wrap_MPI_File_set_size<Entry::mpi, has_plain_calls>, &wrap_MPI_File_set_size<Entry::pmpi>);
-  wrap(wrappers, 182, &wrap_MPI_File_set_view<Entry::mpi, has_plain_calls>, &wrap_MPI_File_set_view<Entry::pmpi>);
-  wrap(wrappers, 183, &wrap_MPI_File_sync<Entry::mpi, has_plain_calls>, &wrap_MPI_File_sync<Entry::pmpi>);
-  wrap(wrappers, 184, &wrap_MPI_File_write<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write<Entry::pmpi>);
+  wrap(wrappers, 176, has_plain_calls ? &plain_MPI_File_seek<Entry::mpi> : &wrap_MPI_File_seek<Entry::mpi>, &wrap_MPI_File_seek<Entry::pmpi>);
+  wrap(wrappers, 177, has_plain_calls ? &plain_MPI_File_seek_shared<Entry::mpi> : &wrap_MPI_File_seek_shared<Entry::mpi>, &wrap_MPI_File_seek_shared<Entry::pmpi>);
+  wrap(wrappers, 178, has_plain_calls ? &plain_MPI_File_set_atomicity<Entry::mpi> : &wrap_MPI_File_set_atomicity<Entry::mpi>, &wrap_MPI_File_set_atomicity<Entry::pmpi>);
+  wrap(wrappers, 180, has_plain_calls ? &plain_MPI_File_set_info<Entry::mpi> : &wrap_MPI_File_set_info<Entry::mpi>, &wrap_MPI_File_set_info<Entry::pmpi>);
+  wrap(wrappers, 181, has_plain_calls ? &plain_MPI_File_set_size<Entry::mpi> : &wrap_MPI_File_set_size<Entry::mpi>, &wrap_MPI_File_set_size<Entry::pmpi>);
+  wrap(wrappers, 182, has_plain_calls ? &plain_MPI_File_set_view<Entry::mpi> : &wrap_MPI_File_set_view<Entry::mpi>, &wrap_MPI_File_set_view<Entry::pmpi>);
+  wrap(wrappers, 183, has_plain_calls ? &plain_MPI_File_sync<Entry::mpi> : &wrap_MPI_File_sync<Entry::mpi>, &wrap_MPI_File_sync<Entry::pmpi>);
+  wrap(wrappers, 184, has_plain_calls ? &plain_MPI_File_write<Entry::mpi> : &wrap_MPI_File_write<Entry::mpi>, &wrap_MPI_File_write<Entry::pmpi>);
   wrap(wrappers, 185, &wrap_MPI_File_write_c<Entry::mpi>, &wrap_MPI_File_write_c<Entry::pmpi>);
-  wrap(wrappers, 186, &wrap_MPI_File_write_all<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write_all<Entry::pmpi>);
+  wrap(wrappers, 186, has_plain_calls ? &plain_MPI_File_write_all<Entry::mpi> : &wrap_MPI_File_write_all<Entry::mpi>, &wrap_MPI_File_write_all<Entry::pmpi>);
   wrap(wrappers, 187, &wrap_MPI_File_write_all_c<Entry::mpi>, &wrap_MPI_File_write_all_c<Entry::pmpi>);
-  wrap(wrappers, 188, &wrap_MPI_File_write_all_begin<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write_all_begin<Entry::pmpi>);
+  wrap(wrappers, 188, has_plain_calls ? &plain_MPI_File_write_all_begin<Entry::mpi> : &wrap_MPI_File_write_all_begin<Entry::mpi>, &wrap_MPI_File_write_all_begin<Entry::pmpi>);
   wrap(wrappers, 189, &wrap_MPI_File_write_all_begin_c<Entry::mpi>, &wrap_MPI_File_write_all_begin_c<Entry::pmpi>);
-  wrap(wrappers, 190, &wrap_MPI_File_write_all_end<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write_all_end<Entry::pmpi>);
-  wrap(wrappers, 191, &wrap_MPI_File_write_at<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write_at<Entry::pmpi>);
+  wrap(wrappers, 190, has_plain_calls ? &plain_MPI_File_write_all_end<Entry::mpi> : &wrap_MPI_File_write_all_end<Entry::mpi>, &wrap_MPI_File_write_all_end<Entry::pmpi>);
+  wrap(wrappers, 191, has_plain_calls ? &plain_MPI_File_write_at<Entry::mpi> : &wrap_MPI_File_write_at<Entry::mpi>, &wrap_MPI_File_write_at<Entry::pmpi>);
   wrap(wrappers, 192, &wrap_MPI_File_write_at_c<Entry::mpi>, &wrap_MPI_File_write_at_c<Entry::pmpi>);
-  wrap(wrappers, 193, &wrap_MPI_File_write_at_all<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write_at_all<Entry::pmpi>);
+  wrap(wrappers, 193, has_plain_calls ? &plain_MPI_File_write_at_all<Entry::mpi> : &wrap_MPI_File_write_at_all<Entry::mpi>, &wrap_MPI_File_write_at_all<Entry::pmpi>);
   wrap(wrappers, 194, &wrap_MPI_File_write_at_all_c<Entry::mpi>, &wrap_MPI_File_write_at_all_c<Entry::pmpi>);
-  wrap(wrappers, 195, &wrap_MPI_File_write_at_all_begin<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write_at_all_begin<Entry::pmpi>);
+  wrap(wrappers, 195, has_plain_calls ? &plain_MPI_File_write_at_all_begin<Entry::mpi> : &wrap_MPI_File_write_at_all_begin<Entry::mpi>, &wrap_MPI_File_write_at_all_begin<Entry::pmpi>);
   wrap(wrappers, 196, &wrap_MPI_File_write_at_all_begin_c<Entry::mpi>, &wrap_MPI_File_write_at_all_begin_c<Entry::pmpi>);
-  wrap(wrappers, 197, &wrap_MPI_File_write_at_all_end<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write_at_all_end<Entry::pmpi>);
-  wrap(wrappers, 198, &wrap_MPI_File_write_ordered<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write_ordered<Entry::pmpi>);
+  wrap(wrappers, 197, has_plain_calls ? &plain_MPI_File_write_at_all_end<Entry::mpi> : &wrap_MPI_File_write_at_all_end<Entry::mpi>, &wrap_MPI_File_write_at_all_end<Entry::pmpi>);
+  wrap(wrappers, 198, has_plain_calls ? &plain_MPI_File_write_ordered<Entry::mpi> : &wrap_MPI_File_write_ordered<Entry::mpi>, &wrap_MPI_File_write_ordered<Entry::pmpi>);
   wrap(wrappers, 199, &wrap_MPI_File_write_ordered_c<Entry::mpi>, &wrap_MPI_File_write_ordered_c<Entry::pmpi>);
-  wrap(wrappers, 200, &wrap_MPI_File_write_ordered_begin<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write_ordered_begin<Entry::pmpi>);
+  wrap(wrappers, 200, has_plain_calls ? &plain_MPI_File_write_ordered_begin<Entry::mpi> : &wrap_MPI_File_write_ordered_begin<Entry::mpi>, &wrap_MPI_File_write_ordered_begin<Entry::pmpi>);
   wrap(wrappers, 201, &wrap_MPI_File_write_ordered_begin_c<Entry::mpi>, &wrap_MPI_File_write_ordered_begin_c<Entry::pmpi>);
-  wrap(wrappers, 202, &wrap_MPI_File_write_ordered_end<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write_ordered_end<Entry::pmpi>);
-  wrap(wrappers, 203, &wrap_MPI_File_write_shared<Entry::mpi, has_plain_calls>, &wrap_MPI_File_write_shared<Entry::pmpi>);
+  wrap(wrappers, 202, has_plain_calls ? &plain_MPI_File_write_ordered_end<Entry::mpi> : &wrap_MPI_File_write_ordered_end<Entry::mpi>, &wrap_MPI_File_write_ordered_end<Entry::pmpi>);
+  wrap(wrappers, 203, has_plain_calls ? &plain_MPI_File_write_shared<Entry::mpi> : &wrap_MPI_File_write_shared<Entry::mpi>, &wrap_MPI_File_write_shared<Entry::pmpi>);
   wrap(wrappers, 204, &wrap_MPI_File_write_shared_c<Entry::mpi>, &wrap_MPI_File_write_shared_c<Entry::pmpi>);
 }
 

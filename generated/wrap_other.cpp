@@ -64,51 +64,96 @@ int wrap_MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Attr_delete(MPI_Comm comm, int keyval) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Attr_delete<entry>(comm, keyval);
   const auto next = next_of(&wrap_MPI_Attr_delete<entry>, entry, 31);
-  CallOf<plain> call(op::MPI_Attr_delete, COMMLENS_CALLER);
+  Call call(op::MPI_Attr_delete, COMMLENS_CALLER);
   if (call.nested()) return next(comm, keyval);
   call.start_in(comm);
   const int rc = next(comm, keyval);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Attr_delete(MPI_Comm comm, int keyval) {
+  KeptCall<Repeat::nothing> call(op::MPI_Attr_delete, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Attr_delete<entry>(comm, keyval);
+  const auto next = next_of(&wrap_MPI_Attr_delete<entry>, entry, 31);
+  call.start_in(op::MPI_Attr_delete, comm);
+  const int rc = next(comm, keyval);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Attr_get<entry>(comm, keyval, attribute_val, flag);
   const auto next = next_of(&wrap_MPI_Attr_get<entry>, entry, 32);
-  CallOf<plain> call(op::MPI_Attr_get, COMMLENS_CALLER);
+  Call call(op::MPI_Attr_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, keyval, attribute_val, flag);
   call.start_in(comm);
   const int rc = next(comm, keyval, attribute_val, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
+  KeptCall<Repeat::nothing> call(op::MPI_Attr_get, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Attr_get<entry>(comm, keyval, attribute_val, flag);
+  const auto next = next_of(&wrap_MPI_Attr_get<entry>, entry, 32);
+  call.start_in(op::MPI_Attr_get, comm);
+  const int rc = next(comm, keyval, attribute_val, flag);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Attr_put<entry>(comm, keyval, attribute_val);
   const auto next = next_of(&wrap_MPI_Attr_put<entry>, entry, 33);
-  CallOf<plain> call(op::MPI_Attr_put, COMMLENS_CALLER);
+  Call call(op::MPI_Attr_put, COMMLENS_CALLER);
   if (call.nested()) return next(comm, keyval, attribute_val);
   call.start_in(comm);
   const int rc = next(comm, keyval, attribute_val);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
+  KeptCall<Repeat::nothing> call(op::MPI_Attr_put, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Attr_put<entry>(comm, keyval, attribute_val);
+  const auto next = next_of(&wrap_MPI_Attr_put<entry>, entry, 33);
+  call.start_in(op::MPI_Attr_put, comm);
+  const int rc = next(comm, keyval, attribute_val);
+  call.count(rc);
   return rc;
 }
 
@@ -164,115 +209,220 @@ int wrap_MPI_Buffer_detach_c(void* buffer_addr, MPI_Count* size) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Cart_coords<entry>(comm, rank, maxdims, coords);
   const auto next = next_of(&wrap_MPI_Cart_coords<entry>, entry, 51);
-  CallOf<plain> call(op::MPI_Cart_coords, COMMLENS_CALLER);
+  Call call(op::MPI_Cart_coords, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank, maxdims, coords);
   call.start_in(comm);
   const int rc = next(comm, rank, maxdims, coords);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
+  KeptCall<Repeat::nothing> call(op::MPI_Cart_coords, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Cart_coords<entry>(comm, rank, maxdims, coords);
+  const auto next = next_of(&wrap_MPI_Cart_coords<entry>, entry, 51);
+  call.start_in(op::MPI_Cart_coords, comm);
+  const int rc = next(comm, rank, maxdims, coords);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Cart_get<entry>(comm, maxdims, dims, periods, coords);
   const auto next = next_of(&wrap_MPI_Cart_get<entry>, entry, 53);
-  CallOf<plain> call(op::MPI_Cart_get, COMMLENS_CALLER);
+  Call call(op::MPI_Cart_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, maxdims, dims, periods, coords);
   call.start_in(comm);
   const int rc = next(comm, maxdims, dims, periods, coords);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) {
+  KeptCall<Repeat::nothing> call(op::MPI_Cart_get, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Cart_get<entry>(comm, maxdims, dims, periods, coords);
+  const auto next = next_of(&wrap_MPI_Cart_get<entry>, entry, 53);
+  call.start_in(op::MPI_Cart_get, comm);
+  const int rc = next(comm, maxdims, dims, periods, coords);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int* newrank) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Cart_map<entry>(comm, ndims, dims, periods, newrank);
   const auto next = next_of(&wrap_MPI_Cart_map<entry>, entry, 54);
-  CallOf<plain> call(op::MPI_Cart_map, COMMLENS_CALLER);
+  Call call(op::MPI_Cart_map, COMMLENS_CALLER);
   if (call.nested()) return next(comm, ndims, dims, periods, newrank);
   call.start_in(comm);
   const int rc = next(comm, ndims, dims, periods, newrank);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int* newrank) {
+  KeptCall<Repeat::nothing> call(op::MPI_Cart_map, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Cart_map<entry>(comm, ndims, dims, periods, newrank);
+  const auto next = next_of(&wrap_MPI_Cart_map<entry>, entry, 54);
+  call.start_in(op::MPI_Cart_map, comm);
+  const int rc = next(comm, ndims, dims, periods, newrank);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Cart_rank<entry>(comm, coords, rank);
   const auto next = next_of(&wrap_MPI_Cart_rank<entry>, entry, 55);
-  CallOf<plain> call(op::MPI_Cart_rank, COMMLENS_CALLER);
+  Call call(op::MPI_Cart_rank, COMMLENS_CALLER);
   if (call.nested()) return next(comm, coords, rank);
   call.start_in(comm);
   const int rc = next(comm, coords, rank);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
+  KeptCall<Repeat::nothing> call(op::MPI_Cart_rank, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Cart_rank<entry>(comm, coords, rank);
+  const auto next = next_of(&wrap_MPI_Cart_rank<entry>, entry, 55);
+  call.start_in(op::MPI_Cart_rank, comm);
+  const int rc = next(comm, coords, rank);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Cart_shift<entry>(comm, direction, disp, rank_source, rank_dest);
   const auto next = next_of(&wrap_MPI_Cart_shift<entry>, entry, 56);
-  CallOf<plain> call(op::MPI_Cart_shift, COMMLENS_CALLER);
+  Call call(op::MPI_Cart_shift, COMMLENS_CALLER);
   if (call.nested()) return next(comm, direction, disp, rank_source, rank_dest);
   call.start_in(comm);
   const int rc = next(comm, direction, disp, rank_source, rank_dest);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest) {
+  KeptCall<Repeat::nothing> call(op::MPI_Cart_shift, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Cart_shift<entry>(comm, direction, disp, rank_source, rank_dest);
+  const auto next = next_of(&wrap_MPI_Cart_shift<entry>, entry, 56);
+  call.start_in(op::MPI_Cart_shift, comm);
+  const int rc = next(comm, direction, disp, rank_source, rank_dest);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Cartdim_get<entry>(comm, ndims);
   const auto next = next_of(&wrap_MPI_Cartdim_get<entry>, entry, 58);
-  CallOf<plain> call(op::MPI_Cartdim_get, COMMLENS_CALLER);
+  Call call(op::MPI_Cartdim_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, ndims);
   call.start_in(comm);
   const int rc = next(comm, ndims);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
+  KeptCall<Repeat::nothing> call(op::MPI_Cartdim_get, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Cartdim_get<entry>(comm, ndims);
+  const auto next = next_of(&wrap_MPI_Cartdim_get<entry>, entry, 58);
+  call.start_in(op::MPI_Cartdim_get, comm);
+  const int rc = next(comm, ndims);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_attach_buffer<entry>(comm, buffer, size);
   const auto next = next_of(&wrap_MPI_Comm_attach_buffer<entry>, entry, 61);
-  CallOf<plain> call(op::MPI_Comm_attach_buffer, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_attach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, buffer, size);
   call.start_in(comm);
   const int rc = next(comm, buffer, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_attach_buffer, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_attach_buffer<entry>(comm, buffer, size);
+  const auto next = next_of(&wrap_MPI_Comm_attach_buffer<entry>, entry, 61);
+  call.start_in(op::MPI_Comm_attach_buffer, comm);
+  const int rc = next(comm, buffer, size);
+  call.count(rc);
   return rc;
 }
 
@@ -284,42 +434,77 @@ int wrap_MPI_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size) {
   call.start_in(comm);
   const int rc = next(comm, buffer, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_call_errhandler<entry>(comm, errorcode);
   const auto next = next_of(&wrap_MPI_Comm_call_errhandler<entry>, entry, 63);
-  CallOf<plain> call(op::MPI_Comm_call_errhandler, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(comm, errorcode);
   call.start_in(comm);
   const int rc = next(comm, errorcode);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_call_errhandler, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_call_errhandler<entry>(comm, errorcode);
+  const auto next = next_of(&wrap_MPI_Comm_call_errhandler<entry>, entry, 63);
+  call.start_in(op::MPI_Comm_call_errhandler, comm);
+  const int rc = next(comm, errorcode);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_compare<entry>(comm1, comm2, result);
   const auto next = next_of(&wrap_MPI_Comm_compare<entry>, entry, 64);
-  CallOf<plain> call(op::MPI_Comm_compare, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_compare, COMMLENS_CALLER);
   if (call.nested()) return next(comm1, comm2, result);
   call.start_in(comm1);
   const int rc = next(comm1, comm2, result);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm1)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm1))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm1, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_compare, COMMLENS_CALLER, bits(comm1));
+  if (!call.is_known()) return wrap_MPI_Comm_compare<entry>(comm1, comm2, result);
+  const auto next = next_of(&wrap_MPI_Comm_compare<entry>, entry, 64);
+  call.start_in(op::MPI_Comm_compare, comm1);
+  const int rc = next(comm1, comm2, result);
+  call.count(rc);
   return rc;
 }
 
@@ -349,35 +534,65 @@ int wrap_MPI_Comm_create_keyval(MPI_Comm_copy_attr_function* comm_copy_attr_fn, 
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_delete_attr<entry>(comm, comm_keyval);
   const auto next = next_of(&wrap_MPI_Comm_delete_attr<entry>, entry, 71);
-  CallOf<plain> call(op::MPI_Comm_delete_attr, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_keyval);
   call.start_in(comm);
   const int rc = next(comm, comm_keyval);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_delete_attr, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_delete_attr<entry>(comm, comm_keyval);
+  const auto next = next_of(&wrap_MPI_Comm_delete_attr<entry>, entry, 71);
+  call.start_in(op::MPI_Comm_delete_attr, comm);
+  const int rc = next(comm, comm_keyval);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_detach_buffer<entry>(comm, buffer_addr, size);
   const auto next = next_of(&wrap_MPI_Comm_detach_buffer<entry>, entry, 72);
-  CallOf<plain> call(op::MPI_Comm_detach_buffer, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_detach_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, buffer_addr, size);
   call.start_in(comm);
   const int rc = next(comm, buffer_addr, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_detach_buffer, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_detach_buffer<entry>(comm, buffer_addr, size);
+  const auto next = next_of(&wrap_MPI_Comm_detach_buffer<entry>, entry, 72);
+  call.start_in(op::MPI_Comm_detach_buffer, comm);
+  const int rc = next(comm, buffer_addr, size);
+  call.count(rc);
   return rc;
 }
 
@@ -389,10 +604,15 @@ int wrap_MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* s
   call.start_in(comm);
   const int rc = next(comm, buffer_addr, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -409,211 +629,406 @@ int wrap_MPI_Comm_free_keyval(int* comm_keyval) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_get_attr<entry>(comm, comm_keyval, attribute_val, flag);
   const auto next = next_of(&wrap_MPI_Comm_get_attr<entry>, entry, 80);
-  CallOf<plain> call(op::MPI_Comm_get_attr, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_keyval, attribute_val, flag);
   call.start_in(comm);
   const int rc = next(comm, comm_keyval, attribute_val, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_get_attr, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_get_attr<entry>(comm, comm_keyval, attribute_val, flag);
+  const auto next = next_of(&wrap_MPI_Comm_get_attr<entry>, entry, 80);
+  call.start_in(op::MPI_Comm_get_attr, comm);
+  const int rc = next(comm, comm_keyval, attribute_val, flag);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_get_errhandler<entry>(comm, errhandler);
   const auto next = next_of(&wrap_MPI_Comm_get_errhandler<entry>, entry, 81);
-  CallOf<plain> call(op::MPI_Comm_get_errhandler, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(comm, errhandler);
   call.start_in(comm);
   const int rc = next(comm, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_get_errhandler, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_get_errhandler<entry>(comm, errhandler);
+  const auto next = next_of(&wrap_MPI_Comm_get_errhandler<entry>, entry, 81);
+  call.start_in(op::MPI_Comm_get_errhandler, comm);
+  const int rc = next(comm, errhandler);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_get_info<entry>(comm, info_used);
   const auto next = next_of(&wrap_MPI_Comm_get_info<entry>, entry, 82);
-  CallOf<plain> call(op::MPI_Comm_get_info, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(comm, info_used);
   call.start_in(comm);
   const int rc = next(comm, info_used);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_get_info, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_get_info<entry>(comm, info_used);
+  const auto next = next_of(&wrap_MPI_Comm_get_info<entry>, entry, 82);
+  call.start_in(op::MPI_Comm_get_info, comm);
+  const int rc = next(comm, info_used);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_get_name<entry>(comm, comm_name, resultlen);
   const auto next = next_of(&wrap_MPI_Comm_get_name<entry>, entry, 83);
-  CallOf<plain> call(op::MPI_Comm_get_name, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_name, resultlen);
   call.start_in(comm);
   const int rc = next(comm, comm_name, resultlen);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_get_name, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_get_name<entry>(comm, comm_name, resultlen);
+  const auto next = next_of(&wrap_MPI_Comm_get_name<entry>, entry, 83);
+  call.start_in(op::MPI_Comm_get_name, comm);
+  const int rc = next(comm, comm_name, resultlen);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_group<entry>(comm, group);
   const auto next = next_of(&wrap_MPI_Comm_group<entry>, entry, 85);
-  CallOf<plain> call(op::MPI_Comm_group, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_group, COMMLENS_CALLER);
   if (call.nested()) return next(comm, group);
   call.start_in(comm);
   const int rc = next(comm, group);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_group, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_group<entry>(comm, group);
+  const auto next = next_of(&wrap_MPI_Comm_group<entry>, entry, 85);
+  call.start_in(op::MPI_Comm_group, comm);
+  const int rc = next(comm, group);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_rank(MPI_Comm comm, int* rank) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_rank<entry>(comm, rank);
   const auto next = next_of(&wrap_MPI_Comm_rank<entry>, entry, 90);
-  CallOf<plain> call(op::MPI_Comm_rank, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_rank, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank);
   call.start_in(comm);
   const int rc = next(comm, rank);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_rank(MPI_Comm comm, int* rank) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_rank, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_rank<entry>(comm, rank);
+  const auto next = next_of(&wrap_MPI_Comm_rank<entry>, entry, 90);
+  call.start_in(op::MPI_Comm_rank, comm);
+  const int rc = next(comm, rank);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_remote_group<entry>(comm, group);
   const auto next = next_of(&wrap_MPI_Comm_remote_group<entry>, entry, 91);
-  CallOf<plain> call(op::MPI_Comm_remote_group, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_remote_group, COMMLENS_CALLER);
   if (call.nested()) return next(comm, group);
   call.start_in(comm);
   const int rc = next(comm, group);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_remote_group, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_remote_group<entry>(comm, group);
+  const auto next = next_of(&wrap_MPI_Comm_remote_group<entry>, entry, 91);
+  call.start_in(op::MPI_Comm_remote_group, comm);
+  const int rc = next(comm, group);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_remote_size<entry>(comm, size);
   const auto next = next_of(&wrap_MPI_Comm_remote_size<entry>, entry, 92);
-  CallOf<plain> call(op::MPI_Comm_remote_size, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_remote_size, COMMLENS_CALLER);
   if (call.nested()) return next(comm, size);
   call.start_in(comm);
   const int rc = next(comm, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_remote_size, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_remote_size<entry>(comm, size);
+  const auto next = next_of(&wrap_MPI_Comm_remote_size<entry>, entry, 92);
+  call.start_in(op::MPI_Comm_remote_size, comm);
+  const int rc = next(comm, size);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_set_attr<entry>(comm, comm_keyval, attribute_val);
   const auto next = next_of(&wrap_MPI_Comm_set_attr<entry>, entry, 93);
-  CallOf<plain> call(op::MPI_Comm_set_attr, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(comm, comm_keyval, attribute_val);
   call.start_in(comm);
   const int rc = next(comm, comm_keyval, attribute_val);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_set_attr, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_set_attr<entry>(comm, comm_keyval, attribute_val);
+  const auto next = next_of(&wrap_MPI_Comm_set_attr<entry>, entry, 93);
+  call.start_in(op::MPI_Comm_set_attr, comm);
+  const int rc = next(comm, comm_keyval, attribute_val);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_set_errhandler<entry>(comm, errhandler);
   const auto next = next_of(&wrap_MPI_Comm_set_errhandler<entry>, entry, 94);
-  CallOf<plain> call(op::MPI_Comm_set_errhandler, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(comm, errhandler);
   call.start_in(comm);
   const int rc = next(comm, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_set_errhandler, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_set_errhandler<entry>(comm, errhandler);
+  const auto next = next_of(&wrap_MPI_Comm_set_errhandler<entry>, entry, 94);
+  call.start_in(op::MPI_Comm_set_errhandler, comm);
+  const int rc = next(comm, errhandler);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_set_info<entry>(comm, info);
   const auto next = next_of(&wrap_MPI_Comm_set_info<entry>, entry, 95);
-  CallOf<plain> call(op::MPI_Comm_set_info, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_set_info, COMMLENS_CALLER);
   if (call.nested()) return next(comm, info);
   call.start_in(comm);
   const int rc = next(comm, info);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_set_info, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_set_info<entry>(comm, info);
+  const auto next = next_of(&wrap_MPI_Comm_set_info<entry>, entry, 95);
+  call.start_in(op::MPI_Comm_set_info, comm);
+  const int rc = next(comm, info);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_size(MPI_Comm comm, int* size) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_size<entry>(comm, size);
   const auto next = next_of(&wrap_MPI_Comm_size<entry>, entry, 97);
-  CallOf<plain> call(op::MPI_Comm_size, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_size, COMMLENS_CALLER);
   if (call.nested()) return next(comm, size);
   call.start_in(comm);
   const int rc = next(comm, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_size(MPI_Comm comm, int* size) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_size, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_size<entry>(comm, size);
+  const auto next = next_of(&wrap_MPI_Comm_size<entry>, entry, 97);
+  call.start_in(op::MPI_Comm_size, comm);
+  const int rc = next(comm, size);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_test_inter<entry>(comm, flag);
   const auto next = next_of(&wrap_MPI_Comm_test_inter<entry>, entry, 102);
-  CallOf<plain> call(op::MPI_Comm_test_inter, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_test_inter, COMMLENS_CALLER);
   if (call.nested()) return next(comm, flag);
   call.start_in(comm);
   const int rc = next(comm, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_test_inter, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_test_inter<entry>(comm, flag);
+  const auto next = next_of(&wrap_MPI_Comm_test_inter<entry>, entry, 102);
+  call.start_in(op::MPI_Comm_test_inter, comm);
+  const int rc = next(comm, flag);
+  call.count(rc);
   return rc;
 }
 
@@ -630,35 +1045,65 @@ int wrap_MPI_Dims_create(int nnodes, int ndims, int dims[]) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Dist_graph_neighbors<entry>(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors<entry>, entry, 107);
-  CallOf<plain> call(op::MPI_Dist_graph_neighbors, COMMLENS_CALLER);
+  Call call(op::MPI_Dist_graph_neighbors, COMMLENS_CALLER);
   if (call.nested()) return next(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
   call.start_in(comm);
   const int rc = next(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) {
+  KeptCall<Repeat::nothing> call(op::MPI_Dist_graph_neighbors, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Dist_graph_neighbors<entry>(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
+  const auto next = next_of(&wrap_MPI_Dist_graph_neighbors<entry>, entry, 107);
+  call.start_in(op::MPI_Dist_graph_neighbors, comm);
+  const int rc = next(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Dist_graph_neighbors_count<entry>(comm, indegree, outdegree, weighted);
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors_count<entry>, entry, 108);
-  CallOf<plain> call(op::MPI_Dist_graph_neighbors_count, COMMLENS_CALLER);
+  Call call(op::MPI_Dist_graph_neighbors_count, COMMLENS_CALLER);
   if (call.nested()) return next(comm, indegree, outdegree, weighted);
   call.start_in(comm);
   const int rc = next(comm, indegree, outdegree, weighted);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {
+  KeptCall<Repeat::nothing> call(op::MPI_Dist_graph_neighbors_count, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Dist_graph_neighbors_count<entry>(comm, indegree, outdegree, weighted);
+  const auto next = next_of(&wrap_MPI_Dist_graph_neighbors_count<entry>, entry, 108);
+  call.start_in(op::MPI_Dist_graph_neighbors_count, comm);
+  const int rc = next(comm, indegree, outdegree, weighted);
+  call.count(rc);
   return rc;
 }
 
@@ -701,19 +1146,34 @@ int wrap_MPI_Error_string(int errorcode, char* string, int* resultlen) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_call_errhandler<entry>(fh, errorcode);
   const auto next = next_of(&wrap_MPI_File_call_errhandler<entry>, entry, 117);
-  CallOf<plain> call(op::MPI_File_call_errhandler, COMMLENS_CALLER);
+  Call call(op::MPI_File_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(fh, errorcode);
   const CommView& comm_view = comm_of_file(fh);
   call.start_under(comm_view.index);
   const int rc = next(fh, errorcode);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(fh)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(fh))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_call_errhandler, COMMLENS_CALLER, bits(fh));
+  if (!call.is_known()) return wrap_MPI_File_call_errhandler<entry>(fh, errorcode);
+  const auto next = next_of(&wrap_MPI_File_call_errhandler<entry>, entry, 117);
+  call.start_under_comm(op::MPI_File_call_errhandler);
+  const int rc = next(fh, errorcode);
+  call.count(rc);
   return rc;
 }
 
@@ -730,35 +1190,65 @@ int wrap_MPI_File_create_errhandler(MPI_File_errhandler_function* file_errhandle
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_get_errhandler<entry>(file, errhandler);
   const auto next = next_of(&wrap_MPI_File_get_errhandler<entry>, entry, 124);
-  CallOf<plain> call(op::MPI_File_get_errhandler, COMMLENS_CALLER);
+  Call call(op::MPI_File_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(file, errhandler);
   const CommView& comm_view = comm_of_file(file);
   call.start_under(comm_view.index);
   const int rc = next(file, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(file)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(file))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_get_errhandler, COMMLENS_CALLER, bits(file));
+  if (!call.is_known()) return wrap_MPI_File_get_errhandler<entry>(file, errhandler);
+  const auto next = next_of(&wrap_MPI_File_get_errhandler<entry>, entry, 124);
+  call.start_under_comm(op::MPI_File_get_errhandler);
+  const int rc = next(file, errhandler);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_File_set_errhandler<entry>(file, errhandler);
   const auto next = next_of(&wrap_MPI_File_set_errhandler<entry>, entry, 179);
-  CallOf<plain> call(op::MPI_File_set_errhandler, COMMLENS_CALLER);
+  Call call(op::MPI_File_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(file, errhandler);
   const CommView& comm_view = comm_of_file(file);
   call.start_under(comm_view.index);
   const int rc = next(file, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(file)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(file))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
+  KeptCall<Repeat::nothing> call(op::MPI_File_set_errhandler, COMMLENS_CALLER, bits(file));
+  if (!call.is_known()) return wrap_MPI_File_set_errhandler<entry>(file, errhandler);
+  const auto next = next_of(&wrap_MPI_File_set_errhandler<entry>, entry, 179);
+  call.start_under_comm(op::MPI_File_set_errhandler);
+  const int rc = next(file, errhandler);
+  call.count(rc);
   return rc;
 }
 
@@ -885,83 +1375,158 @@ int wrap_MPI_Get_processor_name(char* name, int* resultlen) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[]) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Graph_get<entry>(comm, maxindex, maxedges, index, edges);
   const auto next = next_of(&wrap_MPI_Graph_get<entry>, entry, 228);
-  CallOf<plain> call(op::MPI_Graph_get, COMMLENS_CALLER);
+  Call call(op::MPI_Graph_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, maxindex, maxedges, index, edges);
   call.start_in(comm);
   const int rc = next(comm, maxindex, maxedges, index, edges);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[]) {
+  KeptCall<Repeat::nothing> call(op::MPI_Graph_get, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Graph_get<entry>(comm, maxindex, maxedges, index, edges);
+  const auto next = next_of(&wrap_MPI_Graph_get<entry>, entry, 228);
+  call.start_in(op::MPI_Graph_get, comm);
+  const int rc = next(comm, maxindex, maxedges, index, edges);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int* newrank) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Graph_map<entry>(comm, nnodes, index, edges, newrank);
   const auto next = next_of(&wrap_MPI_Graph_map<entry>, entry, 229);
-  CallOf<plain> call(op::MPI_Graph_map, COMMLENS_CALLER);
+  Call call(op::MPI_Graph_map, COMMLENS_CALLER);
   if (call.nested()) return next(comm, nnodes, index, edges, newrank);
   call.start_in(comm);
   const int rc = next(comm, nnodes, index, edges, newrank);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int* newrank) {
+  KeptCall<Repeat::nothing> call(op::MPI_Graph_map, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Graph_map<entry>(comm, nnodes, index, edges, newrank);
+  const auto next = next_of(&wrap_MPI_Graph_map<entry>, entry, 229);
+  call.start_in(op::MPI_Graph_map, comm);
+  const int rc = next(comm, nnodes, index, edges, newrank);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Graph_neighbors<entry>(comm, rank, maxneighbors, neighbors);
   const auto next = next_of(&wrap_MPI_Graph_neighbors<entry>, entry, 230);
-  CallOf<plain> call(op::MPI_Graph_neighbors, COMMLENS_CALLER);
+  Call call(op::MPI_Graph_neighbors, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank, maxneighbors, neighbors);
   call.start_in(comm);
   const int rc = next(comm, rank, maxneighbors, neighbors);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) {
+  KeptCall<Repeat::nothing> call(op::MPI_Graph_neighbors, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Graph_neighbors<entry>(comm, rank, maxneighbors, neighbors);
+  const auto next = next_of(&wrap_MPI_Graph_neighbors<entry>, entry, 230);
+  call.start_in(op::MPI_Graph_neighbors, comm);
+  const int rc = next(comm, rank, maxneighbors, neighbors);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Graph_neighbors_count<entry>(comm, rank, nneighbors);
   const auto next = next_of(&wrap_MPI_Graph_neighbors_count<entry>, entry, 231);
-  CallOf<plain> call(op::MPI_Graph_neighbors_count, COMMLENS_CALLER);
+  Call call(op::MPI_Graph_neighbors_count, COMMLENS_CALLER);
   if (call.nested()) return next(comm, rank, nneighbors);
   call.start_in(comm);
   const int rc = next(comm, rank, nneighbors);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
+  KeptCall<Repeat::nothing> call(op::MPI_Graph_neighbors_count, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Graph_neighbors_count<entry>(comm, rank, nneighbors);
+  const auto next = next_of(&wrap_MPI_Graph_neighbors_count<entry>, entry, 231);
+  call.start_in(op::MPI_Graph_neighbors_count, comm);
+  const int rc = next(comm, rank, nneighbors);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Graphdims_get<entry>(comm, nnodes, nedges);
   const auto next = next_of(&wrap_MPI_Graphdims_get<entry>, entry, 232);
-  CallOf<plain> call(op::MPI_Graphdims_get, COMMLENS_CALLER);
+  Call call(op::MPI_Graphdims_get, COMMLENS_CALLER);
   if (call.nested()) return next(comm, nnodes, nedges);
   call.start_in(comm);
   const int rc = next(comm, nnodes, nedges);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
+  KeptCall<Repeat::nothing> call(op::MPI_Graphdims_get, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Graphdims_get<entry>(comm, nnodes, nedges);
+  const auto next = next_of(&wrap_MPI_Graphdims_get<entry>, entry, 232);
+  call.start_in(op::MPI_Graphdims_get, comm);
+  const int rc = next(comm, nnodes, nedges);
+  call.count(rc);
   return rc;
 }
 
@@ -1406,19 +1971,34 @@ int wrap_MPI_Op_free(MPI_Op* op) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Pack<entry>(inbuf, incount, datatype, outbuf, outsize, position, comm);
   const auto next = next_of(&wrap_MPI_Pack<entry>, entry, 357);
-  CallOf<plain> call(op::MPI_Pack, COMMLENS_CALLER);
+  Call call(op::MPI_Pack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.start_in(comm);
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position, MPI_Comm comm) {
+  KeptCall<Repeat::nothing> call(op::MPI_Pack, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Pack<entry>(inbuf, incount, datatype, outbuf, outsize, position, comm);
+  const auto next = next_of(&wrap_MPI_Pack<entry>, entry, 357);
+  call.start_in(op::MPI_Pack, comm);
+  const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -1430,10 +2010,15 @@ int wrap_MPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
   call.start_in(comm);
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1489,19 +2074,34 @@ int wrap_MPI_Pack_external_size_c(const char datarep[], MPI_Count incount, MPI_D
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* size) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Pack_size<entry>(incount, datatype, comm, size);
   const auto next = next_of(&wrap_MPI_Pack_size<entry>, entry, 363);
-  CallOf<plain> call(op::MPI_Pack_size, COMMLENS_CALLER);
+  Call call(op::MPI_Pack_size, COMMLENS_CALLER);
   if (call.nested()) return next(incount, datatype, comm, size);
   call.start_in(comm);
   const int rc = next(incount, datatype, comm, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* size) {
+  KeptCall<Repeat::nothing> call(op::MPI_Pack_size, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Pack_size<entry>(incount, datatype, comm, size);
+  const auto next = next_of(&wrap_MPI_Pack_size<entry>, entry, 363);
+  call.start_in(op::MPI_Pack_size, comm);
+  const int rc = next(incount, datatype, comm, size);
+  call.count(rc);
   return rc;
 }
 
@@ -1513,10 +2113,15 @@ int wrap_MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm
   call.start_in(comm);
   const int rc = next(incount, datatype, comm, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -1941,19 +2546,34 @@ int wrap_MPI_Test_cancelled(const MPI_Status* status, int* flag) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Topo_test<entry>(comm, status);
   const auto next = next_of(&wrap_MPI_Topo_test<entry>, entry, 497);
-  CallOf<plain> call(op::MPI_Topo_test, COMMLENS_CALLER);
+  Call call(op::MPI_Topo_test, COMMLENS_CALLER);
   if (call.nested()) return next(comm, status);
   call.start_in(comm);
   const int rc = next(comm, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Topo_test(MPI_Comm comm, int* status) {
+  KeptCall<Repeat::nothing> call(op::MPI_Topo_test, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Topo_test<entry>(comm, status);
+  const auto next = next_of(&wrap_MPI_Topo_test<entry>, entry, 497);
+  call.start_in(op::MPI_Topo_test, comm);
+  const int rc = next(comm, status);
+  call.count(rc);
   return rc;
 }
 
@@ -2605,19 +3225,34 @@ int wrap_MPI_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count str
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Unpack<entry>(inbuf, insize, position, outbuf, outcount, datatype, comm);
   const auto next = next_of(&wrap_MPI_Unpack<entry>, entry, 548);
-  CallOf<plain> call(op::MPI_Unpack, COMMLENS_CALLER);
+  Call call(op::MPI_Unpack, COMMLENS_CALLER);
   if (call.nested()) return next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.start_in(comm);
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) {
+  KeptCall<Repeat::nothing> call(op::MPI_Unpack, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Unpack<entry>(inbuf, insize, position, outbuf, outcount, datatype, comm);
+  const auto next = next_of(&wrap_MPI_Unpack<entry>, entry, 548);
+  call.start_in(op::MPI_Unpack, comm);
+  const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -2629,10 +3264,15 @@ int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, 
   call.start_in(comm);
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2662,19 +3302,34 @@ int wrap_MPI_Unpack_external_c(const char datarep[], const void* inbuf, MPI_Coun
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_call_errhandler<entry>(win, errorcode);
   const auto next = next_of(&wrap_MPI_Win_call_errhandler<entry>, entry, 562);
-  CallOf<plain> call(op::MPI_Win_call_errhandler, COMMLENS_CALLER);
+  Call call(op::MPI_Win_call_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errorcode);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, errorcode);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_call_errhandler, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_call_errhandler<entry>(win, errorcode);
+  const auto next = next_of(&wrap_MPI_Win_call_errhandler<entry>, entry, 562);
+  call.start_under_comm(op::MPI_Win_call_errhandler);
+  const int rc = next(win, errorcode);
+  call.count(rc);
   return rc;
 }
 
@@ -2704,19 +3359,34 @@ int wrap_MPI_Win_create_keyval(MPI_Win_copy_attr_function* win_copy_attr_fn, MPI
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_delete_attr<entry>(win, win_keyval);
   const auto next = next_of(&wrap_MPI_Win_delete_attr<entry>, entry, 569);
-  CallOf<plain> call(op::MPI_Win_delete_attr, COMMLENS_CALLER);
+  Call call(op::MPI_Win_delete_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, win_keyval);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_delete_attr, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_delete_attr<entry>(win, win_keyval);
+  const auto next = next_of(&wrap_MPI_Win_delete_attr<entry>, entry, 569);
+  call.start_under_comm(op::MPI_Win_delete_attr);
+  const int rc = next(win, win_keyval);
+  call.count(rc);
   return rc;
 }
 
@@ -2733,163 +3403,313 @@ int wrap_MPI_Win_free_keyval(int* win_keyval) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int* flag) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_get_attr<entry>(win, win_keyval, attribute_val, flag);
   const auto next = next_of(&wrap_MPI_Win_get_attr<entry>, entry, 578);
-  CallOf<plain> call(op::MPI_Win_get_attr, COMMLENS_CALLER);
+  Call call(op::MPI_Win_get_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval, attribute_val, flag);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, win_keyval, attribute_val, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int* flag) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_get_attr, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_get_attr<entry>(win, win_keyval, attribute_val, flag);
+  const auto next = next_of(&wrap_MPI_Win_get_attr<entry>, entry, 578);
+  call.start_under_comm(op::MPI_Win_get_attr);
+  const int rc = next(win, win_keyval, attribute_val, flag);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_get_errhandler<entry>(win, errhandler);
   const auto next = next_of(&wrap_MPI_Win_get_errhandler<entry>, entry, 579);
-  CallOf<plain> call(op::MPI_Win_get_errhandler, COMMLENS_CALLER);
+  Call call(op::MPI_Win_get_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errhandler);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_get_errhandler, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_get_errhandler<entry>(win, errhandler);
+  const auto next = next_of(&wrap_MPI_Win_get_errhandler<entry>, entry, 579);
+  call.start_under_comm(op::MPI_Win_get_errhandler);
+  const int rc = next(win, errhandler);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_get_group<entry>(win, group);
   const auto next = next_of(&wrap_MPI_Win_get_group<entry>, entry, 580);
-  CallOf<plain> call(op::MPI_Win_get_group, COMMLENS_CALLER);
+  Call call(op::MPI_Win_get_group, COMMLENS_CALLER);
   if (call.nested()) return next(win, group);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, group);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_get_group, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_get_group<entry>(win, group);
+  const auto next = next_of(&wrap_MPI_Win_get_group<entry>, entry, 580);
+  call.start_under_comm(op::MPI_Win_get_group);
+  const int rc = next(win, group);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_get_info<entry>(win, info_used);
   const auto next = next_of(&wrap_MPI_Win_get_info<entry>, entry, 581);
-  CallOf<plain> call(op::MPI_Win_get_info, COMMLENS_CALLER);
+  Call call(op::MPI_Win_get_info, COMMLENS_CALLER);
   if (call.nested()) return next(win, info_used);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, info_used);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_get_info, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_get_info<entry>(win, info_used);
+  const auto next = next_of(&wrap_MPI_Win_get_info<entry>, entry, 581);
+  call.start_under_comm(op::MPI_Win_get_info);
+  const int rc = next(win, info_used);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_get_name<entry>(win, win_name, resultlen);
   const auto next = next_of(&wrap_MPI_Win_get_name<entry>, entry, 582);
-  CallOf<plain> call(op::MPI_Win_get_name, COMMLENS_CALLER);
+  Call call(op::MPI_Win_get_name, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_name, resultlen);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, win_name, resultlen);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_get_name, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_get_name<entry>(win, win_name, resultlen);
+  const auto next = next_of(&wrap_MPI_Win_get_name<entry>, entry, 582);
+  call.start_under_comm(op::MPI_Win_get_name);
+  const int rc = next(win, win_name, resultlen);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_set_attr<entry>(win, win_keyval, attribute_val);
   const auto next = next_of(&wrap_MPI_Win_set_attr<entry>, entry, 586);
-  CallOf<plain> call(op::MPI_Win_set_attr, COMMLENS_CALLER);
+  Call call(op::MPI_Win_set_attr, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_keyval, attribute_val);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, win_keyval, attribute_val);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_set_attr, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_set_attr<entry>(win, win_keyval, attribute_val);
+  const auto next = next_of(&wrap_MPI_Win_set_attr<entry>, entry, 586);
+  call.start_under_comm(op::MPI_Win_set_attr);
+  const int rc = next(win, win_keyval, attribute_val);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_set_errhandler<entry>(win, errhandler);
   const auto next = next_of(&wrap_MPI_Win_set_errhandler<entry>, entry, 587);
-  CallOf<plain> call(op::MPI_Win_set_errhandler, COMMLENS_CALLER);
+  Call call(op::MPI_Win_set_errhandler, COMMLENS_CALLER);
   if (call.nested()) return next(win, errhandler);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, errhandler);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_set_errhandler, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_set_errhandler<entry>(win, errhandler);
+  const auto next = next_of(&wrap_MPI_Win_set_errhandler<entry>, entry, 587);
+  call.start_under_comm(op::MPI_Win_set_errhandler);
+  const int rc = next(win, errhandler);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_set_info<entry>(win, info);
   const auto next = next_of(&wrap_MPI_Win_set_info<entry>, entry, 588);
-  CallOf<plain> call(op::MPI_Win_set_info, COMMLENS_CALLER);
+  Call call(op::MPI_Win_set_info, COMMLENS_CALLER);
   if (call.nested()) return next(win, info);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, info);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_set_info, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_set_info<entry>(win, info);
+  const auto next = next_of(&wrap_MPI_Win_set_info<entry>, entry, 588);
+  call.start_under_comm(op::MPI_Win_set_info);
+  const int rc = next(win, info);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_set_name<entry>(win, win_name);
   const auto next = next_of(&wrap_MPI_Win_set_name<entry>, entry, 589);
-  CallOf<plain> call(op::MPI_Win_set_name, COMMLENS_CALLER);
+  Call call(op::MPI_Win_set_name, COMMLENS_CALLER);
   if (call.nested()) return next(win, win_name);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, win_name);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_set_name(MPI_Win win, const char* win_name) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_set_name, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_set_name<entry>(win, win_name);
+  const auto next = next_of(&wrap_MPI_Win_set_name<entry>, entry, 589);
+  call.start_under_comm(op::MPI_Win_set_name);
+  const int rc = next(win, win_name);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_shared_query<entry>(win, rank, size, disp_unit, baseptr);
   const auto next = next_of(&wrap_MPI_Win_shared_query<entry>, entry, 590);
-  CallOf<plain> call(op::MPI_Win_shared_query, COMMLENS_CALLER);
+  Call call(op::MPI_Win_shared_query, COMMLENS_CALLER);
   if (call.nested()) return next(win, rank, size, disp_unit, baseptr);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, rank, size, disp_unit, baseptr);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_shared_query, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_shared_query<entry>(win, rank, size, disp_unit, baseptr);
+  const auto next = next_of(&wrap_MPI_Win_shared_query<entry>, entry, 590);
+  call.start_under_comm(op::MPI_Win_shared_query);
+  const int rc = next(win, rank, size, disp_unit, baseptr);
+  call.count(rc);
   return rc;
 }
 
@@ -2902,9 +3722,14 @@ int wrap_MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint*
   call.start_under(comm_view.index);
   const int rc = next(win, rank, size, disp_unit, baseptr);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2916,52 +3741,52 @@ void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 4, &wrap_MPI_Add_error_code<Entry::mpi>, &wrap_MPI_Add_error_code<Entry::pmpi>);
   wrap(wrappers, 5, &wrap_MPI_Add_error_string<Entry::mpi>, &wrap_MPI_Add_error_string<Entry::pmpi>);
   wrap(wrappers, 14, &wrap_MPI_Alloc_mem<Entry::mpi>, &wrap_MPI_Alloc_mem<Entry::pmpi>);
-  wrap(wrappers, 31, &wrap_MPI_Attr_delete<Entry::mpi, has_plain_calls>, &wrap_MPI_Attr_delete<Entry::pmpi>);
-  wrap(wrappers, 32, &wrap_MPI_Attr_get<Entry::mpi, has_plain_calls>, &wrap_MPI_Attr_get<Entry::pmpi>);
-  wrap(wrappers, 33, &wrap_MPI_Attr_put<Entry::mpi, has_plain_calls>, &wrap_MPI_Attr_put<Entry::pmpi>);
+  wrap(wrappers, 31, has_plain_calls ? &plain_MPI_Attr_delete<Entry::mpi> : &wrap_MPI_Attr_delete<Entry::mpi>, &wrap_MPI_Attr_delete<Entry::pmpi>);
+  wrap(wrappers, 32, has_plain_calls ? &plain_MPI_Attr_get<Entry::mpi> : &wrap_MPI_Attr_get<Entry::mpi>, &wrap_MPI_Attr_get<Entry::pmpi>);
+  wrap(wrappers, 33, has_plain_calls ? &plain_MPI_Attr_put<Entry::mpi> : &wrap_MPI_Attr_put<Entry::mpi>, &wrap_MPI_Attr_put<Entry::pmpi>);
   wrap(wrappers, 44, &wrap_MPI_Buffer_attach<Entry::mpi>, &wrap_MPI_Buffer_attach<Entry::pmpi>);
   wrap(wrappers, 45, &wrap_MPI_Buffer_attach_c<Entry::mpi>, &wrap_MPI_Buffer_attach_c<Entry::pmpi>);
   wrap(wrappers, 46, &wrap_MPI_Buffer_detach<Entry::mpi>, &wrap_MPI_Buffer_detach<Entry::pmpi>);
   wrap(wrappers, 47, &wrap_MPI_Buffer_detach_c<Entry::mpi>, &wrap_MPI_Buffer_detach_c<Entry::pmpi>);
-  wrap(wrappers, 51, &wrap_MPI_Cart_coords<Entry::mpi, has_plain_calls>, &wrap_MPI_Cart_coords<Entry::pmpi>);
-  wrap(wrappers, 53, &wrap_MPI_Cart_get<Entry::mpi, has_plain_calls>, &wrap_MPI_Cart_get<Entry::pmpi>);
-  wrap(wrappers, 54, &wrap_MPI_Cart_map<Entry::mpi, has_plain_calls>, &wrap_MPI_Cart_map<Entry::pmpi>);
-  wrap(wrappers, 55, &wrap_MPI_Cart_rank<Entry::mpi, has_plain_calls>, &wrap_MPI_Cart_rank<Entry::pmpi>);
-  wrap(wrappers, 56, &wrap_MPI_Cart_shift<Entry::mpi, has_plain_calls>, &wrap_MPI_Cart_shift<Entry::pmpi>);
-  wrap(wrappers, 58, &wrap_MPI_Cartdim_get<Entry::mpi, has_plain_calls>, &wrap_MPI_Cartdim_get<Entry::pmpi>);
-  wrap(wrappers, 61, &wrap_MPI_Comm_attach_buffer<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_attach_buffer<Entry::pmpi>);
+  wrap(wrappers, 51, has_plain_calls ? &plain_MPI_Cart_coords<Entry::mpi> : &wrap_MPI_Cart_coords<Entry::mpi>, &wrap_MPI_Cart_coords<Entry::pmpi>);
+  wrap(wrappers, 53, has_plain_calls ? &plain_MPI_Cart_get<Entry::mpi> : &wrap_MPI_Cart_get<Entry::mpi>, &wrap_MPI_Cart_get<Entry::pmpi>);
+  wrap(wrappers, 54, has_plain_calls ? &plain_MPI_Cart_map<Entry::mpi> : &wrap_MPI_Cart_map<Entry::mpi>, &wrap_MPI_Cart_map<Entry::pmpi>);
+  wrap(wrappers, 55, has_plain_calls ? &plain_MPI_Cart_rank<Entry::mpi> : &wrap_MPI_Cart_rank<Entry::mpi>, &wrap_MPI_Cart_rank<Entry::pmpi>);
+  wrap(wrappers, 56, has_plain_calls ? &plain_MPI_Cart_shift<Entry::mpi> : &wrap_MPI_Cart_shift<Entry::mpi>, &wrap_MPI_Cart_shift<Entry::pmpi>);
+  wrap(wrappers, 58, has_plain_calls ? &plain_MPI_Cartdim_get<Entry::mpi> : &wrap_MPI_Cartdim_get<Entry::mpi>, &wrap_MPI_Cartdim_get<Entry::pmpi>);
+  wrap(wrappers, 61, has_plain_calls ? &plain_MPI_Comm_attach_buffer<Entry::mpi> : &wrap_MPI_Comm_attach_buffer<Entry::mpi>, &wrap_MPI_Comm_attach_buffer<Entry::pmpi>);
   wrap(wrappers, 62, &wrap_MPI_Comm_attach_buffer_c<Entry::mpi>, &wrap_MPI_Comm_attach_buffer_c<Entry::pmpi>);
-  wrap(wrappers, 63, &wrap_MPI_Comm_call_errhandler<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_call_errhandler<Entry::pmpi>);
-  wrap(wrappers, 64, &wrap_MPI_Comm_compare<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_compare<Entry::pmpi>);
+  wrap(wrappers, 63, has_plain_calls ? &plain_MPI_Comm_call_errhandler<Entry::mpi> : &wrap_MPI_Comm_call_errhandler<Entry::mpi>, &wrap_MPI_Comm_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 64, has_plain_calls ? &plain_MPI_Comm_compare<Entry::mpi> : &wrap_MPI_Comm_compare<Entry::mpi>, &wrap_MPI_Comm_compare<Entry::pmpi>);
   wrap(wrappers, 67, &wrap_MPI_Comm_create_errhandler<Entry::mpi>, &wrap_MPI_Comm_create_errhandler<Entry::pmpi>);
   wrap(wrappers, 70, &wrap_MPI_Comm_create_keyval<Entry::mpi>, &wrap_MPI_Comm_create_keyval<Entry::pmpi>);
-  wrap(wrappers, 71, &wrap_MPI_Comm_delete_attr<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_delete_attr<Entry::pmpi>);
-  wrap(wrappers, 72, &wrap_MPI_Comm_detach_buffer<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_detach_buffer<Entry::pmpi>);
+  wrap(wrappers, 71, has_plain_calls ? &plain_MPI_Comm_delete_attr<Entry::mpi> : &wrap_MPI_Comm_delete_attr<Entry::mpi>, &wrap_MPI_Comm_delete_attr<Entry::pmpi>);
+  wrap(wrappers, 72, has_plain_calls ? &plain_MPI_Comm_detach_buffer<Entry::mpi> : &wrap_MPI_Comm_detach_buffer<Entry::mpi>, &wrap_MPI_Comm_detach_buffer<Entry::pmpi>);
   wrap(wrappers, 73, &wrap_MPI_Comm_detach_buffer_c<Entry::mpi>, &wrap_MPI_Comm_detach_buffer_c<Entry::pmpi>);
   wrap(wrappers, 79, &wrap_MPI_Comm_free_keyval<Entry::mpi>, &wrap_MPI_Comm_free_keyval<Entry::pmpi>);
-  wrap(wrappers, 80, &wrap_MPI_Comm_get_attr<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_get_attr<Entry::pmpi>);
-  wrap(wrappers, 81, &wrap_MPI_Comm_get_errhandler<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_get_errhandler<Entry::pmpi>);
-  wrap(wrappers, 82, &wrap_MPI_Comm_get_info<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_get_info<Entry::pmpi>);
-  wrap(wrappers, 83, &wrap_MPI_Comm_get_name<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_get_name<Entry::pmpi>);
-  wrap(wrappers, 85, &wrap_MPI_Comm_group<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_group<Entry::pmpi>);
-  wrap(wrappers, 90, &wrap_MPI_Comm_rank<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_rank<Entry::pmpi>);
-  wrap(wrappers, 91, &wrap_MPI_Comm_remote_group<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_remote_group<Entry::pmpi>);
-  wrap(wrappers, 92, &wrap_MPI_Comm_remote_size<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_remote_size<Entry::pmpi>);
-  wrap(wrappers, 93, &wrap_MPI_Comm_set_attr<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_set_attr<Entry::pmpi>);
-  wrap(wrappers, 94, &wrap_MPI_Comm_set_errhandler<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_set_errhandler<Entry::pmpi>);
-  wrap(wrappers, 95, &wrap_MPI_Comm_set_info<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_set_info<Entry::pmpi>);
-  wrap(wrappers, 97, &wrap_MPI_Comm_size<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_size<Entry::pmpi>);
-  wrap(wrappers, 102, &wrap_MPI_Comm_test_inter<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_test_inter<Entry::pmpi>);
+  wrap(wrappers, 80, has_plain_calls ? &plain_MPI_Comm_get_attr<Entry::mpi> : &wrap_MPI_Comm_get_attr<Entry::mpi>, &wrap_MPI_Comm_get_attr<Entry::pmpi>);
+  wrap(wrappers, 81, has_plain_calls ? &plain_MPI_Comm_get_errhandler<Entry::mpi> : &wrap_MPI_Comm_get_errhandler<Entry::mpi>, &wrap_MPI_Comm_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 82, has_plain_calls ? &plain_MPI_Comm_get_info<Entry::mpi> : &wrap_MPI_Comm_get_info<Entry::mpi>, &wrap_MPI_Comm_get_info<Entry::pmpi>);
+  wrap(wrappers, 83, has_plain_calls ? &plain_MPI_Comm_get_name<Entry::mpi> : &wrap_MPI_Comm_get_name<Entry::mpi>, &wrap_MPI_Comm_get_name<Entry::pmpi>);
+  wrap(wrappers, 85, has_plain_calls ? &plain_MPI_Comm_group<Entry::mpi> : &wrap_MPI_Comm_group<Entry::mpi>, &wrap_MPI_Comm_group<Entry::pmpi>);
+  wrap(wrappers, 90, has_plain_calls ? &plain_MPI_Comm_rank<Entry::mpi> : &wrap_MPI_Comm_rank<Entry::mpi>, &wrap_MPI_Comm_rank<Entry::pmpi>);
+  wrap(wrappers, 91, has_plain_calls ? &plain_MPI_Comm_remote_group<Entry::mpi> : &wrap_MPI_Comm_remote_group<Entry::mpi>, &wrap_MPI_Comm_remote_group<Entry::pmpi>);
+  wrap(wrappers, 92, has_plain_calls ? &plain_MPI_Comm_remote_size<Entry::mpi> : &wrap_MPI_Comm_remote_size<Entry::mpi>, &wrap_MPI_Comm_remote_size<Entry::pmpi>);
+  wrap(wrappers, 93, has_plain_calls ? &plain_MPI_Comm_set_attr<Entry::mpi> : &wrap_MPI_Comm_set_attr<Entry::mpi>, &wrap_MPI_Comm_set_attr<Entry::pmpi>);
+  wrap(wrappers, 94, has_plain_calls ? &plain_MPI_Comm_set_errhandler<Entry::mpi> : &wrap_MPI_Comm_set_errhandler<Entry::mpi>, &wrap_MPI_Comm_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 95, has_plain_calls ? &plain_MPI_Comm_set_info<Entry::mpi> : &wrap_MPI_Comm_set_info<Entry::mpi>, &wrap_MPI_Comm_set_info<Entry::pmpi>);
+  wrap(wrappers, 97, has_plain_calls ? &plain_MPI_Comm_size<Entry::mpi> : &wrap_MPI_Comm_size<Entry::mpi>, &wrap_MPI_Comm_size<Entry::pmpi>);
+  wrap(wrappers, 102, has_plain_calls ? &plain_MPI_Comm_test_inter<Entry::mpi> : &wrap_MPI_Comm_test_inter<Entry::mpi>, &wrap_MPI_Comm_test_inter<Entry::pmpi>);
   wrap(wrappers, 104, &wrap_MPI_Dims_create<Entry::mpi>, &wrap_MPI_Dims_create<Entry::pmpi>);
-  wrap(wrappers, 107, &wrap_MPI_Dist_graph_neighbors<Entry::mpi, has_plain_calls>, &wrap_MPI_Dist_graph_neighbors<Entry::pmpi>);
-  wrap(wrappers, 108, &wrap_MPI_Dist_graph_neighbors_count<Entry::mpi, has_plain_calls>, &wrap_MPI_Dist_graph_neighbors_count<Entry::pmpi>);
+  wrap(wrappers, 107, has_plain_calls ? &plain_MPI_Dist_graph_neighbors<Entry::mpi> : &wrap_MPI_Dist_graph_neighbors<Entry::mpi>, &wrap_MPI_Dist_graph_neighbors<Entry::pmpi>);
+  wrap(wrappers, 108, has_plain_calls ? &plain_MPI_Dist_graph_neighbors_count<Entry::mpi> : &wrap_MPI_Dist_graph_neighbors_count<Entry::mpi>, &wrap_MPI_Dist_graph_neighbors_count<Entry::pmpi>);
   wrap(wrappers, 109, &wrap_MPI_Errhandler_free<Entry::mpi>, &wrap_MPI_Errhandler_free<Entry::pmpi>);
   wrap(wrappers, 110, &wrap_MPI_Error_class<Entry::mpi>, &wrap_MPI_Error_class<Entry::pmpi>);
   wrap(wrappers, 111, &wrap_MPI_Error_string<Entry::mpi>, &wrap_MPI_Error_string<Entry::pmpi>);
-  wrap(wrappers, 117, &wrap_MPI_File_call_errhandler<Entry::mpi, has_plain_calls>, &wrap_MPI_File_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 117, has_plain_calls ? &plain_MPI_File_call_errhandler<Entry::mpi> : &wrap_MPI_File_call_errhandler<Entry::mpi>, &wrap_MPI_File_call_errhandler<Entry::pmpi>);
   wrap(wrappers, 119, &wrap_MPI_File_create_errhandler<Entry::mpi>, &wrap_MPI_File_create_errhandler<Entry::pmpi>);
-  wrap(wrappers, 124, &wrap_MPI_File_get_errhandler<Entry::mpi, has_plain_calls>, &wrap_MPI_File_get_errhandler<Entry::pmpi>);
-  wrap(wrappers, 179, &wrap_MPI_File_set_errhandler<Entry::mpi, has_plain_calls>, &wrap_MPI_File_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 124, has_plain_calls ? &plain_MPI_File_get_errhandler<Entry::mpi> : &wrap_MPI_File_get_errhandler<Entry::mpi>, &wrap_MPI_File_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 179, has_plain_calls ? &plain_MPI_File_set_errhandler<Entry::mpi> : &wrap_MPI_File_set_errhandler<Entry::mpi>, &wrap_MPI_File_set_errhandler<Entry::pmpi>);
   wrap(wrappers, 205, &wrap_MPI_Finalize<Entry::mpi>, &wrap_MPI_Finalize<Entry::pmpi>);
   wrap(wrappers, 206, &wrap_MPI_Free_mem<Entry::mpi>, &wrap_MPI_Free_mem<Entry::pmpi>);
   wrap(wrappers, 219, &wrap_MPI_Get_address<Entry::mpi>, &wrap_MPI_Get_address<Entry::pmpi>);
@@ -2972,11 +3797,11 @@ void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 224, &wrap_MPI_Get_elements_x<Entry::mpi>, &wrap_MPI_Get_elements_x<Entry::pmpi>);
   wrap(wrappers, 225, &wrap_MPI_Get_hw_resource_info<Entry::mpi>, &wrap_MPI_Get_hw_resource_info<Entry::pmpi>);
   wrap(wrappers, 226, &wrap_MPI_Get_processor_name<Entry::mpi>, &wrap_MPI_Get_processor_name<Entry::pmpi>);
-  wrap(wrappers, 228, &wrap_MPI_Graph_get<Entry::mpi, has_plain_calls>, &wrap_MPI_Graph_get<Entry::pmpi>);
-  wrap(wrappers, 229, &wrap_MPI_Graph_map<Entry::mpi, has_plain_calls>, &wrap_MPI_Graph_map<Entry::pmpi>);
-  wrap(wrappers, 230, &wrap_MPI_Graph_neighbors<Entry::mpi, has_plain_calls>, &wrap_MPI_Graph_neighbors<Entry::pmpi>);
-  wrap(wrappers, 231, &wrap_MPI_Graph_neighbors_count<Entry::mpi, has_plain_calls>, &wrap_MPI_Graph_neighbors_count<Entry::pmpi>);
-  wrap(wrappers, 232, &wrap_MPI_Graphdims_get<Entry::mpi, has_plain_calls>, &wrap_MPI_Graphdims_get<Entry::pmpi>);
+  wrap(wrappers, 228, has_plain_calls ? &plain_MPI_Graph_get<Entry::mpi> : &wrap_MPI_Graph_get<Entry::mpi>, &wrap_MPI_Graph_get<Entry::pmpi>);
+  wrap(wrappers, 229, has_plain_calls ? &plain_MPI_Graph_map<Entry::mpi> : &wrap_MPI_Graph_map<Entry::mpi>, &wrap_MPI_Graph_map<Entry::pmpi>);
+  wrap(wrappers, 230, has_plain_calls ? &plain_MPI_Graph_neighbors<Entry::mpi> : &wrap_MPI_Graph_neighbors<Entry::mpi>, &wrap_MPI_Graph_neighbors<Entry::pmpi>);
+  wrap(wrappers, 231, has_plain_calls ? &plain_MPI_Graph_neighbors_count<Entry::mpi> : &wrap_MPI_Graph_neighbors_count<Entry::mpi>, &wrap_MPI_Graph_neighbors_count<Entry::pmpi>);
+  wrap(wrappers, 232, has_plain_calls ? &plain_MPI_Graphdims_get<Entry::mpi> : &wrap_MPI_Graphdims_get<Entry::mpi>, &wrap_MPI_Graphdims_get<Entry::pmpi>);
   wrap(wrappers, 233, &wrap_MPI_Grequest_complete<Entry::mpi>, &wrap_MPI_Grequest_complete<Entry::pmpi>);
   wrap(wrappers, 234, &wrap_MPI_Grequest_start<Entry::mpi>, &wrap_MPI_Grequest_start<Entry::pmpi>);
   wrap(wrappers, 235, &wrap_MPI_Group_compare<Entry::mpi>, &wrap_MPI_Group_compare<Entry::pmpi>);
@@ -3012,13 +3837,13 @@ void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 353, &wrap_MPI_Op_create<Entry::mpi>, &wrap_MPI_Op_create<Entry::pmpi>);
   wrap(wrappers, 354, &wrap_MPI_Op_create_c<Entry::mpi>, &wrap_MPI_Op_create_c<Entry::pmpi>);
   wrap(wrappers, 355, &wrap_MPI_Op_free<Entry::mpi>, &wrap_MPI_Op_free<Entry::pmpi>);
-  wrap(wrappers, 357, &wrap_MPI_Pack<Entry::mpi, has_plain_calls>, &wrap_MPI_Pack<Entry::pmpi>);
+  wrap(wrappers, 357, has_plain_calls ? &plain_MPI_Pack<Entry::mpi> : &wrap_MPI_Pack<Entry::mpi>, &wrap_MPI_Pack<Entry::pmpi>);
   wrap(wrappers, 358, &wrap_MPI_Pack_c<Entry::mpi>, &wrap_MPI_Pack_c<Entry::pmpi>);
   wrap(wrappers, 359, &wrap_MPI_Pack_external<Entry::mpi>, &wrap_MPI_Pack_external<Entry::pmpi>);
   wrap(wrappers, 360, &wrap_MPI_Pack_external_c<Entry::mpi>, &wrap_MPI_Pack_external_c<Entry::pmpi>);
   wrap(wrappers, 361, &wrap_MPI_Pack_external_size<Entry::mpi>, &wrap_MPI_Pack_external_size<Entry::pmpi>);
   wrap(wrappers, 362, &wrap_MPI_Pack_external_size_c<Entry::mpi>, &wrap_MPI_Pack_external_size_c<Entry::pmpi>);
-  wrap(wrappers, 363, &wrap_MPI_Pack_size<Entry::mpi, has_plain_calls>, &wrap_MPI_Pack_size<Entry::pmpi>);
+  wrap(wrappers, 363, has_plain_calls ? &plain_MPI_Pack_size<Entry::mpi> : &wrap_MPI_Pack_size<Entry::mpi>, &wrap_MPI_Pack_size<Entry::pmpi>);
   wrap(wrappers, 364, &wrap_MPI_Pack_size_c<Entry::mpi>, &wrap_MPI_Pack_size_c<Entry::pmpi>);
   wrap(wrappers, 366, &wrap_MPI_Pcontrol<Entry::mpi>, &wrap_MPI_Pcontrol<Entry::pmpi>);
   wrap(wrappers, 376, &wrap_MPI_Query_thread<Entry::mpi>, &wrap_MPI_Query_thread<Entry::pmpi>);
@@ -3054,7 +3879,7 @@ void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 467, &wrap_MPI_Status_set_source<Entry::mpi>, &wrap_MPI_Status_set_source<Entry::pmpi>);
   wrap(wrappers, 468, &wrap_MPI_Status_set_tag<Entry::mpi>, &wrap_MPI_Status_set_tag<Entry::pmpi>);
   wrap(wrappers, 493, &wrap_MPI_Test_cancelled<Entry::mpi>, &wrap_MPI_Test_cancelled<Entry::pmpi>);
-  wrap(wrappers, 497, &wrap_MPI_Topo_test<Entry::mpi, has_plain_calls>, &wrap_MPI_Topo_test<Entry::pmpi>);
+  wrap(wrappers, 497, has_plain_calls ? &plain_MPI_Topo_test<Entry::mpi> : &wrap_MPI_Topo_test<Entry::mpi>, &wrap_MPI_Topo_test<Entry::pmpi>);
   wrap(wrappers, 498, &wrap_MPI_Type_commit<Entry::mpi>, &wrap_MPI_Type_commit<Entry::pmpi>);
   wrap(wrappers, 499, &wrap_MPI_Type_contiguous<Entry::mpi>, &wrap_MPI_Type_contiguous<Entry::pmpi>);
   wrap(wrappers, 500, &wrap_MPI_Type_contiguous_c<Entry::mpi>, &wrap_MPI_Type_contiguous_c<Entry::pmpi>);
@@ -3105,25 +3930,25 @@ void wrap_other(void* wrappers[]) noexcept {
   wrap(wrappers, 545, &wrap_MPI_Type_size_x<Entry::mpi>, &wrap_MPI_Type_size_x<Entry::pmpi>);
   wrap(wrappers, 546, &wrap_MPI_Type_vector<Entry::mpi>, &wrap_MPI_Type_vector<Entry::pmpi>);
   wrap(wrappers, 547, &wrap_MPI_Type_vector_c<Entry::mpi>, &wrap_MPI_Type_vector_c<Entry::pmpi>);
-  wrap(wrappers, 548, &wrap_MPI_Unpack<Entry::mpi, has_plain_calls>, &wrap_MPI_Unpack<Entry::pmpi>);
+  wrap(wrappers, 548, has_plain_calls ? &plain_MPI_Unpack<Entry::mpi> : &wrap_MPI_Unpack<Entry::mpi>, &wrap_MPI_Unpack<Entry::pmpi>);
   wrap(wrappers, 549, &wrap_MPI_Unpack_c<Entry::mpi>, &wrap_MPI_Unpack_c<Entry::pmpi>);
   wrap(wrappers, 550, &wrap_MPI_Unpack_external<Entry::mpi>, &wrap_MPI_Unpack_external<Entry::pmpi>);
   wrap(wrappers, 551, &wrap_MPI_Unpack_external_c<Entry::mpi>, &wrap_MPI_Unpack_external_c<Entry::pmpi>);
-  wrap(wrappers, 562, &wrap_MPI_Win_call_errhandler<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_call_errhandler<Entry::pmpi>);
+  wrap(wrappers, 562, has_plain_calls ? &plain_MPI_Win_call_errhandler<Entry::mpi> : &wrap_MPI_Win_call_errhandler<Entry::mpi>, &wrap_MPI_Win_call_errhandler<Entry::pmpi>);
   wrap(wrappers, 567, &wrap_MPI_Win_create_errhandler<Entry::mpi>, &wrap_MPI_Win_create_errhandler<Entry::pmpi>);
   wrap(wrappers, 568, &wrap_MPI_Win_create_keyval<Entry::mpi>, &wrap_MPI_Win_create_keyval<Entry::pmpi>);
-  wrap(wrappers, 569, &wrap_MPI_Win_delete_attr<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_delete_attr<Entry::pmpi>);
+  wrap(wrappers, 569, has_plain_calls ? &plain_MPI_Win_delete_attr<Entry::mpi> : &wrap_MPI_Win_delete_attr<Entry::mpi>, &wrap_MPI_Win_delete_attr<Entry::pmpi>);
   wrap(wrappers, 577, &wrap_MPI_Win_free_keyval<Entry::mpi>, &wrap_MPI_Win_free_keyval<Entry::pmpi>);
-  wrap(wrappers, 578, &wrap_MPI_Win_get_attr<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_get_attr<Entry::pmpi>);
-  wrap(wrappers, 579, &wrap_MPI_Win_get_errhandler<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_get_errhandler<Entry::pmpi>);
-  wrap(wrappers, 580, &wrap_MPI_Win_get_group<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_get_group<Entry::pmpi>);
-  wrap(wrappers, 581, &wrap_MPI_Win_get_info<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_get_info<Entry::pmpi>);
-  wrap(wrappers, 582, &wrap_MPI_Win_get_name<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_get_name<Entry::pmpi>);
-  wrap(wrappers, 586, &wrap_MPI_Win_set_attr<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_set_attr<Entry::pmpi>);
-  wrap(wrappers, 587, &wrap_MPI_Win_set_errhandler<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_set_errhandler<Entry::pmpi>);
-  wrap(wrappers, 588, &wrap_MPI_Win_set_info<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_set_info<Entry::pmpi>);
-  wrap(wrappers, 589, &wrap_MPI_Win_set_name<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_set_name<Entry::pmpi>);
-  wrap(wrappers, 590, &wrap_MPI_Win_shared_query<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_shared_query<Entry::pmpi>);
+  wrap(wrappers, 578, has_plain_calls ? &plain_MPI_Win_get_attr<Entry::mpi> : &wrap_MPI_Win_get_attr<Entry::mpi>, &wrap_MPI_Win_get_attr<Entry::pmpi>);
+  wrap(wrappers, 579, has_plain_calls ? &plain_MPI_Win_get_errhandler<Entry::mpi> : &wrap_MPI_Win_get_errhandler<Entry::mpi>, &wrap_MPI_Win_get_errhandler<Entry::pmpi>);
+  wrap(wrappers, 580, has_plain_calls ? &plain_MPI_Win_get_group<Entry::mpi> : &wrap_MPI_Win_get_group<Entry::mpi>, &wrap_MPI_Win_get_group<Entry::pmpi>);
+  wrap(wrappers, 581, has_plain_calls ? &plain_MPI_Win_get_info<Entry::mpi> : &wrap_MPI_Win_get_info<Entry::mpi>, &wrap_MPI_Win_get_info<Entry::pmpi>);
+  wrap(wrappers, 582, has_plain_calls ? &plain_MPI_Win_get_name<Entry::mpi> : &wrap_MPI_Win_get_name<Entry::mpi>, &wrap_MPI_Win_get_name<Entry::pmpi>);
+  wrap(wrappers, 586, has_plain_calls ? &plain_MPI_Win_set_attr<Entry::mpi> : &wrap_MPI_Win_set_attr<Entry::mpi>, &wrap_MPI_Win_set_attr<Entry::pmpi>);
+  wrap(wrappers, 587, has_plain_calls ? &plain_MPI_Win_set_errhandler<Entry::mpi> : &wrap_MPI_Win_set_errhandler<Entry::mpi>, &wrap_MPI_Win_set_errhandler<Entry::pmpi>);
+  wrap(wrappers, 588, has_plain_calls ? &plain_MPI_Win_set_info<Entry::mpi> : &wrap_MPI_Win_set_info<Entry::mpi>, &wrap_MPI_Win_set_info<Entry::pmpi>);
+  wrap(wrappers, 589, has_plain_calls ? &plain_MPI_Win_set_name<Entry::mpi> : &wrap_MPI_Win_set_name<Entry::mpi>, &wrap_MPI_Win_set_name<Entry::pmpi>);
+  wrap(wrappers, 590, has_plain_calls ? &plain_MPI_Win_shared_query<Entry::mpi> : &wrap_MPI_Win_shared_query<Entry::mpi>, &wrap_MPI_Win_shared_query<Entry::pmpi>);
   wrap(wrappers, 591, &wrap_MPI_Win_shared_query_c<Entry::mpi>, &wrap_MPI_Win_shared_query_c<Entry::pmpi>);
 }
 

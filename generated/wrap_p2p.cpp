@@ -6,22 +6,37 @@
 namespace commlens {
 namespace {
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Bsend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Bsend<entry>, entry, 40);
-  CallOf<plain> call(op::MPI_Bsend, COMMLENS_CALLER);
+  Call call(op::MPI_Bsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Bsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Bsend<entry>(buf, count, datatype, dest, tag, comm);
+  const auto next = next_of(&wrap_MPI_Bsend<entry>, entry, 40);
+  call.start_in(op::MPI_Bsend, comm);
+  const int rc = next(buf, count, datatype, dest, tag, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -33,13 +48,18 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -105,62 +125,103 @@ int wrap_MPI_Cancel(MPI_Request* request) {
   return hand::cancel(next, op::MPI_Cancel, COMMLENS_CALLER, request);
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_flush_buffer(MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_flush_buffer<entry>(comm);
   const auto next = next_of(&wrap_MPI_Comm_flush_buffer<entry>, entry, 77);
-  CallOf<plain> call(op::MPI_Comm_flush_buffer, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_flush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm);
   call.start_in(comm);
   const int rc = next(comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_flush_buffer(MPI_Comm comm) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_flush_buffer, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_flush_buffer<entry>(comm);
+  const auto next = next_of(&wrap_MPI_Comm_flush_buffer<entry>, entry, 77);
+  call.start_in(op::MPI_Comm_flush_buffer, comm);
+  const int rc = next(comm);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Comm_iflush_buffer<entry>(comm, request);
   const auto next = next_of(&wrap_MPI_Comm_iflush_buffer<entry>, entry, 88);
-  CallOf<plain> call(op::MPI_Comm_iflush_buffer, COMMLENS_CALLER);
+  Call call(op::MPI_Comm_iflush_buffer, COMMLENS_CALLER);
   if (call.nested()) return next(comm, request);
   call.start_in(comm);
   const int rc = next(comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(comm)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::nothing> call(op::MPI_Comm_iflush_buffer, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Comm_iflush_buffer<entry>(comm, request);
+  const auto next = next_of(&wrap_MPI_Comm_iflush_buffer<entry>, entry, 88);
+  call.start_in(op::MPI_Comm_iflush_buffer, comm);
+  const int rc = next(comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ibsend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Ibsend<entry>, entry, 263);
-  CallOf<plain> call(op::MPI_Ibsend, COMMLENS_CALLER);
+  Call call(op::MPI_Ibsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Ibsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Ibsend<entry>(buf, count, datatype, dest, tag, comm, request);
+  const auto next = next_of(&wrap_MPI_Ibsend<entry>, entry, 263);
+  call.start_in(op::MPI_Ibsend, comm);
+  const int rc = next(buf, count, datatype, dest, tag, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -172,17 +233,19 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -238,42 +301,70 @@ int wrap_MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Mes
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Iprobe<entry>(source, tag, comm, flag, status);
   const auto next = next_of(&wrap_MPI_Iprobe<entry>, entry, 300);
-  CallOf<plain> call(op::MPI_Iprobe, COMMLENS_CALLER);
+  Call call(op::MPI_Iprobe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, flag, status);
   call.start_in(comm);
   const int rc = next(source, tag, comm, flag, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
+  KeptCall<Repeat::nothing> call(op::MPI_Iprobe, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Iprobe<entry>(source, tag, comm, flag, status);
+  const auto next = next_of(&wrap_MPI_Iprobe<entry>, entry, 300);
+  call.start_in(op::MPI_Iprobe, comm);
+  const int rc = next(source, tag, comm, flag, status);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Irecv<entry>(buf, count, datatype, source, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Irecv<entry>, entry, 301);
-  CallOf<plain> call(op::MPI_Irecv, COMMLENS_CALLER);
+  Call call(op::MPI_Irecv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, request);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(comm), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::nothing> call(op::MPI_Irecv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_Irecv<entry>(buf, count, datatype, source, tag, comm, request);
+  const auto next = next_of(&wrap_MPI_Irecv<entry>, entry, 301);
+  call.start_in(op::MPI_Irecv, comm);
+  const int rc = next(buf, count, datatype, source, tag, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
   return rc;
 }
 
@@ -285,40 +376,55 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::nothing>(bits(comm), word(count), word(datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::nothing>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::nothing>(cell, volume);
+  call.keep<Repeat::nothing>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Irsend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Irsend<entry>, entry, 309);
-  CallOf<plain> call(op::MPI_Irsend, COMMLENS_CALLER);
+  Call call(op::MPI_Irsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Irsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Irsend<entry>(buf, count, datatype, dest, tag, comm, request);
+  const auto next = next_of(&wrap_MPI_Irsend<entry>, entry, 309);
+  call.start_in(op::MPI_Irsend, comm);
+  const int rc = next(buf, count, datatype, dest, tag, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -330,40 +436,55 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Isend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Isend<entry>, entry, 318);
-  CallOf<plain> call(op::MPI_Isend, COMMLENS_CALLER);
+  Call call(op::MPI_Isend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Isend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Isend<entry>(buf, count, datatype, dest, tag, comm, request);
+  const auto next = next_of(&wrap_MPI_Isend<entry>, entry, 318);
+  call.start_in(op::MPI_Isend, comm);
+  const int rc = next(buf, count, datatype, dest, tag, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -375,40 +496,55 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Isendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   const auto next = next_of(&wrap_MPI_Isendrecv<entry>, entry, 320);
-  CallOf<plain> call(op::MPI_Isendrecv, COMMLENS_CALLER);
+  Call call(op::MPI_Isendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message> call(op::MPI_Isendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Isendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+  const auto next = next_of(&wrap_MPI_Isendrecv<entry>, entry, 320);
+  call.start_in(op::MPI_Isendrecv, comm);
+  const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -420,40 +556,55 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Isendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   const auto next = next_of(&wrap_MPI_Isendrecv_replace<entry>, entry, 322);
-  CallOf<plain> call(op::MPI_Isendrecv_replace, COMMLENS_CALLER);
+  Call call(op::MPI_Isendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Isendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Isendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  const auto next = next_of(&wrap_MPI_Isendrecv_replace<entry>, entry, 322);
+  call.start_in(op::MPI_Isendrecv_replace, comm);
+  const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -465,40 +616,55 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Issend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Issend<entry>, entry, 324);
-  CallOf<plain> call(op::MPI_Issend, COMMLENS_CALLER);
+  Call call(op::MPI_Issend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm, request);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Issend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Issend<entry>(buf, count, datatype, dest, tag, comm, request);
+  const auto next = next_of(&wrap_MPI_Issend<entry>, entry, 324);
+  call.start_in(op::MPI_Issend, comm);
+  const int rc = next(buf, count, datatype, dest, tag, comm, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -510,17 +676,19 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -619,19 +787,34 @@ int wrap_MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Probe<entry>(source, tag, comm, status);
   const auto next = next_of(&wrap_MPI_Probe<entry>, entry, 371);
-  CallOf<plain> call(op::MPI_Probe, COMMLENS_CALLER);
+  Call call(op::MPI_Probe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, status);
   call.start_in(comm);
   const int rc = next(source, tag, comm, status);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(comm)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  KeptCall<Repeat::nothing> call(op::MPI_Probe, COMMLENS_CALLER, bits(comm));
+  if (!call.is_known()) return wrap_MPI_Probe<entry>(source, tag, comm, status);
+  const auto next = next_of(&wrap_MPI_Probe<entry>, entry, 371);
+  call.start_in(op::MPI_Probe, comm);
+  const int rc = next(source, tag, comm, status);
+  call.count(rc);
   return rc;
 }
 
@@ -650,24 +833,40 @@ int wrap_MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Da
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Recv<entry>(buf, count, datatype, source, tag, comm, status);
   const auto next = next_of(&wrap_MPI_Recv<entry>, entry, 379);
-  CallOf<plain> call(op::MPI_Recv, COMMLENS_CALLER);
+  Call call(op::MPI_Recv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, status);
   StatusFor status_for(status);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives | Repeat::in_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(status_for.source())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::receives | Repeat::in_message>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
+  KeptCall<Repeat::receives | Repeat::in_message> call(op::MPI_Recv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_known()) return wrap_MPI_Recv<entry>(buf, count, datatype, source, tag, comm, status);
+  const auto next = next_of(&wrap_MPI_Recv<entry>, entry, 379);
+  StatusFor status_for(status);
+  call.start_in(op::MPI_Recv, comm);
+  const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
+  call.count(rc, status_for);
   return rc;
 }
 
@@ -680,14 +879,19 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives | Repeat::in_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(status_for.source())) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
+      call.count<Repeat::receives | Repeat::in_message>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -721,22 +925,37 @@ int wrap_MPI_Recv_init_c(void* buf, MPI_Count count, MPI_Datatype datatype, int 
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Rsend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 413);
-  CallOf<plain> call(op::MPI_Rsend, COMMLENS_CALLER);
+  Call call(op::MPI_Rsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Rsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Rsend<entry>(buf, count, datatype, dest, tag, comm);
+  const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 413);
+  call.start_in(op::MPI_Rsend, comm);
+  const int rc = next(buf, count, datatype, dest, tag, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -748,13 +967,18 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -788,22 +1012,37 @@ int wrap_MPI_Rsend_init_c(const void* buf, MPI_Count count, MPI_Datatype datatyp
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Send<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Send<entry>, entry, 429);
-  CallOf<plain> call(op::MPI_Send, COMMLENS_CALLER);
+  Call call(op::MPI_Send, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Send, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Send<entry>(buf, count, datatype, dest, tag, comm);
+  const auto next = next_of(&wrap_MPI_Send<entry>, entry, 429);
+  call.start_in(op::MPI_Send, comm);
+  const int rc = next(buf, count, datatype, dest, tag, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -815,13 +1054,18 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -855,24 +1099,40 @@ int wrap_MPI_Send_init_c(const void* buf, MPI_Count count, MPI_Datatype datatype
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Sendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   const auto next = next_of(&wrap_MPI_Sendrecv<entry>, entry, 433);
-  CallOf<plain> call(op::MPI_Sendrecv, COMMLENS_CALLER);
+  Call call(op::MPI_Sendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   StatusFor status_for(status);
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message> call(op::MPI_Sendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Sendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+  const auto next = next_of(&wrap_MPI_Sendrecv<entry>, entry, 433);
+  StatusFor status_for(status);
+  call.start_in(op::MPI_Sendrecv, comm);
+  const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
+  call.count(rc, status_for);
   return rc;
 }
 
@@ -885,35 +1145,56 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Sendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   const auto next = next_of(&wrap_MPI_Sendrecv_replace<entry>, entry, 435);
-  CallOf<plain> call(op::MPI_Sendrecv_replace, COMMLENS_CALLER);
+  Call call(op::MPI_Sendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   StatusFor status_for(status);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  KeptCall<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message> call(op::MPI_Sendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Sendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  const auto next = next_of(&wrap_MPI_Sendrecv_replace<entry>, entry, 435);
+  StatusFor status_for(status);
+  call.start_in(op::MPI_Sendrecv_replace, comm);
+  const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
+  call.count(rc, status_for);
   return rc;
 }
 
@@ -926,14 +1207,19 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(bits(comm), word(count), word(datatype), word(status_for.received()), word(pair(dest, status_for.source()))) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(*again, status_for.received(), status_for.source());
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -963,22 +1249,37 @@ int wrap_MPI_Session_iflush_buffer(MPI_Session session, MPI_Request* request) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Ssend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 453);
-  CallOf<plain> call(op::MPI_Ssend, COMMLENS_CALLER);
+  Call call(op::MPI_Ssend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Ssend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_known()) return wrap_MPI_Ssend<entry>(buf, count, datatype, dest, tag, comm);
+  const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 453);
+  call.start_in(op::MPI_Ssend, comm);
+  const int rc = next(buf, count, datatype, dest, tag, comm);
+  call.count(rc);
   return rc;
 }
 
@@ -990,13 +1291,18 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(comm), word(count), word(datatype), word(dest)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -1045,32 +1351,32 @@ int wrap_MPI_Startall(int count, MPI_Request array_of_requests[]) {
 }  // namespace
 
 void wrap_p2p(void* wrappers[]) noexcept {
-  wrap(wrappers, 40, &wrap_MPI_Bsend<Entry::mpi, has_plain_calls>, &wrap_MPI_Bsend<Entry::pmpi>);
+  wrap(wrappers, 40, has_plain_calls ? &plain_MPI_Bsend<Entry::mpi> : &wrap_MPI_Bsend<Entry::mpi>, &wrap_MPI_Bsend<Entry::pmpi>);
   wrap(wrappers, 41, &wrap_MPI_Bsend_c<Entry::mpi>, &wrap_MPI_Bsend_c<Entry::pmpi>);
   wrap(wrappers, 42, &wrap_MPI_Bsend_init<Entry::mpi>, &wrap_MPI_Bsend_init<Entry::pmpi>);
   wrap(wrappers, 43, &wrap_MPI_Bsend_init_c<Entry::mpi>, &wrap_MPI_Bsend_init_c<Entry::pmpi>);
   wrap(wrappers, 48, &wrap_MPI_Buffer_flush<Entry::mpi>, &wrap_MPI_Buffer_flush<Entry::pmpi>);
   wrap(wrappers, 49, &wrap_MPI_Buffer_iflush<Entry::mpi>, &wrap_MPI_Buffer_iflush<Entry::pmpi>);
   wrap(wrappers, 50, &wrap_MPI_Cancel<Entry::mpi>, &wrap_MPI_Cancel<Entry::pmpi>);
-  wrap(wrappers, 77, &wrap_MPI_Comm_flush_buffer<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_flush_buffer<Entry::pmpi>);
-  wrap(wrappers, 88, &wrap_MPI_Comm_iflush_buffer<Entry::mpi, has_plain_calls>, &wrap_MPI_Comm_iflush_buffer<Entry::pmpi>);
-  wrap(wrappers, 263, &wrap_MPI_Ibsend<Entry::mpi, has_plain_calls>, &wrap_MPI_Ibsend<Entry::pmpi>);
+  wrap(wrappers, 77, has_plain_calls ? &plain_MPI_Comm_flush_buffer<Entry::mpi> : &wrap_MPI_Comm_flush_buffer<Entry::mpi>, &wrap_MPI_Comm_flush_buffer<Entry::pmpi>);
+  wrap(wrappers, 88, has_plain_calls ? &plain_MPI_Comm_iflush_buffer<Entry::mpi> : &wrap_MPI_Comm_iflush_buffer<Entry::mpi>, &wrap_MPI_Comm_iflush_buffer<Entry::pmpi>);
+  wrap(wrappers, 263, has_plain_calls ? &plain_MPI_Ibsend<Entry::mpi> : &wrap_MPI_Ibsend<Entry::mpi>, &wrap_MPI_Ibsend<Entry::pmpi>);
   wrap(wrappers, 264, &wrap_MPI_Ibsend_c<Entry::mpi>, &wrap_MPI_Ibsend_c<Entry::pmpi>);
   wrap(wrappers, 271, &wrap_MPI_Improbe<Entry::mpi>, &wrap_MPI_Improbe<Entry::pmpi>);
   wrap(wrappers, 272, &wrap_MPI_Imrecv<Entry::mpi>, &wrap_MPI_Imrecv<Entry::pmpi>);
   wrap(wrappers, 273, &wrap_MPI_Imrecv_c<Entry::mpi>, &wrap_MPI_Imrecv_c<Entry::pmpi>);
-  wrap(wrappers, 300, &wrap_MPI_Iprobe<Entry::mpi, has_plain_calls>, &wrap_MPI_Iprobe<Entry::pmpi>);
-  wrap(wrappers, 301, &wrap_MPI_Irecv<Entry::mpi, has_plain_calls>, &wrap_MPI_Irecv<Entry::pmpi>);
+  wrap(wrappers, 300, has_plain_calls ? &plain_MPI_Iprobe<Entry::mpi> : &wrap_MPI_Iprobe<Entry::mpi>, &wrap_MPI_Iprobe<Entry::pmpi>);
+  wrap(wrappers, 301, has_plain_calls ? &plain_MPI_Irecv<Entry::mpi> : &wrap_MPI_Irecv<Entry::mpi>, &wrap_MPI_Irecv<Entry::pmpi>);
   wrap(wrappers, 302, &wrap_MPI_Irecv_c<Entry::mpi>, &wrap_MPI_Irecv_c<Entry::pmpi>);
-  wrap(wrappers, 309, &wrap_MPI_Irsend<Entry::mpi, has_plain_calls>, &wrap_MPI_Irsend<Entry::pmpi>);
+  wrap(wrappers, 309, has_plain_calls ? &plain_MPI_Irsend<Entry::mpi> : &wrap_MPI_Irsend<Entry::mpi>, &wrap_MPI_Irsend<Entry::pmpi>);
   wrap(wrappers, 310, &wrap_MPI_Irsend_c<Entry::mpi>, &wrap_MPI_Irsend_c<Entry::pmpi>);
-  wrap(wrappers, 318, &wrap_MPI_Isend<Entry::mpi, has_plain_calls>, &wrap_MPI_Isend<Entry::pmpi>);
+  wrap(wrappers, 318, has_plain_calls ? &plain_MPI_Isend<Entry::mpi> : &wrap_MPI_Isend<Entry::mpi>, &wrap_MPI_Isend<Entry::pmpi>);
   wrap(wrappers, 319, &wrap_MPI_Isend_c<Entry::mpi>, &wrap_MPI_Isend_c<Entry::pmpi>);
-  wrap(wrappers, 320, &wrap_MPI_Isendrecv<Entry::mpi, has_plain_calls>, &wrap_MPI_Isendrecv<Entry::pmpi>);
+  wrap(wrappers, 320, has_plain_calls ? &plain_MPI_Isendrecv<Entry::mpi> : &wrap_MPI_Isendrecv<Entry::mpi>, &wrap_MPI_Isendrecv<Entry::pmpi>);
   wrap(wrappers, 321, &wrap_MPI_Isendrecv_c<Entry::mpi>, &wrap_MPI_Isendrecv_c<Entry::pmpi>);
-  wrap(wrappers, 322, &wrap_MPI_Isendrecv_replace<Entry::mpi, has_plain_calls>, &wrap_MPI_Isendrecv_replace<Entry::pmpi>);
+  wrap(wrappers, 322, has_plain_calls ? &plain_MPI_Isendrecv_replace<Entry::mpi> : &wrap_MPI_Isendrecv_replace<Entry::mpi>, &wrap_MPI_Isendrecv_replace<Entry::pmpi>);
   wrap(wrappers, 323, &wrap_MPI_Isendrecv_replace_c<Entry::mpi>, &wrap_MPI_Isendrecv_replace_c<Entry::pmpi>);
-  wrap(wrappers, 324, &wrap_MPI_Issend<Entry::mpi, has_plain_calls>, &wrap_MPI_Issend<Entry::pmpi>);
+  wrap(wrappers, 324, has_plain_calls ? &plain_MPI_Issend<Entry::mpi> : &wrap_MPI_Issend<Entry::mpi>, &wrap_MPI_Issend<Entry::pmpi>);
   wrap(wrappers, 325, &wrap_MPI_Issend_c<Entry::mpi>, &wrap_MPI_Issend_c<Entry::pmpi>);
   wrap(wrappers, 329, &wrap_MPI_Mprobe<Entry::mpi>, &wrap_MPI_Mprobe<Entry::pmpi>);
   wrap(wrappers, 330, &wrap_MPI_Mrecv<Entry::mpi>, &wrap_MPI_Mrecv<Entry::pmpi>);
@@ -1080,27 +1386,27 @@ void wrap_p2p(void* wrappers[]) noexcept {
   wrap(wrappers, 368, &wrap_MPI_Pready_list<Entry::mpi>, &wrap_MPI_Pready_list<Entry::pmpi>);
   wrap(wrappers, 369, &wrap_MPI_Pready_range<Entry::mpi>, &wrap_MPI_Pready_range<Entry::pmpi>);
   wrap(wrappers, 370, &wrap_MPI_Precv_init<Entry::mpi>, &wrap_MPI_Precv_init<Entry::pmpi>);
-  wrap(wrappers, 371, &wrap_MPI_Probe<Entry::mpi, has_plain_calls>, &wrap_MPI_Probe<Entry::pmpi>);
+  wrap(wrappers, 371, has_plain_calls ? &plain_MPI_Probe<Entry::mpi> : &wrap_MPI_Probe<Entry::mpi>, &wrap_MPI_Probe<Entry::pmpi>);
   wrap(wrappers, 372, &wrap_MPI_Psend_init<Entry::mpi>, &wrap_MPI_Psend_init<Entry::pmpi>);
-  wrap(wrappers, 379, &wrap_MPI_Recv<Entry::mpi, has_plain_calls>, &wrap_MPI_Recv<Entry::pmpi>);
+  wrap(wrappers, 379, has_plain_calls ? &plain_MPI_Recv<Entry::mpi> : &wrap_MPI_Recv<Entry::mpi>, &wrap_MPI_Recv<Entry::pmpi>);
   wrap(wrappers, 380, &wrap_MPI_Recv_c<Entry::mpi>, &wrap_MPI_Recv_c<Entry::pmpi>);
   wrap(wrappers, 381, &wrap_MPI_Recv_init<Entry::mpi>, &wrap_MPI_Recv_init<Entry::pmpi>);
   wrap(wrappers, 382, &wrap_MPI_Recv_init_c<Entry::mpi>, &wrap_MPI_Recv_init_c<Entry::pmpi>);
-  wrap(wrappers, 413, &wrap_MPI_Rsend<Entry::mpi, has_plain_calls>, &wrap_MPI_Rsend<Entry::pmpi>);
+  wrap(wrappers, 413, has_plain_calls ? &plain_MPI_Rsend<Entry::mpi> : &wrap_MPI_Rsend<Entry::mpi>, &wrap_MPI_Rsend<Entry::pmpi>);
   wrap(wrappers, 414, &wrap_MPI_Rsend_c<Entry::mpi>, &wrap_MPI_Rsend_c<Entry::pmpi>);
   wrap(wrappers, 415, &wrap_MPI_Rsend_init<Entry::mpi>, &wrap_MPI_Rsend_init<Entry::pmpi>);
   wrap(wrappers, 416, &wrap_MPI_Rsend_init_c<Entry::mpi>, &wrap_MPI_Rsend_init_c<Entry::pmpi>);
-  wrap(wrappers, 429, &wrap_MPI_Send<Entry::mpi, has_plain_calls>, &wrap_MPI_Send<Entry::pmpi>);
+  wrap(wrappers, 429, has_plain_calls ? &plain_MPI_Send<Entry::mpi> : &wrap_MPI_Send<Entry::mpi>, &wrap_MPI_Send<Entry::pmpi>);
   wrap(wrappers, 430, &wrap_MPI_Send_c<Entry::mpi>, &wrap_MPI_Send_c<Entry::pmpi>);
   wrap(wrappers, 431, &wrap_MPI_Send_init<Entry::mpi>, &wrap_MPI_Send_init<Entry::pmpi>);
   wrap(wrappers, 432, &wrap_MPI_Send_init_c<Entry::mpi>, &wrap_MPI_Send_init_c<Entry::pmpi>);
-  wrap(wrappers, 433, &wrap_MPI_Sendrecv<Entry::mpi, has_plain_calls>, &wrap_MPI_Sendrecv<Entry::pmpi>);
+  wrap(wrappers, 433, has_plain_calls ? &plain_MPI_Sendrecv<Entry::mpi> : &wrap_MPI_Sendrecv<Entry::mpi>, &wrap_MPI_Sendrecv<Entry::pmpi>);
   wrap(wrappers, 434, &wrap_MPI_Sendrecv_c<Entry::mpi>, &wrap_MPI_Sendrecv_c<Entry::pmpi>);
-  wrap(wrappers, 435, &wrap_MPI_Sendrecv_replace<Entry::mpi, has_plain_calls>, &wrap_MPI_Sendrecv_replace<Entry::pmpi>);
+  wrap(wrappers, 435, has_plain_calls ? &plain_MPI_Sendrecv_replace<Entry::mpi> : &wrap_MPI_Sendrecv_replace<Entry::mpi>, &wrap_MPI_Sendrecv_replace<Entry::pmpi>);
   wrap(wrappers, 436, &wrap_MPI_Sendrecv_replace_c<Entry::mpi>, &wrap_MPI_Sendrecv_replace_c<Entry::pmpi>);
   wrap(wrappers, 444, &wrap_MPI_Session_flush_buffer<Entry::mpi>, &wrap_MPI_Session_flush_buffer<Entry::pmpi>);
   wrap(wrappers, 450, &wrap_MPI_Session_iflush_buffer<Entry::mpi>, &wrap_MPI_Session_iflush_buffer<Entry::pmpi>);
-  wrap(wrappers, 453, &wrap_MPI_Ssend<Entry::mpi, has_plain_calls>, &wrap_MPI_Ssend<Entry::pmpi>);
+  wrap(wrappers, 453, has_plain_calls ? &plain_MPI_Ssend<Entry::mpi> : &wrap_MPI_Ssend<Entry::mpi>, &wrap_MPI_Ssend<Entry::pmpi>);
   wrap(wrappers, 454, &wrap_MPI_Ssend_c<Entry::mpi>, &wrap_MPI_Ssend_c<Entry::pmpi>);
   wrap(wrappers, 455, &wrap_MPI_Ssend_init<Entry::mpi>, &wrap_MPI_Ssend_init<Entry::pmpi>);
   wrap(wrappers, 456, &wrap_MPI_Ssend_init_c<Entry::mpi>, &wrap_MPI_Ssend_init_c<Entry::pmpi>);

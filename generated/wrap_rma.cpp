@@ -6,22 +6,37 @@
 namespace commlens {
 namespace {
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Accumulate<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   const auto next = next_of(&wrap_MPI_Accumulate<entry>, entry, 1);
-  CallOf<plain> call(op::MPI_Accumulate, COMMLENS_CALLER);
+  Call call(op::MPI_Accumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Accumulate, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_known()) return wrap_MPI_Accumulate<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  const auto next = next_of(&wrap_MPI_Accumulate<entry>, entry, 1);
+  call.start_under_comm(op::MPI_Accumulate);
+  const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  call.count(rc);
   return rc;
 }
 
@@ -34,69 +49,119 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Compare_and_swap<entry>(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   const auto next = next_of(&wrap_MPI_Compare_and_swap<entry>, entry, 103);
-  CallOf<plain> call(op::MPI_Compare_and_swap, COMMLENS_CALLER);
+  Call call(op::MPI_Compare_and_swap, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(win), word(datatype), word(target_rank)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(datatype), word(target_rank))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.compare_and_swap(comm_view, datatype, target_rank);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message> call(op::MPI_Compare_and_swap, COMMLENS_CALLER, bits(win), word(datatype), word(target_rank));
+  if (!call.is_known()) return wrap_MPI_Compare_and_swap<entry>(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
+  const auto next = next_of(&wrap_MPI_Compare_and_swap<entry>, entry, 103);
+  call.start_under_comm(op::MPI_Compare_and_swap);
+  const int rc = next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Fetch_and_op<entry>(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   const auto next = next_of(&wrap_MPI_Fetch_and_op<entry>, entry, 116);
-  CallOf<plain> call(op::MPI_Fetch_and_op, COMMLENS_CALLER);
+  Call call(op::MPI_Fetch_and_op, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(bits(win), word(datatype), word(target_rank), word(op)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(datatype), word(target_rank), word(op))) {
+      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.fetch_and_op(comm_view, datatype, target_rank, op);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
+  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message> call(op::MPI_Fetch_and_op, COMMLENS_CALLER, bits(win), word(datatype), word(target_rank), word(op));
+  if (!call.is_known()) return wrap_MPI_Fetch_and_op<entry>(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
+  const auto next = next_of(&wrap_MPI_Fetch_and_op<entry>, entry, 116);
+  call.start_under_comm(op::MPI_Fetch_and_op);
+  const int rc = next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Get<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   const auto next = next_of(&wrap_MPI_Get<entry>, entry, 215);
-  CallOf<plain> call(op::MPI_Get, COMMLENS_CALLER);
+  Call call(op::MPI_Get, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives | Repeat::in_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::receives | Repeat::in_message>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  KeptCall<Repeat::receives | Repeat::in_message> call(op::MPI_Get, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_known()) return wrap_MPI_Get<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+  const auto next = next_of(&wrap_MPI_Get<entry>, entry, 215);
+  call.start_under_comm(op::MPI_Get);
+  const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+  call.count(rc);
   return rc;
 }
 
@@ -109,12 +174,17 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::receives | Repeat::in_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::receives | Repeat::in_message>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -150,22 +220,37 @@ int wrap_MPI_Get_accumulate_c(const void* origin_addr, MPI_Count origin_count, M
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Put<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   const auto next = next_of(&wrap_MPI_Put<entry>, entry, 374);
-  CallOf<plain> call(op::MPI_Put, COMMLENS_CALLER);
+  Call call(op::MPI_Put, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Put, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_known()) return wrap_MPI_Put<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+  const auto next = next_of(&wrap_MPI_Put<entry>, entry, 374);
+  call.start_under_comm(op::MPI_Put);
+  const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+  call.count(rc);
   return rc;
 }
 
@@ -178,35 +263,53 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      return rc;
+    }
+  }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Raccumulate<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   const auto next = next_of(&wrap_MPI_Raccumulate<entry>, entry, 377);
-  CallOf<plain> call(op::MPI_Raccumulate, COMMLENS_CALLER);
+  Call call(op::MPI_Raccumulate, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Raccumulate, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_known()) return wrap_MPI_Raccumulate<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  const auto next = next_of(&wrap_MPI_Raccumulate<entry>, entry, 377);
+  call.start_under_comm(op::MPI_Raccumulate);
+  const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -219,39 +322,54 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Rget<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const auto next = next_of(&wrap_MPI_Rget<entry>, entry, 407);
-  CallOf<plain> call(op::MPI_Rget, COMMLENS_CALLER);
+  Call call(op::MPI_Rget, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::receives | Repeat::in_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::receives | Repeat::in_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  KeptCall<Repeat::receives | Repeat::in_message> call(op::MPI_Rget, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_known()) return wrap_MPI_Rget<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+  const auto next = next_of(&wrap_MPI_Rget<entry>, entry, 407);
+  call.start_under_comm(op::MPI_Rget);
+  const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -264,16 +382,18 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::receives | Repeat::in_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::receives | Repeat::in_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
   return rc;
 }
 
@@ -309,26 +429,39 @@ int wrap_MPI_Rget_accumulate_c(const void* origin_addr, MPI_Count origin_count, 
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Rput<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const auto next = next_of(&wrap_MPI_Rput<entry>, entry, 411);
-  CallOf<plain> call(op::MPI_Rput, COMMLENS_CALLER);
+  Call call(op::MPI_Rput, COMMLENS_CALLER);
   if (call.nested()) return next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
+  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Rput, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_known()) return wrap_MPI_Rput<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+  const auto next = next_of(&wrap_MPI_Rput<entry>, entry, 411);
+  call.start_under_comm(op::MPI_Rput);
+  const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+  Cell& cell = call.count(rc);
+  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*request, cell, RequestFlag::active);
   return rc;
 }
 
@@ -341,16 +474,18 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
   call.start_under(comm_view.index);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
-  const Repeat* const again = __builtin_expect(rc == MPI_SUCCESS, 1) ? call.template repeats<Repeat::sends | Repeat::out_message>(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype)) : nullptr;
-  if (__builtin_expect(again != nullptr, 1)) {
-    call.remember(*request, *again->cell, RequestFlag::active);
-    return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<Repeat::sends | Repeat::out_message>(*again);
+      call.remember(*request, *again->cell, RequestFlag::active);
+      return rc;
+    }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.template keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
   return rc;
 }
 
@@ -426,35 +561,65 @@ int wrap_MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info i
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_attach<entry>(win, base, size);
   const auto next = next_of(&wrap_MPI_Win_attach<entry>, entry, 561);
-  CallOf<plain> call(op::MPI_Win_attach, COMMLENS_CALLER);
+  Call call(op::MPI_Win_attach, COMMLENS_CALLER);
   if (call.nested()) return next(win, base, size);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, base, size);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_attach, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_attach<entry>(win, base, size);
+  const auto next = next_of(&wrap_MPI_Win_attach<entry>, entry, 561);
+  call.start_under_comm(op::MPI_Win_attach);
+  const int rc = next(win, base, size);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_complete(MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_complete<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_complete<entry>, entry, 563);
-  CallOf<plain> call(op::MPI_Win_complete, COMMLENS_CALLER);
+  Call call(op::MPI_Win_complete, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Win_complete(MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_complete, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_complete<entry>(win);
+  const auto next = next_of(&wrap_MPI_Win_complete<entry>, entry, 563);
+  call.start_under_comm(op::MPI_Win_complete);
+  const int rc = next(win);
+  call.count(rc);
   return rc;
 }
 
@@ -512,99 +677,189 @@ int wrap_MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_detach<entry>(win, base);
   const auto next = next_of(&wrap_MPI_Win_detach<entry>, entry, 570);
-  CallOf<plain> call(op::MPI_Win_detach, COMMLENS_CALLER);
+  Call call(op::MPI_Win_detach, COMMLENS_CALLER);
   if (call.nested()) return next(win, base);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, base);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_detach(MPI_Win win, const void* base) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_detach, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_detach<entry>(win, base);
+  const auto next = next_of(&wrap_MPI_Win_detach<entry>, entry, 570);
+  call.start_under_comm(op::MPI_Win_detach);
+  const int rc = next(win, base);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_fence(int assert, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_fence<entry>(assert, win);
   const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 571);
-  CallOf<plain> call(op::MPI_Win_fence, COMMLENS_CALLER);
+  Call call(op::MPI_Win_fence, COMMLENS_CALLER);
   if (call.nested()) return next(assert, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(assert, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_fence(int assert, MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_fence, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_fence<entry>(assert, win);
+  const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 571);
+  call.start_under_comm(op::MPI_Win_fence);
+  const int rc = next(assert, win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_flush(int rank, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_flush<entry>(rank, win);
   const auto next = next_of(&wrap_MPI_Win_flush<entry>, entry, 572);
-  CallOf<plain> call(op::MPI_Win_flush, COMMLENS_CALLER);
+  Call call(op::MPI_Win_flush, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_flush(int rank, MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_flush, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_flush<entry>(rank, win);
+  const auto next = next_of(&wrap_MPI_Win_flush<entry>, entry, 572);
+  call.start_under_comm(op::MPI_Win_flush);
+  const int rc = next(rank, win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_flush_all(MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_flush_all<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_flush_all<entry>, entry, 573);
-  CallOf<plain> call(op::MPI_Win_flush_all, COMMLENS_CALLER);
+  Call call(op::MPI_Win_flush_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_flush_all(MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_flush_all, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_flush_all<entry>(win);
+  const auto next = next_of(&wrap_MPI_Win_flush_all<entry>, entry, 573);
+  call.start_under_comm(op::MPI_Win_flush_all);
+  const int rc = next(win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_flush_local<entry>(rank, win);
   const auto next = next_of(&wrap_MPI_Win_flush_local<entry>, entry, 574);
-  CallOf<plain> call(op::MPI_Win_flush_local, COMMLENS_CALLER);
+  Call call(op::MPI_Win_flush_local, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_flush_local(int rank, MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_flush_local, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_flush_local<entry>(rank, win);
+  const auto next = next_of(&wrap_MPI_Win_flush_local<entry>, entry, 574);
+  call.start_under_comm(op::MPI_Win_flush_local);
+  const int rc = next(rank, win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_flush_local_all(MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_flush_local_all<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_flush_local_all<entry>, entry, 575);
-  CallOf<plain> call(op::MPI_Win_flush_local_all, COMMLENS_CALLER);
+  Call call(op::MPI_Win_flush_local_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Win_flush_local_all(MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_flush_local_all, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_flush_local_all<entry>(win);
+  const auto next = next_of(&wrap_MPI_Win_flush_local_all<entry>, entry, 575);
+  call.start_under_comm(op::MPI_Win_flush_local_all);
+  const int rc = next(win);
+  call.count(rc);
   return rc;
 }
 
@@ -614,196 +869,331 @@ int wrap_MPI_Win_free(MPI_Win* win) {
   return hand::win_free(next, op::MPI_Win_free, COMMLENS_CALLER, win);
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_lock<entry>(lock_type, rank, assert, win);
   const auto next = next_of(&wrap_MPI_Win_lock<entry>, entry, 583);
-  CallOf<plain> call(op::MPI_Win_lock, COMMLENS_CALLER);
+  Call call(op::MPI_Win_lock, COMMLENS_CALLER);
   if (call.nested()) return next(lock_type, rank, assert, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(lock_type, rank, assert, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_lock, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_lock<entry>(lock_type, rank, assert, win);
+  const auto next = next_of(&wrap_MPI_Win_lock<entry>, entry, 583);
+  call.start_under_comm(op::MPI_Win_lock);
+  const int rc = next(lock_type, rank, assert, win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_lock_all<entry>(assert, win);
   const auto next = next_of(&wrap_MPI_Win_lock_all<entry>, entry, 584);
-  CallOf<plain> call(op::MPI_Win_lock_all, COMMLENS_CALLER);
+  Call call(op::MPI_Win_lock_all, COMMLENS_CALLER);
   if (call.nested()) return next(assert, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(assert, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_lock_all(int assert, MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_lock_all, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_lock_all<entry>(assert, win);
+  const auto next = next_of(&wrap_MPI_Win_lock_all<entry>, entry, 584);
+  call.start_under_comm(op::MPI_Win_lock_all);
+  const int rc = next(assert, win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_post<entry>(group, assert, win);
   const auto next = next_of(&wrap_MPI_Win_post<entry>, entry, 585);
-  CallOf<plain> call(op::MPI_Win_post, COMMLENS_CALLER);
+  Call call(op::MPI_Win_post, COMMLENS_CALLER);
   if (call.nested()) return next(group, assert, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(group, assert, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_post, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_post<entry>(group, assert, win);
+  const auto next = next_of(&wrap_MPI_Win_post<entry>, entry, 585);
+  call.start_under_comm(op::MPI_Win_post);
+  const int rc = next(group, assert, win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_start<entry>(group, assert, win);
   const auto next = next_of(&wrap_MPI_Win_start<entry>, entry, 592);
-  CallOf<plain> call(op::MPI_Win_start, COMMLENS_CALLER);
+  Call call(op::MPI_Win_start, COMMLENS_CALLER);
   if (call.nested()) return next(group, assert, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(group, assert, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_start, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_start<entry>(group, assert, win);
+  const auto next = next_of(&wrap_MPI_Win_start<entry>, entry, 592);
+  call.start_under_comm(op::MPI_Win_start);
+  const int rc = next(group, assert, win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_sync(MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_sync<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_sync<entry>, entry, 593);
-  CallOf<plain> call(op::MPI_Win_sync, COMMLENS_CALLER);
+  Call call(op::MPI_Win_sync, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_sync(MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_sync, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_sync<entry>(win);
+  const auto next = next_of(&wrap_MPI_Win_sync<entry>, entry, 593);
+  call.start_under_comm(op::MPI_Win_sync);
+  const int rc = next(win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_test(MPI_Win win, int* flag) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_test<entry>(win, flag);
   const auto next = next_of(&wrap_MPI_Win_test<entry>, entry, 594);
-  CallOf<plain> call(op::MPI_Win_test, COMMLENS_CALLER);
+  Call call(op::MPI_Win_test, COMMLENS_CALLER);
   if (call.nested()) return next(win, flag);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win, flag);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_test(MPI_Win win, int* flag) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_test, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_test<entry>(win, flag);
+  const auto next = next_of(&wrap_MPI_Win_test<entry>, entry, 594);
+  call.start_under_comm(op::MPI_Win_test);
+  const int rc = next(win, flag);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_unlock<entry>(rank, win);
   const auto next = next_of(&wrap_MPI_Win_unlock<entry>, entry, 595);
-  CallOf<plain> call(op::MPI_Win_unlock, COMMLENS_CALLER);
+  Call call(op::MPI_Win_unlock, COMMLENS_CALLER);
   if (call.nested()) return next(rank, win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(rank, win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_unlock(int rank, MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_unlock, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_unlock<entry>(rank, win);
+  const auto next = next_of(&wrap_MPI_Win_unlock<entry>, entry, 595);
+  call.start_under_comm(op::MPI_Win_unlock);
+  const int rc = next(rank, win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_unlock_all(MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_unlock_all<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_unlock_all<entry>, entry, 596);
-  CallOf<plain> call(op::MPI_Win_unlock_all, COMMLENS_CALLER);
+  Call call(op::MPI_Win_unlock_all, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
   return rc;
 }
 
-template <Entry entry, bool plain = false>
+template <Entry entry>
+int plain_MPI_Win_unlock_all(MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_unlock_all, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_unlock_all<entry>(win);
+  const auto next = next_of(&wrap_MPI_Win_unlock_all<entry>, entry, 596);
+  call.start_under_comm(op::MPI_Win_unlock_all);
+  const int rc = next(win);
+  call.count(rc);
+  return rc;
+}
+
+template <Entry entry>
 COMMLENS_APART int wrap_MPI_Win_wait(MPI_Win win) {
-  if (plain && __builtin_expect(!is_plain_call(), 0)) return wrap_MPI_Win_wait<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_wait<entry>, entry, 597);
-  CallOf<plain> call(op::MPI_Win_wait, COMMLENS_CALLER);
+  Call call(op::MPI_Win_wait, COMMLENS_CALLER);
   if (call.nested()) return next(win);
   const CommView& comm_view = comm_of_win(win);
   call.start_under(comm_view.index);
   const int rc = next(win);
   call.stop();
-  if (__builtin_expect(rc == MPI_SUCCESS && call.template repeats<Repeat::nothing>(bits(win)) != nullptr, 1)) return rc;
+  if (rc == MPI_SUCCESS) {
+    if (Repeat* const again = call.like(bits(win))) {
+      call.count<Repeat::nothing>(*again);
+      return rc;
+    }
+  }
   Cell& cell = call.record(comm_view, Volume{});
-  call.template keep<Repeat::nothing>(cell, Volume{});
+  call.keep<Repeat::nothing>(cell, Volume{});
+  return rc;
+}
+
+template <Entry entry>
+int plain_MPI_Win_wait(MPI_Win win) {
+  KeptCall<Repeat::nothing> call(op::MPI_Win_wait, COMMLENS_CALLER, bits(win));
+  if (!call.is_known()) return wrap_MPI_Win_wait<entry>(win);
+  const auto next = next_of(&wrap_MPI_Win_wait<entry>, entry, 597);
+  call.start_under_comm(op::MPI_Win_wait);
+  const int rc = next(win);
+  call.count(rc);
   return rc;
 }
 
 }  // namespace
 
 void wrap_rma(void* wrappers[]) noexcept {
-  wrap(wrappers, 1, &wrap_MPI_Accumulate<Entry::mpi, has_plain_calls>, &wrap_MPI_Accumulate<Entry::pmpi>);
+  wrap(wrappers, 1, has_plain_calls ? &plain_MPI_Accumulate<Entry::mpi> : &wrap_MPI_Accumulate<Entry::mpi>, &wrap_MPI_Accumulate<Entry::pmpi>);
   wrap(wrappers, 2, &wrap_MPI_Accumulate_c<Entry::mpi>, &wrap_MPI_Accumulate_c<Entry::pmpi>);
-  wrap(wrappers, 103, &wrap_MPI_Compare_and_swap<Entry::mpi, has_plain_calls>, &wrap_MPI_Compare_and_swap<Entry::pmpi>);
-  wrap(wrappers, 116, &wrap_MPI_Fetch_and_op<Entry::mpi, has_plain_calls>, &wrap_MPI_Fetch_and_op<Entry::pmpi>);
-  wrap(wrappers, 215, &wrap_MPI_Get<Entry::mpi, has_plain_calls>, &wrap_MPI_Get<Entry::pmpi>);
+  wrap(wrappers, 103, has_plain_calls ? &plain_MPI_Compare_and_swap<Entry::mpi> : &wrap_MPI_Compare_and_swap<Entry::mpi>, &wrap_MPI_Compare_and_swap<Entry::pmpi>);
+  wrap(wrappers, 116, has_plain_calls ? &plain_MPI_Fetch_and_op<Entry::mpi> : &wrap_MPI_Fetch_and_op<Entry::mpi>, &wrap_MPI_Fetch_and_op<Entry::pmpi>);
+  wrap(wrappers, 215, has_plain_calls ? &plain_MPI_Get<Entry::mpi> : &wrap_MPI_Get<Entry::mpi>, &wrap_MPI_Get<Entry::pmpi>);
   wrap(wrappers, 216, &wrap_MPI_Get_c<Entry::mpi>, &wrap_MPI_Get_c<Entry::pmpi>);
   wrap(wrappers, 217, &wrap_MPI_Get_accumulate<Entry::mpi>, &wrap_MPI_Get_accumulate<Entry::pmpi>);
   wrap(wrappers, 218, &wrap_MPI_Get_accumulate_c<Entry::mpi>, &wrap_MPI_Get_accumulate_c<Entry::pmpi>);
-  wrap(wrappers, 374, &wrap_MPI_Put<Entry::mpi, has_plain_calls>, &wrap_MPI_Put<Entry::pmpi>);
+  wrap(wrappers, 374, has_plain_calls ? &plain_MPI_Put<Entry::mpi> : &wrap_MPI_Put<Entry::mpi>, &wrap_MPI_Put<Entry::pmpi>);
   wrap(wrappers, 375, &wrap_MPI_Put_c<Entry::mpi>, &wrap_MPI_Put_c<Entry::pmpi>);
-  wrap(wrappers, 377, &wrap_MPI_Raccumulate<Entry::mpi, has_plain_calls>, &wrap_MPI_Raccumulate<Entry::pmpi>);
+  wrap(wrappers, 377, has_plain_calls ? &plain_MPI_Raccumulate<Entry::mpi> : &wrap_MPI_Raccumulate<Entry::mpi>, &wrap_MPI_Raccumulate<Entry::pmpi>);
   wrap(wrappers, 378, &wrap_MPI_Raccumulate_c<Entry::mpi>, &wrap_MPI_Raccumulate_c<Entry::pmpi>);
-  wrap(wrappers, 407, &wrap_MPI_Rget<Entry::mpi, has_plain_calls>, &wrap_MPI_Rget<Entry::pmpi>);
+  wrap(wrappers, 407, has_plain_calls ? &plain_MPI_Rget<Entry::mpi> : &wrap_MPI_Rget<Entry::mpi>, &wrap_MPI_Rget<Entry::pmpi>);
   wrap(wrappers, 408, &wrap_MPI_Rget_c<Entry::mpi>, &wrap_MPI_Rget_c<Entry::pmpi>);
   wrap(wrappers, 409, &wrap_MPI_Rget_accumulate<Entry::mpi>, &wrap_MPI_Rget_accumulate<Entry::pmpi>);
   wrap(wrappers, 410, &wrap_MPI_Rget_accumulate_c<Entry::mpi>, &wrap_MPI_Rget_accumulate_c<Entry::pmpi>);
-  wrap(wrappers, 411, &wrap_MPI_Rput<Entry::mpi, has_plain_calls>, &wrap_MPI_Rput<Entry::pmpi>);
+  wrap(wrappers, 411, has_plain_calls ? &plain_MPI_Rput<Entry::mpi> : &wrap_MPI_Rput<Entry::mpi>, &wrap_MPI_Rput<Entry::pmpi>);
   wrap(wrappers, 412, &wrap_MPI_Rput_c<Entry::mpi>, &wrap_MPI_Rput_c<Entry::pmpi>);
   wrap(wrappers, 557, &wrap_MPI_Win_allocate<Entry::mpi>, &wrap_MPI_Win_allocate<Entry::pmpi>);
   wrap(wrappers, 558, &wrap_MPI_Win_allocate_c<Entry::mpi>, &wrap_MPI_Win_allocate_c<Entry::pmpi>);
   wrap(wrappers, 559, &wrap_MPI_Win_allocate_shared<Entry::mpi>, &wrap_MPI_Win_allocate_shared<Entry::pmpi>);
   wrap(wrappers, 560, &wrap_MPI_Win_allocate_shared_c<Entry::mpi>, &wrap_MPI_Win_allocate_shared_c<Entry::pmpi>);
-  wrap(wrappers, 561, &wrap_MPI_Win_attach<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_attach<Entry::pmpi>);
-  wrap(wrappers, 563, &wrap_MPI_Win_complete<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_complete<Entry::pmpi>);
+  wrap(wrappers, 561, has_plain_calls ? &plain_MPI_Win_attach<Entry::mpi> : &wrap_MPI_Win_attach<Entry::mpi>, &wrap_MPI_Win_attach<Entry::pmpi>);
+  wrap(wrappers, 563, has_plain_calls ? &plain_MPI_Win_complete<Entry::mpi> : &wrap_MPI_Win_complete<Entry::mpi>, &wrap_MPI_Win_complete<Entry::pmpi>);
   wrap(wrappers, 564, &wrap_MPI_Win_create<Entry::mpi>, &wrap_MPI_Win_create<Entry::pmpi>);
   wrap(wrappers, 565, &wrap_MPI_Win_create_c<Entry::mpi>, &wrap_MPI_Win_create_c<Entry::pmpi>);
   wrap(wrappers, 566, &wrap_MPI_Win_create_dynamic<Entry::mpi>, &wrap_MPI_Win_create_dynamic<Entry::pmpi>);
-  wrap(wrappers, 570, &wrap_MPI_Win_detach<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_detach<Entry::pmpi>);
-  wrap(wrappers, 571, &wrap_MPI_Win_fence<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_fence<Entry::pmpi>);
-  wrap(wrappers, 572, &wrap_MPI_Win_flush<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_flush<Entry::pmpi>);
-  wrap(wrappers, 573, &wrap_MPI_Win_flush_all<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_flush_all<Entry::pmpi>);
-  wrap(wrappers, 574, &wrap_MPI_Win_flush_local<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_flush_local<Entry::pmpi>);
-  wrap(wrappers, 575, &wrap_MPI_Win_flush_local_all<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_flush_local_all<Entry::pmpi>);
+  wrap(wrappers, 570, has_plain_calls ? &plain_MPI_Win_detach<Entry::mpi> : &wrap_MPI_Win_detach<Entry::mpi>, &wrap_MPI_Win_detach<Entry::pmpi>);
+  wrap(wrappers, 571, has_plain_calls ? &plain_MPI_Win_fence<Entry::mpi> : &wrap_MPI_Win_fence<Entry::mpi>, &wrap_MPI_Win_fence<Entry::pmpi>);
+  wrap(wrappers, 572, has_plain_calls ? &plain_MPI_Win_flush<Entry::mpi> : &wrap_MPI_Win_flush<Entry::mpi>, &wrap_MPI_Win_flush<Entry::pmpi>);
+  wrap(wrappers, 573, has_plain_calls ? &plain_MPI_Win_flush_all<Entry::mpi> : &wrap_MPI_Win_flush_all<Entry::mpi>, &wrap_MPI_Win_flush_all<Entry::pmpi>);
+  wrap(wrappers, 574, has_plain_calls ? &plain_MPI_Win_flush_local<Entry::mpi> : &wrap_MPI_Win_flush_local<Entry::mpi>, &wrap_MPI_Win_flush_local<Entry::pmpi>);
+  wrap(wrappers, 575, has_plain_calls ? &plain_MPI_Win_flush_local_all<Entry::mpi> : &wrap_MPI_Win_flush_local_all<Entry::mpi>, &wrap_MPI_Win_flush_local_all<Entry::pmpi>);
   wrap(wrappers, 576, &wrap_MPI_Win_free<Entry::mpi>, &wrap_MPI_Win_free<Entry::pmpi>);
-  wrap(wrappers, 583, &wrap_MPI_Win_lock<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_lock<Entry::pmpi>);
-  wrap(wrappers, 584, &wrap_MPI_Win_lock_all<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_lock_all<Entry::pmpi>);
-  wrap(wrappers, 585, &wrap_MPI_Win_post<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_post<Entry::pmpi>);
-  wrap(wrappers, 592, &wrap_MPI_Win_start<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_start<Entry::pmpi>);
-  wrap(wrappers, 593, &wrap_MPI_Win_sync<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_sync<Entry::pmpi>);
-  wrap(wrappers, 594, &wrap_MPI_Win_test<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_test<Entry::pmpi>);
-  wrap(wrappers, 595, &wrap_MPI_Win_unlock<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_unlock<Entry::pmpi>);
-  wrap(wrappers, 596, &wrap_MPI_Win_unlock_all<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_unlock_all<Entry::pmpi>);
-  wrap(wrappers, 597, &wrap_MPI_Win_wait<Entry::mpi, has_plain_calls>, &wrap_MPI_Win_wait<Entry::pmpi>);
+  wrap(wrappers, 583, has_plain_calls ? &plain_MPI_Win_lock<Entry::mpi> : &wrap_MPI_Win_lock<Entry::mpi>, &wrap_MPI_Win_lock<Entry::pmpi>);
+  wrap(wrappers, 584, has_plain_calls ? &plain_MPI_Win_lock_all<Entry::mpi> : &wrap_MPI_Win_lock_all<Entry::mpi>, &wrap_MPI_Win_lock_all<Entry::pmpi>);
+  wrap(wrappers, 585, has_plain_calls ? &plain_MPI_Win_post<Entry::mpi> : &wrap_MPI_Win_post<Entry::mpi>, &wrap_MPI_Win_post<Entry::pmpi>);
+  wrap(wrappers, 592, has_plain_calls ? &plain_MPI_Win_start<Entry::mpi> : &wrap_MPI_Win_start<Entry::mpi>, &wrap_MPI_Win_start<Entry::pmpi>);
+  wrap(wrappers, 593, has_plain_calls ? &plain_MPI_Win_sync<Entry::mpi> : &wrap_MPI_Win_sync<Entry::mpi>, &wrap_MPI_Win_sync<Entry::pmpi>);
+  wrap(wrappers, 594, has_plain_calls ? &plain_MPI_Win_test<Entry::mpi> : &wrap_MPI_Win_test<Entry::mpi>, &wrap_MPI_Win_test<Entry::pmpi>);
+  wrap(wrappers, 595, has_plain_calls ? &plain_MPI_Win_unlock<Entry::mpi> : &wrap_MPI_Win_unlock<Entry::mpi>, &wrap_MPI_Win_unlock<Entry::pmpi>);
+  wrap(wrappers, 596, has_plain_calls ? &plain_MPI_Win_unlock_all<Entry::mpi> : &wrap_MPI_Win_unlock_all<Entry::mpi>, &wrap_MPI_Win_unlock_all<Entry::pmpi>);
+  wrap(wrappers, 597, has_plain_calls ? &plain_MPI_Win_wait<Entry::mpi> : &wrap_MPI_Win_wait<Entry::mpi>, &wrap_MPI_Win_wait<Entry::pmpi>);
 }
 
 }  // namespace commlens

@@ -137,7 +137,22 @@ bool grow_index(TableOf<C>& table, const C& coming) noexcept {
   }
 }
 
+// Null when there is no memory.
+Repeats* new_repeats(std::uint64_t places) noexcept {
+  auto* const repeats = static_cast<Repeats*>(map_memory(sizeof(Repeats) + (places - 2) * sizeof(Repeat)));
+  if (repeats == nullptr) return nullptr;
+  repeats->mask = (places - 1) * sizeof(Repeat);
+  repeats->last = repeats->call;
+  return repeats;
+}
+
 }  // namespace
+
+// The former ones stay: a call under way may hold one of them.
+void grow_repeats(Thread& thread) noexcept {
+  Repeats* const more = new_repeats(Repeats::most);
+  if (more != nullptr) thread.repeats = more;
+}
 
 Thread* enter_thread() noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
@@ -162,7 +177,7 @@ Thread* enter_thread() noexcept {
     }
     t = new (memory) Thread{};
     t->table.overflow.key = no_key;
-    if (auto* const repeats = static_cast<Repeats*>(map_memory(sizeof(Repeats)))) t->repeats = repeats;
+    if (Repeats* const repeats = new_repeats(Repeats::first)) t->repeats = repeats;
     t->number = tables++;
     t->wait_until(1);  // at once
     t->count_in(region_outside());

@@ -35,4 +35,37 @@ PeerCell* count_peer(Thread& thread, PeerKey key, PeerPlace place, std::uint64_t
   return cell;
 }
 
+void count_arrival(Thread& thread, Repeat& r, std::uint64_t received, int source) noexcept {
+  PeerCell* in = &thread.nobody;
+  if (matrix.peers && source >= 0) {
+    in = count_message(thread, Flow::received, comm_of_key(r.cell->key), 0, source, received);
+    if (in == nullptr) return;  // another thread has paused counting since the call was
+  }
+  r.in = in;
+  r.received = received;
+  r.source = source;
+}
+
+Cell* count_late(Thread& thread, Repeat& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
+                 int source) noexcept {
+  const Ticks since = thread.doing.since, spent = end > since ? end - since : 0;
+  const Key key = r.cell->key;
+  const std::uint32_t region = thread.region();
+  if (!has_succeeded) {
+    const Key failed = make_key(comm_of_key(key), op_of_key(key), 0, region);
+    return record(thread, failed, thread.doing.site, spent, 0, 0);
+  }
+  Cell* const cell = record(thread, (key & ~Key{max_region}) | region, thread.doing.site, spent,
+                            (parts & Repeat::sends) != 0 ? r.sent : 0, (parts & Repeat::receives) != 0 ? received : 0);
+  if (region == uncounted_region) return cell;
+  if ((parts & Repeat::out_message) != 0) add_message(*r.out, r.out_bytes);
+  if ((parts & Repeat::in_message) == 0) return cell;
+  if (r.received == received && r.source == source) {
+    add_message(*r.in, received);
+  } else {
+    count_arrival(thread, r, received, source);
+  }
+  return cell;
+}
+
 }  // namespace commlens

@@ -37,4 +37,31 @@ inline void count_shape_of(Thread& thread, Key maker, Flow shape, std::uint64_t 
              make_peer_place(no_peer, region_of_key(maker)), bytes);
 }
 
+// Counts a message that has arrived in a call like `r`, but from another process or of another size; `r` has that from
+// now on.
+void count_arrival(Thread& thread, Repeat& r, std::uint64_t received, int source) noexcept;
+
+// Counts a call that ended at `end` as the one it is like; a receive with what arrived.
+// pre: it succeeded, no slice of time is over, and it is in the same region.
+template <unsigned parts>
+inline __attribute__((always_inline)) void count_as(Thread& thread, Repeat& r, Ticks end) noexcept {
+  thread.mpi += r.add<parts>(thread.doing.since, end);
+}
+template <unsigned parts>
+inline __attribute__((always_inline)) void count_as(Thread& thread, Repeat& r, Ticks end, std::uint64_t received,
+                                                    int source) noexcept {
+  thread.mpi += r.add<parts & ~(Repeat::receives | Repeat::in_message)>(thread.doing.since, end);
+  r.cell->bytes_received += received;
+  if constexpr ((parts & Repeat::in_message) != 0) {
+    if (__builtin_expect(r.received == received && r.source == source, 1)) {
+      add_message(*r.in, received);
+    } else {
+      count_arrival(thread, r, received, source);
+    }
+  }
+}
+// The same without any of these conditions; returns where it was counted.
+Cell* count_late(Thread& thread, Repeat& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
+                 int source) noexcept;
+
 }  // namespace commlens

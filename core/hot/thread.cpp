@@ -37,4 +37,30 @@ Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent
   return add(thread, cell, key, spent, sent, received);
 }
 
+Repeat* place_to_keep(Thread& thread, Repeat& place, Repeat* same, std::uint64_t freed) noexcept {
+  Repeats& repeats = *thread.repeats;
+  if (&repeats == &Repeats::none) return nullptr;
+  if (same != nullptr) return (repeats.unlike++ & 7) == 0 ? same : nullptr;
+  if (repeats.last_freed != freed) {
+    repeats.last_freed = freed;
+    repeats.since_freed = 0;
+  }
+  ++repeats.since_freed;
+  const auto is_good = [freed](const Repeat& r) { return r.what != 0 && r.freed == freed; };
+  Repeat* at = &place;
+  if (is_good(*at)) at = &Repeats::beside(place);
+  if (is_good(*at)) {
+    const std::uint64_t places = repeats.mask / sizeof(Repeat) + 1;
+    if (places < Repeats::most && ++repeats.crowded > 4 * places) {
+      repeats.crowded = 0;
+      grow_repeats(thread);
+      return nullptr;
+    }
+    if ((repeats.unlike & 8) != 0) at = &place;
+  } else if (repeats.since_freed > Repeats::calm) {
+    return at;
+  }
+  return (repeats.unlike++ & 7) == 0 ? at : nullptr;
+}
+
 }  // namespace commlens

@@ -145,6 +145,13 @@ void slice_ended(Thread& thread, Key key, Ticks spent) noexcept;
 // post: exactly one cell has calls + 1, so the sum over cells is the number of record() calls, always.
 Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept;
 
+// Where a call is to be kept that is like none, or like `same` but in another region: there, in `place`, or beside it;
+// null: not this time.  At once where nothing good is there, unless communicators come and go so fast that it would not
+// be for long; else one in eight: a program with more calls in turn than there are places would write all of this again
+// and again, and what comes often has its turn soon.
+Repeat* place_to_keep(Thread& thread, Repeat& place, Repeat* same, std::uint64_t freed) noexcept;
+void grow_repeats(Thread& thread) noexcept;  // cold; forgets those that are kept
+
 Thread* enter_thread() noexcept;  // cold: the calling thread's first call; never null
 
 // False from the second thread on: then a cell may be another's.

@@ -157,15 +157,15 @@ __attribute__((noinline, cold)) std::uint32_t bin_ahead(Measure measure, const C
   return volume.is_unknown ? 0 : volume.bin + 1;
 }
 
-// Whether the call that begins is a plain one: it is the outermost of a thread that is known, and has nothing to ask.
-inline bool is_plain_call() noexcept {
-  const Thread* const known = current_thread;
-  return known != nullptr && known->outermost == nullptr && are_calls_plain();
+// Whether the call that begins is a plain one: it is the outermost of a thread that is known, not null, and has nothing
+// to ask.
+inline bool is_plain_call(const Thread* thread) noexcept {
+  return thread != nullptr && thread->outermost == nullptr && are_calls_plain();
 }
 
-// Procedures that are called often have a second wrapper, of plain calls: one that calls nothing before MPI, and so
-// leaves the arguments where they are.  Any other call it hands on by a jump, which only an optimising compiler makes
-// of it; with a call in its place the first wrapper would take the second for the application.
+// Procedures that are called often have a second wrapper, of plain calls that are like one before.  Any other call it
+// hands on by a jump, which only an optimising compiler makes of it; with a call in its place the first wrapper would
+// take the second for the application.
 #if defined(__OPTIMIZE__)
 inline constexpr bool has_plain_calls = true;
 #else
@@ -179,38 +179,33 @@ inline constexpr bool has_plain_calls = false;
 // without exceptions, because the unwinder that passes is the application's, and the one inside our library is another
 // copy.  Instead this line gives each wrapper a personality routine that only ends the call (lifecycle.cpp).  After a
 // longjmp a later call notices that the old one is gone (Thread::is_inside).
-template <bool plain>
-class CallOf {
+class Call {
  public:
-  // pre: is_plain_call(), if that is what it is.
-  __attribute__((always_inline)) CallOf(Op op, Site caller) noexcept
-      : thread_(plain ? *current_thread : this_thread()), op_(op), site_(caller) {
+  __attribute__((always_inline)) Call(Op op, Site caller) noexcept : thread_(this_thread()), op_(op), site_(caller) {
     // 0x1b: the address is relative, signed, in four bytes.
     asm volatile(".cfi_personality 0x1b, commlens_personality");
     char* const frame = static_cast<char*>(__builtin_frame_address(0));
-    if constexpr (!plain) {
-      nested_ = thread_.is_inside(frame);
+    nested_ = thread_.is_inside(frame);
+    if (nested_) return;
+    if (fortran_bindings.count != 0) {
+      Site site = site_;  // its address is given away, not that of this object, which stays in registers
+      nested_ = !from_fortran(op, site, frame);
+      site_ = site;
       if (nested_) return;
-      if (fortran_bindings.count != 0) {
-        Site site = site_;  // its address is given away, not that of this object, which stays in registers
-        nested_ = !from_fortran(op, site, frame);
-        site_ = site;
-        if (nested_) return;
-      }
-      site_ &= site_mask;
     }
+    site_ &= site_mask;
     thread_.enter(frame);
   }
-  ~CallOf() {
-    if (!nested()) thread_.outermost = nullptr;
+  ~Call() {
+    if (!nested_) thread_.outermost = nullptr;
   }
-  CallOf(const CallOf&) = delete;
-  CallOf& operator=(const CallOf&) = delete;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
 
   // Not the application's own call: to be passed on, not to be counted.
-  bool nested() const noexcept { return !plain && nested_; }
+  bool nested() const noexcept { return nested_; }
   Thread& thread() noexcept { return thread_; }
-  Site site() const noexcept { return nested() ? site_ : thread_.doing.site; }  // pre: nested, or started
+  Site site() const noexcept { return nested_ ? site_ : thread_.doing.site; }  // pre: nested, or started
 
   void start() noexcept { begin(0, Doing::nothing); }
   void start_in(MPI_Comm comm) noexcept { begin(bits(comm), Doing::handle); }
@@ -221,7 +216,7 @@ class CallOf {
   template <class Measure>
   COMMLENS_IN_REGISTERS void foresee(MPI_Comm comm, Measure measure) noexcept {
 #if defined(OPEN_MPI)
-    if (__builtin_expect(plain || !matrix.inside, 1)) return;
+    if (__builtin_expect(!matrix.inside, 1)) return;
     const void* const known = comms.find(bits(comm));
     if (known == nullptr) return;
     thread_.call = bin_ahead(measure, *static_cast<const CommView*>(known));
@@ -230,40 +225,41 @@ class CallOf {
     static_cast<void>(measure);
 #endif
   }
-  void stop() noexcept { end_ = plain ? time_stamp() : now(); }
+  void stop() noexcept { end_ = now(); }
 
-  // Counts the call, when it is like one that was kept, and returns that; else null.  It is kept after it has been
-  // counted as if it were the first.
-  // pre:  it succeeded; `words` are all that its volume and peers depend on, but for `where`.
-  template <unsigned parts, class... Words>
-  COMMLENS_IN_REGISTERS const Repeat* repeats(std::uint64_t where, Words... words) noexcept {
+  // The call before that this one is like, or null; then it is kept after it has been counted.
+  // pre:  it succeeded; `words` are all that its volume and peers depend on, but for `where` and what arrived.
+  template <class... Words>
+  COMMLENS_IN_REGISTERS Repeat* like(std::uint64_t where, Words... words) noexcept {
     const Site site = thread_.doing.site;
-    const std::uint64_t what = Repeat::what_of(op_, thread_.region());
+    const std::uint64_t what = Repeat::what_of(op_, where);
     const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
-    Repeat& r = thread_.repeats->place(site, where, words...);
-    if (__builtin_expect(!r.is(site, where, what, freed, words...) || thread_.is_due(end_), 0)) {
-      if (thread_.repeats->is_turn()) {
-        r.note(site, where, what, words...);
-        repeat_ = &r;
-      }
-      return nullptr;
-    }
-    thread_.mpi += r.add<parts>(thread_.doing.since, end_);
-    return &r;
+    Repeat* const r = thread_.repeats->find(site, what, freed, words...);
+    if (r != nullptr && __builtin_expect(r->region == thread_.region() && !thread_.is_due(end_), 1)) return r;
+    repeat_ = place_to_keep(thread_, thread_.repeats->place(site, what, words...), r, freed);
+    if (repeat_ != nullptr) repeat_->note(site, what, words...);
+    return nullptr;
+  }
+  // pre: like() returned it.
+  template <unsigned parts, class... Arrived>
+  COMMLENS_IN_REGISTERS void count(Repeat& r, Arrived... arrived) noexcept {
+    count_as<parts>(thread_, r, end_, arrived...);
   }
   template <unsigned parts>
   COMMLENS_IN_REGISTERS void keep(Cell& cell, const Volume& v) noexcept {
     if (repeat_ == nullptr) return;
     Repeat& r = *repeat_;
     const std::uint32_t region = region_of_key(cell.key);
-    // Another thread may have paused counting since it was looked for; the overflow cell has no procedure.
-    if (r.what != Repeat::what_of(op_of_key(cell.key), region) || region == uncounted_region) return;
-    if (comm_of_key(cell.key) == 0 || matrix.by_any) return;
+    // The overflow cell has no procedure.
+    if (op_of_key(cell.key) != op_ || comm_of_key(cell.key) == 0) return;
+    if (region == uncounted_region || matrix.by_any) return;
     const bool has_more = ((parts & Repeat::sends) == 0 && v.sent != 0) ||
                           ((parts & Repeat::receives) == 0 && v.received != 0) ||
                           ((parts & Repeat::out_message) == 0 && out_ != nullptr) ||
                           ((parts & Repeat::in_message) == 0 && in_ != nullptr);
     if (has_more) return;
+    r.region = region;
+    r.source = v.from;
     r.cell = &cell;
     r.out = out_ != nullptr ? out_ : &thread_.nobody;
     r.in = in_ != nullptr ? in_ : &thread_.nobody;
@@ -274,7 +270,9 @@ class CallOf {
   }
   // All of this for a call without a volume.
   COMMLENS_IN_REGISTERS void count_under(std::uint32_t comm) noexcept {
-    if (__builtin_expect(comm != 0 && repeats<Repeat::nothing>(comm) != nullptr, 1)) return;
+    if (comm != 0) {
+      if (Repeat* const again = like(comm)) return count<Repeat::nothing>(*again);
+    }
     keep<Repeat::nothing>(record(comm, Volume{}), Volume{});
   }
 
@@ -334,8 +332,8 @@ class CallOf {
   }
   COMMLENS_IN_REGISTERS void begin(std::uint64_t where, Doing::What what) noexcept {
     freed_ = HandleMap::freed.load(std::memory_order_relaxed);
-    if constexpr (!plain) thread_.call = 0;
-    const Ticks start = plain ? time_stamp() : now();
+    thread_.call = 0;
+    const Ticks start = now();
     thread_.doing = {where, start, site_, static_cast<std::uint16_t>(op_), what};
   }
   // A thread may move to a core whose counter is a little behind.
@@ -343,7 +341,7 @@ class CallOf {
 
   Thread& thread_;
   const Op op_;
-  bool nested_ = false;
+  bool nested_;
   Site site_;  // until the call has begun: then it stands with what else is needed after it, where no register is kept
                // for it
   std::uint64_t freed_ = 0;
@@ -352,7 +350,66 @@ class CallOf {
   PeerCell *out_ = nullptr, *in_ = nullptr;
 };
 
-using Call = CallOf<false>;
+// A plain call that is like one before: nothing is called before MPI, so that the arguments stay where they are, and
+// after it nothing is needed but what was found then.
+template <unsigned parts>
+class KeptCall {
+ public:
+  template <class... Words>
+  __attribute__((always_inline)) KeptCall(Op op, Site caller, std::uint64_t where, Words... words) noexcept
+      : thread_(current_thread), site_(caller) {
+    asm volatile(".cfi_personality 0x1b, commlens_personality");
+    if (__builtin_expect(!is_plain_call(thread_), 0)) return;
+    const std::uint64_t what = Repeat::what_of(op, where);
+    const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
+    known_ = thread_->repeats->find(caller, what, freed, words...);
+  }
+  bool is_known() const noexcept { return __builtin_expect(known_ != nullptr, 1); }
+
+  __attribute__((always_inline)) void start_in(Op op, MPI_Comm comm) noexcept { begin(op, bits(comm), Doing::handle); }
+  __attribute__((always_inline)) void start_under_comm(Op op) noexcept {
+    begin(op, comm_of_key(known_->cell->key), Doing::index);
+  }
+  // Returns where it was counted.
+  COMMLENS_IN_REGISTERS Cell& count(int rc) noexcept {
+    const Ticks end = time_stamp();
+    Cell* cell = known_->cell;
+    if (__builtin_expect(rc == MPI_SUCCESS && is_as_known(end), 1)) {
+      count_as<parts>(*thread_, *known_, end);
+    } else {
+      cell = count_late(*thread_, *known_, parts, end, rc == MPI_SUCCESS, known_->received, known_->source);
+    }
+    thread_->outermost = nullptr;
+    return *cell;
+  }
+  COMMLENS_IN_REGISTERS void count(int rc, const StatusFor& status) noexcept {
+    const Ticks end = time_stamp();
+    if (__builtin_expect(rc == MPI_SUCCESS && is_as_known(end), 1)) {
+      count_as<parts>(*thread_, *known_, end, status.received(), status.source());
+    } else if (rc == MPI_SUCCESS) {
+      count_late(*thread_, *known_, parts, end, true, status.received(), status.source());
+    } else {
+      count_late(*thread_, *known_, parts, end, false, 0, -1);
+    }
+    thread_->outermost = nullptr;
+  }
+  COMMLENS_IN_REGISTERS void remember(MPI_Request request, Cell& maker, Payload flags) noexcept {
+    commlens::remember(*thread_, request, maker, flags);
+  }
+
+ private:
+  // A callback may have changed the region, and another thread may have paused counting.
+  bool is_as_known(Ticks end) const noexcept { return known_->region == thread_->region() && !thread_->is_due(end); }
+  __attribute__((always_inline)) void begin(Op op, std::uint64_t where, Doing::What what) noexcept {
+    thread_->repeats->look_ahead(*known_);
+    thread_->enter(static_cast<char*>(__builtin_frame_address(0)));
+    thread_->doing = {where, time_stamp(), site_, static_cast<std::uint16_t>(op), what};
+  }
+
+  Thread* const thread_;
+  const Site site_;
+  Repeat* known_ = nullptr;
+};
 
 }  // namespace commlens
 
