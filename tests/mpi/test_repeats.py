@@ -12,6 +12,7 @@ from harness import BUILD, ROOT, Mpi
 from profile_rows import Profile
 
 ROUNDS = 1000
+FEW, MANY = 3, 600  # communicators
 API = BUILD / "lib"
 
 
@@ -65,25 +66,30 @@ def apart(found: Counts, wanted: Counts) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("seed", "threads", "env"),
+    ("seed", "threads", "comms", "env"),
     [
-        (1, 1, {}),
-        (2, 1, {"COMMLENS_CALLSITES": "0", "COMMLENS_MATRIX": "all"}),
-        (3, 1, {"COMMLENS_MATRIX": "off"}),
-        (4, 1, {"COMMLENS_MATRIX_BY": "both"}),
-        (5, 3, {}),
+        (1, 1, FEW, {}),
+        (2, 1, FEW, {"COMMLENS_CALLSITES": "0", "COMMLENS_MATRIX": "all"}),
+        (3, 1, FEW, {"COMMLENS_MATRIX": "off"}),
+        (4, 1, FEW, {"COMMLENS_MATRIX_BY": "both"}),
+        (5, 3, FEW, {}),
+        # More calls in turn than there are places for at first, and at last.
+        (6, 1, MANY, {}),
     ],
 )
-def test_every_call_is_counted_as_what_it_is(mpi: Mpi, seed: int, threads: int, env: dict[str, str]) -> None:
+def test_every_call_is_counted_as_what_it_is(
+    mpi: Mpi, seed: int, threads: int, comms: int, env: dict[str, str]
+) -> None:
     files = mpi.fresh("model") / "rank"
     argv: list[str | Path] = [
         program(mpi),
         str(seed),
-        str(ROUNDS // threads**2),
+        str(ROUNDS // (threads**2 if comms == FEW else 3)),
         str(threads),
+        str(comms),
         files,
     ]
-    ranks = 4 if threads == 1 else 2
+    ranks = 4 if threads == 1 and comms == FEW else 2
     result = mpi.run(ranks, argv, env)
     assert result.rc == 0, (result.stdout, result.stderr[:3000])
     profile = result.open()

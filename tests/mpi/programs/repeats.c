@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls that are nearly the same, again and again from few places: `repeats SEED ROUNDS THREADS FILE`.  Each procedure
- * has one call site; from one call to the next some argument changes, or what a handle stands for.  FILE.RANK gets
- * what each should have been counted as, kept here in the plainest way:
+ * Calls that are nearly the same, again and again from few places: `repeats SEED ROUNDS THREADS COMMS FILE`.  Each
+ * procedure has one call site; from one call to the next some argument changes, or what a handle stands for: the more
+ * communicators there are, the more rarely, and at times one call is made in all of them in turn.  FILE.RANK gets what
+ * each should have been counted as, kept here in the plainest way:
  *
  *   cell PROCEDURE COMMUNICATOR REGION BIN CALLS SENT RECEIVED
  *   peer COMMUNICATOR KIND BIN PEER MESSAGES BYTES
@@ -16,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMMS = 3, TYPES = 3, WINDOWS = 2, MOST = 8, LINES = 1 << 13, MAX_THREADS = 8, BUFFER = 1 << 18 };
+enum { FEW = 3, MANY = 1024, TYPES = 3, WINDOWS = 2, MOST = 8, LINES = 1 << 18, MAX_THREADS = 8, BUFFER = 1 << 18 };
+
+static int comm_count;
 
 struct Line {
   char text[96];
@@ -50,7 +53,7 @@ struct State {
   int number, world_rank, ranks, tags, paused, fails;
   int message; /* tag of the messages of this round: a later one may come first */
   MPI_Comm base, half, self[2];
-  struct Comm comms[COMMS];
+  struct Comm comms[MANY];
   struct Type types[TYPES];
   struct Window windows[WINDOWS];
   MPI_File file;
@@ -58,7 +61,7 @@ struct State {
   long long written; /* until where there is something in the file */
   char path[512];
   const char* region;
-  struct Line lines[LINES];
+  struct Line* lines;
   char *out, *in;
 };
 
@@ -128,9 +131,9 @@ static void window_over(struct Window* w) {
 
 static void new_window(struct State* s, struct Window* w) {
   window_over(w);
-  int of = (int)draw(s, COMMS), tries = COMMS;
+  int of = (int)draw(s, (unsigned)comm_count), tries = comm_count;
   /* Open MPI 4 fails where several groups make one at a time. */
-  while (tries > 0 && (s->comms[of].inter || s->comms[of].size != s->ranks)) of = (of + 1) % COMMS, --tries;
+  while (tries > 0 && (s->comms[of].inter || s->comms[of].size != s->ranks)) of = (of + 1) % comm_count, --tries;
   if (s->number != 0 || tries == 0) return;
   MPI_Win_create(w->memory, BUFFER, 1, MPI_INFO_NULL, s->comms[of].comm, &w->win);
   MPI_Win_set_errhandler(w->win, MPI_ERRORS_RETURN);
@@ -153,7 +156,7 @@ static void new_comm(struct State* s, int slot) {
     default: MPI_Intercomm_create(s->half, 0, s->base, 1 - odd, 1 + s->number, &c->comm); break;
   }
   MPI_Comm_set_errhandler(c->comm, MPI_ERRORS_RETURN);
-  c->tag = 1000 * s->number + s->tags++;
+  c->tag = 10000 * s->number + s->tags++;
   char name[32];
   snprintf(name, sizeof name, "c%d", c->tag);
   MPI_Comm_set_name(c->comm, name);
@@ -196,7 +199,7 @@ struct What {
 };
 
 static struct What what(struct State* s, const struct Choice* x) {
-  struct What w = {&s->comms[x->comm % COMMS], MPI_INT, counts[x->count % 6], 4, 0, 0};
+  struct What w = {&s->comms[x->comm % (unsigned)comm_count], MPI_INT, counts[x->count % 6], 4, 0, 0};
   const unsigned type = x->type % (TYPES + 2);
   if (type < TYPES) {
     w.type = s->types[type].type;
@@ -488,7 +491,7 @@ static void one_sided(struct State* s, const struct Choice* x) {
 static void file(struct State* s, const struct Choice* x) {
   if (s->number != 0) return;
   const struct What w = what(s, x);
-  const int tag = 9000 + s->file_of;
+  const int tag = 90000 + s->file_of;
   if (x->way % 2 == 0) {
     const long long n = w.n % 50 + s->world_rank;
     must(s, MPI_File_write_at(s->file, 0, s->out, (int)n, MPI_INT, MPI_STATUS_IGNORE));
@@ -506,7 +509,8 @@ static void file(struct State* s, const struct Choice* x) {
 static void change(struct State* s, struct Choice* x) {
   unsigned* const fields[] = {&x->comm, &x->type,   &x->count,    &x->a,       &x->b,
                               &x->way,  &x->window, &x->in_place, &x->from_any};
-  *fields[draw(s, sizeof fields / sizeof *fields)] = draw(s, 60);
+  const unsigned which = draw(s, sizeof fields / sizeof *fields);
+  *fields[which] = draw(s, which == 0 && comm_count > 60 ? (unsigned)comm_count : 60);
 }
 
 static void steer(struct State* s, int may_reset) {
@@ -520,7 +524,7 @@ static void steer(struct State* s, int may_reset) {
     case 1:
       if (draw(s, 10) != 0 || !may_reset) return;
       commlens_reset();
-      memset(s->lines, 0, sizeof s->lines);
+      memset(s->lines, 0, LINES * sizeof *s->lines);
       return;
     default:
       if (strcmp(s->region, "-") != 0) {
@@ -535,30 +539,46 @@ static void steer(struct State* s, int may_reset) {
 
 static int rounds, threads;
 
+typedef void Calls(struct State*, const struct Choice*);
+
+/* One call, and what changes before it: a handle one time in `calm` as often as where there are few. */
+static void step(struct State* s, Calls* call, const struct Choice* x, unsigned calm, int may_reset) {
+  if (draw(s, 40 * calm) == 0) new_type(s, &s->types[draw(s, TYPES)]);
+  if (draw(s, 250 * calm) == 0) new_comm(s, (int)draw(s, (unsigned)comm_count));
+  if (draw(s, 150 * calm) == 0) new_window(s, &s->windows[draw(s, WINDOWS)]);
+  if (s->number == 0 && draw(s, 200 * calm) == 0) new_file(s);
+  if (s->paused && draw(s, 4) == 0) {
+    commlens_resume();
+    s->paused = 0;
+  } else if (!s->paused && threads == 1 && draw(s, 25 * calm) == 0) {
+    steer(s, may_reset);
+  }
+  s->message = (s->message + 1) % 30000;
+  call(s, x);
+}
+
 static void* work(void* of) {
-  static void (*const calls[])(struct State*, const struct Choice*) = {
-      send_receive, isend_irecv, shift, send_or_fail, send_much, rooted, rooted, of_all, of_all, one_sided, file};
+  enum { CALLS = 11, TURNS = 8 };
+  static Calls* const calls[CALLS] = {send_receive, isend_irecv, shift,  send_or_fail, send_much, rooted,
+                                      rooted,       of_all,      of_all, one_sided,    file};
   struct State* const s = of;
-  struct Choice x = {0};
-  for (int i = 0; i < COMMS; ++i) new_comm(s, i);
+  struct Choice x = {0}, in_turn[TURNS] = {{0}};
+  const unsigned calm = comm_count > FEW ? 100 : 1;
+  for (int i = 0; i < comm_count; ++i) new_comm(s, i);
   for (int i = 0; i < TYPES; ++i) new_type(s, &s->types[i]);
   for (int i = 0; i < WINDOWS; ++i) new_window(s, &s->windows[i]);
   for (int i = 0; i < rounds; ++i) {
-    void (*const call)(struct State*, const struct Choice*) = calls[draw(s, sizeof calls / sizeof *calls)];
+    Calls* const call = calls[draw(s, CALLS)];
     for (unsigned n = 1 + draw(s, 40); n > 0; --n) {
       if (draw(s, 3) == 0) change(s, &x);
-      if (draw(s, 40) == 0) new_type(s, &s->types[draw(s, TYPES)]);
-      if (draw(s, 250) == 0) new_comm(s, (int)draw(s, COMMS));
-      if (draw(s, 150) == 0) new_window(s, &s->windows[draw(s, WINDOWS)]);
-      if (s->number == 0 && draw(s, 200) == 0) new_file(s);
-      if (s->paused && draw(s, 4) == 0) {
-        commlens_resume();
-        s->paused = 0;
-      } else if (!s->paused && threads == 1 && draw(s, 25) == 0) {
-        steer(s, i < rounds / 2);
-      }
-      s->message = (s->message + 1) % 30000;
-      call(s, &x);
+      step(s, call, &x, calm, i < rounds / 2);
+    }
+    if (comm_count == FEW || draw(s, 8) != 0) continue;
+    const unsigned turn = draw(s, TURNS);
+    if (draw(s, 4) == 0) in_turn[turn] = x;
+    for (int k = 0; k < comm_count; ++k) {
+      in_turn[turn].comm = (unsigned)k;
+      step(s, calls[turn], &in_turn[turn], calm, i < rounds / 2);
     }
   }
   if (s->paused) commlens_resume();
@@ -567,14 +587,15 @@ static void* work(void* of) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
+  if (argc != 6) return 2;
   static char attached[1 << 16];
   static struct State states[MAX_THREADS];
   pthread_t ids[MAX_THREADS];
   int provided, fails = 0;
   rounds = atoi(argv[2]);
   threads = atoi(argv[3]);
-  if (threads < 1 || threads > MAX_THREADS) return 2;
+  comm_count = atoi(argv[4]);
+  if (threads < 1 || threads > MAX_THREADS || comm_count < FEW || comm_count > MANY) return 2;
   MPI_Init_thread(&argc, &argv, threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   if (threads > 1 && provided != MPI_THREAD_MULTIPLE) return 3;
   MPI_Buffer_attach(attached, sizeof attached);
@@ -585,13 +606,14 @@ int main(int argc, char** argv) {
     s->number = i;
     s->region = "-";
     s->file = MPI_FILE_NULL;
+    s->lines = calloc(LINES, sizeof *s->lines);
     s->out = calloc(BUFFER, 1);
     s->in = calloc(BUFFER, 1);
     MPI_Comm_rank(MPI_COMM_WORLD, &s->world_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s->ranks);
     MPI_Comm_dup(MPI_COMM_WORLD, &s->base);
     MPI_Comm_split(MPI_COMM_WORLD, s->world_rank % 2, 0, &s->half);
-    for (int k = 0; k < COMMS; ++k) s->comms[k].comm = MPI_COMM_NULL;
+    for (int k = 0; k < comm_count; ++k) s->comms[k].comm = MPI_COMM_NULL;
     for (int k = 0; k < TYPES; ++k) s->types[k].type = MPI_DATATYPE_NULL;
     for (int k = 0; k < WINDOWS; ++k) {
       s->windows[k].of = -1;
@@ -600,10 +622,10 @@ int main(int argc, char** argv) {
     for (int k = 0; k < 2 && i == 0; ++k) {
       char name[32];
       MPI_Comm_dup(MPI_COMM_SELF, &s->self[k]);
-      snprintf(name, sizeof name, "c%d", 9000 + k);
+      snprintf(name, sizeof name, "c%d", 90000 + k);
       MPI_Comm_set_name(s->self[k], name);
     }
-    snprintf(s->path, sizeof s->path, "%s.data.%d", argv[4], s->world_rank);
+    snprintf(s->path, sizeof s->path, "%s.data.%d", argv[5], s->world_rank);
     if (i == 0) new_file(s);
   }
   for (int i = 1; i < threads; ++i) pthread_create(&ids[i], NULL, work, &states[i]);
@@ -611,7 +633,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < threads; ++i) pthread_join(ids[i], NULL);
   MPI_File_close(&states[0].file);
   char path[512];
-  snprintf(path, sizeof path, "%s.%d", argv[4], states[0].world_rank);
+  snprintf(path, sizeof path, "%s.%d", argv[5], states[0].world_rank);
   FILE* const out = fopen(path, "w");
   if (out == NULL) return 4;
   for (int i = 0; i < threads; ++i) {
