@@ -58,6 +58,11 @@ Cell* count_late(Thread& thread, Repeat& r, unsigned parts, Ticks end, bool has_
   Cell* const cell = record(thread, (key & ~Key{max_region}) | region, thread.doing.site, spent,
                             (parts & Repeat::sends) != 0 ? r.sent : 0, (parts & Repeat::receives) != 0 ? received : 0);
   if (region == uncounted_region) return cell;
+  // A program goes from one region into the next: those to come are like this one.  The overflow cell has no procedure.
+  if (op_of_key(cell->key) == op_of_key(key)) {
+    r.cell = cell;
+    r.region = region;
+  }
   if ((parts & Repeat::out_message) != 0) add_message(*r.out, r.out_bytes);
   if ((parts & Repeat::in_message) == 0) return cell;
   if (r.received == received && r.source == source) {

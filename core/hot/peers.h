@@ -60,7 +60,7 @@ inline __attribute__((always_inline)) void count_as(Thread& thread, Repeat& r, T
     }
   }
 }
-// The same without any of these conditions; returns where it was counted.
+// The same without any of these conditions; returns where it was counted, and `r` is of that region from now on.
 Cell* count_late(Thread& thread, Repeat& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
                  int source) noexcept;
 

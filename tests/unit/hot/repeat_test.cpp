@@ -376,11 +376,16 @@ TEST(a_call_that_went_otherwise_counts_where_it_belongs) {
     thread.count_in(4);
     const Cell* const elsewhere = count_late(thread, r, all, 1005, true, 20, 1);
     CHECK_EQ(elsewhere->key, make_key(3, 7, 5, 4));
+    // The next ones there are no exception.
+    CHECK_EQ(r.cell, elsewhere);
+    CHECK_EQ(r.region, 4u);
     CHECK_EQ(elsewhere->bytes_sent, 100u);
     CHECK_EQ(out.messages + in.messages, 4u);
     // Another thread has paused counting.
     thread.count_in(uncounted_region);
     count_late(thread, r, all, 1005, true, 20, 1);
+    CHECK_EQ(r.cell, elsewhere);
+    CHECK_EQ(r.region, 4u);
     CHECK_EQ(cell->calls, 2u);
     CHECK_EQ(elsewhere->calls, 1u);
     CHECK_EQ(out.messages + in.messages, 4u);
