@@ -58,8 +58,9 @@ Cell* count_late(Thread& thread, Repeat& r, unsigned parts, Ticks end, bool has_
   Cell* const cell = record(thread, (key & ~Key{max_region}) | region, thread.doing.site, spent,
                             (parts & Repeat::sends) != 0 ? r.sent : 0, (parts & Repeat::receives) != 0 ? received : 0);
   if (region == uncounted_region) return cell;
-  // A program goes from one region into the next: those to come are like this one.  The overflow cell has no procedure.
-  if (op_of_key(cell->key) == op_of_key(key)) {
+  // A program goes from one region into the next, or to and fro: one in eight is of the new one from now on, as in
+  // place_to_keep().  The overflow cell has no procedure.
+  if (region != r.region && (thread.repeats->unlike++ & 7) == 0 && op_of_key(cell->key) == op_of_key(key)) {
     r.cell = cell;
     r.region = region;
   }

@@ -60,7 +60,8 @@ inline __attribute__((always_inline)) void count_as(Thread& thread, Repeat& r, T
     }
   }
 }
-// The same without any of these conditions; returns where it was counted, and `r` is of that region from now on.
+// The same without any of these conditions; returns where it was counted.  `r` is of its region from now on, one time
+// in eight that it is another.
 Cell* count_late(Thread& thread, Repeat& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
                  int source) noexcept;
 

@@ -376,7 +376,7 @@ TEST(a_call_that_went_otherwise_counts_where_it_belongs) {
     thread.count_in(4);
     const Cell* const elsewhere = count_late(thread, r, all, 1005, true, 20, 1);
     CHECK_EQ(elsewhere->key, make_key(3, 7, 5, 4));
-    // The next ones there are no exception.
+    // One in eight of these says where the next ones are expected.
     CHECK_EQ(r.cell, elsewhere);
     CHECK_EQ(r.region, 4u);
     CHECK_EQ(elsewhere->bytes_sent, 100u);
@@ -394,6 +394,10 @@ TEST(a_call_that_went_otherwise_counts_where_it_belongs) {
     CHECK_EQ(count_late(thread, r, all, 995, true, 20, 1), cell);
     CHECK_EQ(cell->time, 15u);
     CHECK_EQ(cell->time_min, 0u);
+    CHECK_EQ(r.cell, elsewhere);
+    for (int i = 0; i < 7; ++i) count_late(thread, r, all, 1005, true, 20, 1);
+    CHECK_EQ(r.cell, cell);
+    CHECK_EQ(r.region, 0u);
   });
 }
 
