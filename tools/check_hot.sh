@@ -24,7 +24,7 @@ allowed=(
   # Peers.
   matrix count_peer started_now
   # Calls like one before.
-  count_arrival count_late place_to_keep grow_repeats
+  count_arrival count_received_anew count_late place_to_keep grow_repeats
   # Regions: how they count, the first one of a thread and of a name, and what is odd about them.
   pauses region_limits regions_are_closed loop_scale enter_regions meet_region too_deep end_of_another loop_of_iteration
   # The first call of an entry, of a thread, with a key, with a longer array, with more requests than ever before.

@@ -35,6 +35,12 @@ PeerCell* count_peer(Thread& thread, PeerKey key, PeerPlace place, std::uint64_t
   return cell;
 }
 
+void count_received_anew(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept {
+  PeerCell* const in = count_message_of(thread, maker.key, Flow::received, 0, source, bytes);
+  if (in == nullptr || matrix.by_any || thread.repeats == &Repeats::none) return;
+  thread.repeats->arrival(&maker, source) = {&maker, in, bytes, source};
+}
+
 void count_arrival(Thread& thread, Repeat& r, std::uint64_t received, int source) noexcept {
   PeerCell* in = &thread.nobody;
   if (matrix.peers && source >= 0) {

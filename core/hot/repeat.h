@@ -77,6 +77,18 @@ struct alignas(64) Repeat {
 };
 static_assert(sizeof(Repeat) == 128);
 
+// Where a message that a request received was counted, for the next one like it.
+struct Arrival {
+  const Cell* maker;  // of the call that made the request; null: never used
+  PeerCell* in;
+  std::uint64_t bytes;
+  std::int32_t source;
+
+  bool is(const Cell* m, std::int32_t from, std::uint64_t size) const noexcept {
+    return maker == m && source == from && bytes == size;
+  }
+};
+
 // Those of one thread: each call has two places it may be in, side by side.  Few at first, so that they are near each
 // other; a program with thousands of calls in turn gets more (cold/threads.cpp), which are no longer in a near cache
 // when their turn comes: to fetch one takes longer than all else does.
@@ -89,6 +101,7 @@ struct Repeats {
   std::uint32_t unlike;                        // calls that were like none
   std::uint32_t since_freed;                   // those of them since something was freed last
   std::uint32_t crowded;                       // those whose places had others that are still good
+  Arrival arrivals[8];
   alignas(2 * sizeof(Repeat)) Repeat call[2];  // or more
 
   static Repeats none;  // stays empty: of threads without memory for their own
@@ -118,8 +131,13 @@ struct Repeats {
     __builtin_prefetch(r.next);
     __builtin_prefetch(reinterpret_cast<const char*>(r.next) + sizeof(Repeat) / 2);
   }
+  // Neighbours have procedures, or places in the program, of their own, or the same one.
+  Arrival& arrival(const Cell* maker, std::int32_t source) noexcept {
+    return arrivals[(reinterpret_cast<std::uintptr_t>(maker) / sizeof(Cell) + static_cast<std::uint32_t>(source)) % 8];
+  }
   // Their cells have been cleared.
   void forget() noexcept {
+    for (Arrival& a : arrivals) a.maker = nullptr;
     for (Repeat* r = call; r <= &call[mask / sizeof(Repeat)]; ++r) r->freed = Repeat::never;
   }
 };

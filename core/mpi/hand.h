@@ -20,8 +20,11 @@ inline void credit(Thread& t, Cell& maker, Bytes sent, Bytes received) noexcept 
 }
 
 // The same for a message of a request, to or from one process.
-inline void credit_peer(Thread& t, const Cell& maker, Flow flow, int peer, Bytes bytes) noexcept {
-  if (matrix.peers && peer >= 0) count_message_of(t, maker.key, flow, 0, peer, bytes);
+inline void credit_departure(Thread& t, const Cell& maker, int to, Bytes bytes) noexcept {
+  if (matrix.peers && to >= 0) count_message_of(t, maker.key, Flow::sent, 0, to, bytes);
+}
+inline void credit_arrival(Thread& t, const Cell& maker, int from, Bytes bytes) noexcept {
+  if (matrix.peers && from >= 0) count_received_of(t, maker, from, bytes);
 }
 
 // The same for a collective, by its shape.
@@ -59,21 +62,15 @@ class Batch {
   MPI_Status* statuses() noexcept { return n_ == 1 ? &one_status_ : reinterpret_cast<MPI_Status*>(found_ + n_); }
 
   // The communicator this call counts under: that of its active requests, or the set of them.
-  std::uint32_t comm() noexcept {
-    if (__builtin_expect(is_mixed_, 0)) return comm_set();
-    if (only_ != 0 || shared_ == 0) return only_;
-    const CompleteRequests& complete = thread_.complete;
-    if (complete.used <= 1) return complete.used == 1 ? complete.comm[0] : 0;
-    if (complete.used > CompleteRequests::capacity) return 0;  // any of very many
-    std::uint32_t indices[CompleteRequests::capacity];
-    std::copy(complete.comm, complete.comm + complete.used, indices);
-    std::sort(indices, indices + complete.used);
-    return registry->set_of(indices, static_cast<std::size_t>(complete.used)).index;
+  __attribute__((always_inline)) std::uint32_t comm() noexcept {
+    return __builtin_expect(!is_mixed_ && (only_ != 0 || shared_ == 0), 1) ? only_ : comm_of_several();
   }
 
-  // Request i is over; `status` may be null when nothing is to be learned from it.
+  // Request i, as MPI has told it, is over; `status` may be null when nothing is to be learned from it.
   void finish(int i, const MPI_Status* status, bool succeeded = true) noexcept {
-    if (i < 0 || i >= n_) return;
+    if (i >= 0 && i < n_) finish_known(i, status, succeeded);
+  }
+  void finish_known(int i, const MPI_Status* status, bool succeeded = true) noexcept {
     const RequestTable::Found f = found_[i];
     if (f.payload == 0) return;
     constexpr Payload expects_bytes = RequestFlag::receives | RequestFlag::active;
@@ -82,7 +79,7 @@ class Batch {
       const Bytes bytes = arrived ? received_bytes(*status) : 0;
       credit(thread_, *maker_of(f.payload), 0, bytes);
       if (arrived && (f.payload & RequestFlag::message) != 0)
-        credit_peer(thread_, *maker_of(f.payload), Flow::received, sender(f.payload, *status), bytes);
+        credit_arrival(thread_, *maker_of(f.payload), sender(f.payload, *status), bytes);
     }
     constexpr Payload odd = RequestFlag::persistent | RequestFlag::idup;
     if (__builtin_expect((f.payload & odd) == 0, 1)) return RequestTable::release(f);
@@ -121,7 +118,7 @@ class Batch {
       if ((f.payload & RequestFlag::persistent) == 0) continue;
       const PersistentRequest* const p = persistent_of(f.payload);
       credit(thread_, *p->maker, p->sent, p->received);
-      credit_peer(thread_, *p->maker, Flow::sent, p->to, p->sent);
+      credit_departure(thread_, *p->maker, p->to, p->sent);
       credit_collective(thread_, *p);
       change(f, f.payload | RequestFlag::active);
       consider(i);
@@ -176,6 +173,17 @@ class Batch {
     const std::uint32_t c = comm_at(i);
     is_mixed_ = is_mixed_ || (only_ != 0 && c != only_);
     only_ = c;
+  }
+
+  __attribute__((noinline)) std::uint32_t comm_of_several() noexcept {
+    if (is_mixed_) return comm_set();
+    const CompleteRequests& complete = thread_.complete;
+    if (complete.used <= 1) return complete.used == 1 ? complete.comm[0] : 0;
+    if (complete.used > CompleteRequests::capacity) return 0;  // any of very many
+    std::uint32_t indices[CompleteRequests::capacity];
+    std::copy(complete.comm, complete.comm + complete.used, indices);
+    std::sort(indices, indices + complete.used);
+    return registry->set_of(indices, static_cast<std::size_t>(complete.used)).index;
   }
 
   std::uint32_t comm_set() noexcept {
@@ -278,7 +286,7 @@ int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Sta
 
 // MPI_Waitall and MPI_Testall: the same but for the flag.
 template <class CallNext, class Done>
-int complete_all(CallNext call_next, Done done, Op op, Site caller, int count, MPI_Request* array_of_requests,
+__attribute__((always_inline)) inline int complete_all(CallNext call_next, Done done, Op op, Site caller, int count, MPI_Request* array_of_requests,
                  MPI_Status* array_of_statuses) {
   Call call(op, caller);
   if (call.nested()) {
@@ -293,7 +301,7 @@ int complete_all(CallNext call_next, Done done, Op op, Site caller, int count, M
   call.stop();
   call.count_under(comm);
   if (rc == MPI_SUCCESS && done()) {
-    for (int i = 0; i < batch.size(); ++i) batch.finish(i, status_at(used, i));
+    for (int i = 0; i < batch.size(); ++i) batch.finish_known(i, status_at(used, i));
     batch.finish_shared(batch.shared());
   } else if (rc != MPI_SUCCESS) {
     batch.finish_failed(rc, status_at(used, 0));

@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "core/cold/regions.h"
 #include "core/hot/peers.h"
@@ -343,6 +344,65 @@ TEST(a_receive_counts_what_arrived_and_from_whom) {
       CHECK_EQ(comm_of_peer(p.key), 3u);
     });
     CHECK_EQ(cells, oracle.size());
+  });
+}
+
+TEST(what_requests_receive_is_counted_as_a_model_has_it) {
+  in_own_process([] {
+    matrix.peers = true;
+    matrix.most = 1000;
+    Thread& thread = this_thread();
+    std::mt19937_64 random(6);
+    std::vector<const Cell*> makers;
+    for (std::uint32_t comm = 1; comm <= 6; ++comm) makers.push_back(record(thread, make_key(comm, 7, 0, 0), site, 1, 0, 0));
+    makers.push_back(record(thread, make_key(1, 7, 0, uncounted_region), site, 1, 0, 0));
+    std::map<std::tuple<std::uint32_t, int, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> oracle;
+    for (int i = 0; i < 20'000; ++i) {
+      const Cell& maker = *makers[random() % makers.size()];
+      const int source = static_cast<int>(random() % 20);
+      const std::uint64_t bytes = random() % 4 == 0 ? random() % 100 : 8;
+      count_received_of(thread, maker, source, bytes);
+      if (region_of_key(maker.key) == uncounted_region) continue;
+      auto& [messages, sum] = oracle[{comm_of_key(maker.key), source, bin_of(bytes)}];
+      messages += 1;
+      sum += bytes;
+      if (random() % 1000 == 0) thread.repeats->forget();
+    }
+    std::size_t cells = 0;
+    each_cell(thread.peers, [&](const PeerCell& p) {
+      ++cells;
+      const auto& [messages, sum] =
+          oracle.at({comm_of_peer(p.key), static_cast<int>(peer_of(p.site)), bin_of_peer(p.key)});
+      CHECK_EQ(p.messages, messages);
+      CHECK_EQ(p.bytes, sum);
+      CHECK(flow_of(p.key) == Flow::received);
+    });
+    CHECK_EQ(cells, oracle.size());
+    // The next one like the last is counted without being looked for; not so when counters were cleared.
+    const Cell& maker = *makers[0];
+    count_received_of(thread, maker, 3, 8);
+    const Arrival& last = thread.repeats->arrival(&maker, 3);
+    CHECK(last.is(&maker, 3, 8));
+    CHECK(!last.is(&maker, 3, 9) && !last.is(&maker, 4, 8) && !last.is(makers[1], 3, 8));
+    forget_counted();
+    forget_if_asked(thread);
+    CHECK(!last.is(&maker, 3, 8));
+  });
+}
+
+TEST(where_matrices_are_by_region_or_slice_no_arrival_is_kept) {
+  in_own_process([] {
+    matrix.peers = matrix.by_region = matrix.by_any = true;
+    matrix.most = 1000;
+    Thread& thread = this_thread();
+    const Cell* const maker = record(thread, make_key(1, 7, 0, 2), site, 1, 0, 0);
+    for (int i = 0; i < 3; ++i) {
+      count_received_of(thread, *maker, 3, 8);
+      CHECK(!thread.repeats->arrival(maker, 3).is(maker, 3, 8));
+    }
+    std::uint64_t messages = 0;
+    each_cell(thread.peers, [&](const PeerCell& p) { messages += p.messages; });
+    CHECK_EQ(messages, 3u);
   });
 }
 
