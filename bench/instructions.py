@@ -5,7 +5,8 @@
     .venv/bin/python bench/instructions.py --save    # writes instructions.csv
 
 instructions.c runs under valgrind's callgrind, without and with commlens; the difference of all instructions of the
-process is what is printed, of the block of calls with fewest: the first one sets up, and in some a slice of time ends.
+process during a block of calls is what is printed, of the block with fewest: the first one sets up, and in some a slice
+of time ends.
 tests/mpi/test_instructions.py holds new counts against the table.
 """
 
@@ -59,6 +60,7 @@ def count(program: Path, matrix: str | None, runner: Path = RUNNER) -> dict[tupl
             "valgrind",
             "--tool=callgrind",
             "--trace-children=yes",
+            "--collect-atstart=no",  # the program says when
             f"--callgrind-out-file={folder}/counted.%p",
         ]
         command += [*([] if matrix is None else [str(runner)]), str(program)]
