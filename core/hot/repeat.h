@@ -94,13 +94,13 @@ struct Arrival {
 // when their turn comes: to fetch one takes longer than all else does.
 struct Repeats {
   static constexpr std::uint64_t first = 1u << 8, most = 1u << 12;
-  static constexpr std::uint32_t calm = 64;    // calls that are like none, without a communicator being freed
-  std::uint64_t mask;                          // of the offset of a place: (number of places - 1) * sizeof(Repeat)
-  std::uint64_t last_freed;                    // HandleMap::freed when a call was like none
-  Repeat* last;                                // the last call that was like one
-  std::uint32_t unlike;                        // calls that were like none
-  std::uint32_t since_freed;                   // those of them since something was freed last
-  std::uint32_t crowded;                       // those whose places had others that are still good
+  static constexpr std::uint32_t calm = 64;  // calls that are like none, without a communicator being freed
+  std::uint64_t mask;                        // of the offset of a place: (number of places - 1) * sizeof(Repeat)
+  std::uint64_t last_freed;                  // HandleMap::freed when a call was like none
+  Repeat* last;                              // the last call that was like one
+  std::uint32_t unlike;                      // calls that were like none
+  std::uint32_t since_freed;                 // those of them since something was freed last
+  std::uint32_t crowded;                     // those whose places had others that are still good
   Arrival arrivals[8];
   alignas(2 * sizeof(Repeat)) Repeat call[2];  // or more
 
@@ -108,7 +108,9 @@ struct Repeats {
 
   template <class... Words>
   Repeat& place(Site site, std::uint64_t what, Words... words) noexcept {
-    const std::uint64_t mixed = ((site + what) + ... + words) * 0x9e3779b97f4a7c15u;
+    // Handles follow each other, or lie where an allocator has put them.  Multiples of this factor are spread in the
+    // bits that are looked at, 52 to 59 or 63; those of the golden ratio are not: every ninth is near the first.
+    const std::uint64_t mixed = ((site + what) + ... + words) * 0xa8948c893b618677u;
     return *reinterpret_cast<Repeat*>(reinterpret_cast<char*>(call) + (mixed >> 45 & mask));
   }
   static Repeat& beside(Repeat& place) noexcept {

@@ -286,8 +286,8 @@ int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Sta
 
 // MPI_Waitall and MPI_Testall: the same but for the flag.
 template <class CallNext, class Done>
-__attribute__((always_inline)) inline int complete_all(CallNext call_next, Done done, Op op, Site caller, int count, MPI_Request* array_of_requests,
-                 MPI_Status* array_of_statuses) {
+__attribute__((always_inline)) inline int complete_all(CallNext call_next, Done done, Op op, Site caller, int count,
+                                                       MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
   Call call(op, caller);
   if (call.nested()) {
     return complete_in_callback([&] { return call_next(array_of_statuses); }, count, array_of_requests);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hot/repeat.h"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <map>
@@ -255,6 +256,24 @@ TEST(where_communicators_come_and_go_fast_few_calls_are_kept) {
   });
 }
 
+TEST(handles_that_follow_each_other_do_not_crowd) {
+  in_own_process([] {
+    Repeats& repeats = *this_thread().repeats;
+    for (const std::uint64_t stride : {1, 2, 4, 8, 16, 64, 448}) {
+      std::map<const Repeat*, int> pairs;
+      constexpr std::uint64_t handles = 128;
+      for (std::uint64_t i = 0; i < handles; ++i) {
+        const Repeat& place = repeats.place(site, Repeat::what_of(7, 0x44000000 + i * stride));
+        pairs[&repeats.call[(&place - repeats.call) / 2 * 2]] += 1;
+      }
+      // Half as many as there are places: by chance 13 of them would have none.
+      int without = 0;
+      for (const auto& [pair, calls] : pairs) without += std::max(0, calls - 2);
+      CHECK(without < 5);
+    }
+  });
+}
+
 TEST(a_call_that_changes_its_region_is_kept_where_it_is_one_time_in_eight) {
   in_own_process([] {
     Thread& thread = this_thread();
@@ -354,7 +373,8 @@ TEST(what_requests_receive_is_counted_as_a_model_has_it) {
     Thread& thread = this_thread();
     std::mt19937_64 random(6);
     std::vector<const Cell*> makers;
-    for (std::uint32_t comm = 1; comm <= 6; ++comm) makers.push_back(record(thread, make_key(comm, 7, 0, 0), site, 1, 0, 0));
+    for (std::uint32_t comm = 1; comm <= 6; ++comm)
+      makers.push_back(record(thread, make_key(comm, 7, 0, 0), site, 1, 0, 0));
     makers.push_back(record(thread, make_key(1, 7, 0, uncounted_region), site, 1, 0, 0));
     std::map<std::tuple<std::uint32_t, int, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> oracle;
     for (int i = 0; i < 20'000; ++i) {
