@@ -235,7 +235,7 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     parts = ""
     if words is not None:
         parts = parts_of(policy, nonblocking=request is not None)
-        arrived = arrivals(policy, status)
+        arrived = arrivals(status)
         body += [
             "  if (rc == MPI_SUCCESS) {",
             f"    if (Repeat* const again = call.like({', '.join(words)})) {{",
@@ -328,7 +328,7 @@ def plain_wrapper(form: Form, policy: Policy, slot: int) -> str:
     return head + "\n".join(body) + "\n}\n"
 
 
-def arrivals(policy: Policy, status: Parameter | None) -> list[str]:
+def arrivals(status: Parameter | None) -> list[str]:
     """Return what a status tells of a message, bytes and source."""
     return [] if status is None else ["status_for.received()", "status_for.source()"]
 
