@@ -235,7 +235,7 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     parts = ""
     if words is not None:
         parts = parts_of(policy, nonblocking=request is not None)
-        arrived = arrivals(status)
+        arrived = [] if status is None else ["status_for.received()", "status_for.source()"]
         body += [
             "  if (rc == MPI_SUCCESS) {",
             f"    if (Repeat* const again = call.like({', '.join(words)})) {{",
@@ -326,11 +326,6 @@ def plain_wrapper(form: Form, policy: Policy, slot: int) -> str:
     body.append("  return rc;")
     head = f"template <Entry entry>\nint plain_{form.name}({form.definition}) {{\n"
     return head + "\n".join(body) + "\n}\n"
-
-
-def arrivals(status: Parameter | None) -> list[str]:
-    """Return what a status tells of a message, bytes and source."""
-    return [] if status is None else ["status_for.received()", "status_for.source()"]
 
 
 def repeated(form: Form, policy: Policy) -> list[str] | None:

@@ -66,7 +66,7 @@ Cell* count_late(Thread& thread, Repeat& r, unsigned parts, Ticks end, bool has_
   if (region == uncounted_region) return cell;
   // A program goes from one region into the next, or to and fro: one in eight is of the new one from now on, as in
   // place_to_keep().  The overflow cell has no procedure.
-  if (region != r.region && (thread.repeats->unlike++ & 7) == 0 && op_of_key(cell->key) == op_of_key(key)) {
+  if (region != r.region && thread.repeats->is_turn() && op_of_key(cell->key) == op_of_key(key)) {
     r.cell = cell;
     r.region = region;
   }

@@ -25,14 +25,6 @@ inline PeerCell* count_shape(Thread& thread, Flow shape, std::uint32_t comm, std
                     bytes);
 }
 
-// Counts a message that a request received, as count_message_of() does.  pre: matrix.peers, source >= 0
-void count_received_anew(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept;
-inline void count_received_of(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept {
-  const Arrival& a = thread.repeats->arrival(&maker, source);
-  if (__builtin_expect(!a.is(&maker, source, bytes), 0)) return count_received_anew(thread, maker, source, bytes);
-  add_message(*a.in, bytes);
-}
-
 // The same for what a request moves: like its bytes it is of the call that made the request, in the communicator and
 // region that it was made in, wherever it is started or completed.
 inline PeerCell* count_message_of(Thread& thread, Key maker, Flow flow, std::uint32_t op, int peer,
@@ -43,6 +35,14 @@ inline PeerCell* count_message_of(Thread& thread, Key maker, Flow flow, std::uin
 inline void count_shape_of(Thread& thread, Key maker, Flow shape, std::uint64_t bytes) noexcept {
   count_peer(thread, make_peer_key(shape, bin_of(bytes), comm_of_key(maker), op_of_key(maker), 0),
              make_peer_place(no_peer, region_of_key(maker)), bytes);
+}
+
+// Counts a message that a request received, as count_message_of() does.  pre: matrix.peers, source >= 0
+void count_received_anew(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept;
+inline void count_received_of(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept {
+  const Arrival& a = thread.repeats->arrival(&maker, source);
+  if (__builtin_expect(!a.is(&maker, source, bytes), 0)) return count_received_anew(thread, maker, source, bytes);
+  add_message(*a.in, bytes);
 }
 
 // Counts a message that has arrived in a call like `r`, but from another process or of another size; `r` has that from

@@ -133,6 +133,8 @@ struct Repeats {
     __builtin_prefetch(r.next);
     __builtin_prefetch(reinterpret_cast<const char*>(r.next) + sizeof(Repeat) / 2);
   }
+  // One in eight.
+  bool is_turn() noexcept { return (unlike++ & 7) == 0; }
   // Neighbours have procedures, or places in the program, of their own, or the same one.
   Arrival& arrival(const Cell* maker, std::int32_t source) noexcept {
     return arrivals[(reinterpret_cast<std::uintptr_t>(maker) / sizeof(Cell) + static_cast<std::uint32_t>(source)) % 8];

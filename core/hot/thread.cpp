@@ -40,7 +40,7 @@ Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent
 Repeat* place_to_keep(Thread& thread, Repeat& place, Repeat* same, std::uint64_t freed) noexcept {
   Repeats& repeats = *thread.repeats;
   if (&repeats == &Repeats::none) return nullptr;
-  if (same != nullptr) return (repeats.unlike++ & 7) == 0 ? same : nullptr;
+  if (same != nullptr) return repeats.is_turn() ? same : nullptr;
   if (repeats.last_freed != freed) {
     repeats.last_freed = freed;
     repeats.since_freed = 0;
@@ -60,7 +60,7 @@ Repeat* place_to_keep(Thread& thread, Repeat& place, Repeat* same, std::uint64_t
   } else if (repeats.since_freed > Repeats::calm) {
     return at;
   }
-  return (repeats.unlike++ & 7) == 0 ? at : nullptr;
+  return repeats.is_turn() ? at : nullptr;
 }
 
 }  // namespace commlens
