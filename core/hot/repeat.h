@@ -126,12 +126,17 @@ struct Repeats {
     return r->is(site, what, freed, words...) ? r : nullptr;
   }
   // Has the call fetched that came after `r` last time: MPI and the application take long enough until it is needed.
+  // Both of its places, as the one that is looked at first may be the other's.
   __attribute__((always_inline)) void look_ahead(Repeat& r) noexcept {
     if (__builtin_expect(mask <= first * sizeof(Repeat), 1)) return;
-    last->next = &r;
-    last = &r;
+    follow(r);
     __builtin_prefetch(r.next);
     __builtin_prefetch(reinterpret_cast<const char*>(r.next) + sizeof(Repeat) / 2);
+    __builtin_prefetch(&beside(*r.next));
+  }
+  void follow(Repeat& r) noexcept {
+    last->next = &r;
+    last = &r;
   }
   // One in eight.
   bool is_turn() noexcept { return (unlike++ & 7) == 0; }

@@ -237,7 +237,10 @@ class Call {
     Repeat* const r = thread_.repeats->find(site, what, freed, words...);
     if (r != nullptr && __builtin_expect(r->region == thread_.region() && !thread_.is_due(end_), 1)) return r;
     repeat_ = place_to_keep(thread_, thread_.repeats->place(site, what, words...), r, freed);
-    if (repeat_ != nullptr) repeat_->note(site, what, words...);
+    if (repeat_ != nullptr) {
+      repeat_->note(site, what, words...);
+      thread_.repeats->follow(*repeat_);
+    }
     return nullptr;
   }
   // pre: like() returned it.

@@ -199,6 +199,7 @@ int repeated(Thread& thread, int calls, std::mt19937_64& random, const std::func
     } else if (Repeat* const at = place_to_keep(thread, place, nullptr, now)) {
       CHECK(at == &place || at == &Repeats::beside(place));
       at->note(from, of, count, type);
+      thread.repeats->follow(*at);
       CHECK_EQ(at->freed, Repeat::never);
       at->cell = &cell;
       at->sent = count;
@@ -300,7 +301,10 @@ TEST(of_calls_in_turn_each_knows_the_next) {
       call[i] = &thread.repeats->place(site, what, i);
       call[i]->note(site, what, i);
       CHECK_EQ(call[i]->next, call[i]);
+      thread.repeats->follow(*call[i]);
     }
+    // From the second time on.
+    for (int i = 0; i < 2; ++i) CHECK_EQ(call[i]->next, call[i + 1]);
     for (int i = 0; i < 9; ++i) thread.repeats->look_ahead(*call[i % 3]);
     for (int i = 0; i < 3; ++i) CHECK_EQ(call[i]->next, call[(i + 1) % 3]);
   });
