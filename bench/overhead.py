@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,9 +97,11 @@ def version(mpi: str) -> str:
 
 def facts(mpis: Sequence[str], count: int) -> dict[str, str]:
     """Return what the page says of the machine and of how it was measured."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stdout.strip()
+    git = partial(subprocess.run, cwd=ROOT, capture_output=True, text=True, check=False)
+    commit = git(["git", "describe", "--always"]).stdout.strip()
+    # The numbers and the page are under docs, and change here.
+    if git(["git", "diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs"]).returncode == 1:
+        commit += "-dirty"
     return {
         "date": f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC",
         "commlens": f"{(ROOT / 'VERSION').read_text().strip()}, {commit}",
