@@ -18,6 +18,7 @@
 
 #include "core/cold/blocked_signal.h"
 #include "core/cold/memory.h"
+#include "core/cold/private_folder.h"
 #include "core/cold/say.h"
 #include "core/cold/ticks.h"
 #include "core/hot/thread.h"
@@ -267,10 +268,10 @@ void note_state(std::uint32_t state) noexcept {
   read_clocks();
 }
 
-bool copy(const char* unfinished, const char* path) noexcept {
+bool copy(int folder, const char* unfinished, const char* name) noexcept {
   if (header == nullptr) return false;
   const BlockedSignal file_size_limit(SIGXFSZ);
-  const int descriptor = ::open(unfinished, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int descriptor = create_anew(folder, unfinished, 0600);
   if (descriptor < 0) return false;
   read_clocks();
   bool done = true;
@@ -289,11 +290,11 @@ bool copy(const char* unfinished, const char* path) noexcept {
   }
   int error = errno;
   const bool is_closed = close(descriptor) == 0;
-  if (done && !(is_closed && rename(unfinished, path) == 0)) {
+  if (done && !(is_closed && renameat(folder, unfinished, folder, name) == 0)) {
     error = errno;
     done = false;
   }
-  if (!done) unlink(unfinished);
+  if (!done) unlinkat(folder, unfinished, 0);
   errno = error;
   return done;
 }

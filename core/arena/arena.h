@@ -69,9 +69,10 @@ void unlink_file() noexcept;  // the same from a signal handler: without a lock
 // Notes what became of the process.  For signal handlers, like the next one: no lock, no allocation.
 void note_state(std::uint32_t state) noexcept;
 
-// Copies the arena to `unfinished`, and gives the copy its name `path`; false, with errno, when it cannot.  The process
-// may go on counting: each segment is copied as it is when its turn comes.
-bool copy(const char* unfinished, const char* path) noexcept;
+// Copies the arena to the file `unfinished`, which is made anew, and renames it to `name`.  Both are relative to the
+// open directory `folder`, as in openat(2).  False, with errno, when it cannot.  The process may go on counting: each
+// segment is copied as it is when its turn comes.
+bool copy(int folder, const char* unfinished, const char* name) noexcept;
 
 // Around a fork.  The child counts nothing into the arena any more: with `copies`, what it has is its own from now on;
 // without, its mapping stays as it is, and it must not touch it.

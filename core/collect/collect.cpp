@@ -196,8 +196,8 @@ std::string blocks_of(const std::vector<out::Shard>& shards) {
   return named > enough ? text + " and " + std::to_string(named - enough) + " more blocks" : text;
 }
 
-// On rank 0, when all aggregators have written: the file that says what belongs together.
-void write_index(const Terms& terms, const Orders& orders, const Profile& profile,
+// On rank 0, when all aggregators have written: the file that says what belongs together.  Returns whether it is there.
+bool write_index(const Terms& terms, const Orders& orders, const Profile& profile,
                  const std::vector<out::Shard>& shards, int count, const std::string& elsewhere) {
   int written = 0;
   std::uint64_t ranks = 0;
@@ -213,7 +213,7 @@ void write_index(const Terms& terms, const Orders& orders, const Profile& profil
   if (error.empty()) error = "nothing is known of them";
   if (written == 0) {
     say("no profile: %s. %s", error.c_str(), kept);
-    return;
+    return false;
   }
   if (written < count) {
     say("%d of %d files are missing in the profile, of ranks %s: %s. %s", count - written, count,
@@ -225,6 +225,7 @@ void write_index(const Terms& terms, const Orders& orders, const Profile& profil
   } else {
     say_stored(terms, orders.totals.oddities, ranks, orders.directory, elsewhere);
   }
+  return !stored.path.empty();
 }
 
 bool write_file(const Terms& terms, int ranks, const Profile& profile, const out::Totals& totals, out::Phases phases) {
@@ -287,9 +288,17 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
   } catch (const std::bad_alloc&) {
     bytes.clear();
   }
-  if (!to_root(leaders, bytes, complete)) return is_stored;
-  if (is_root && has_orders) write_index(terms, orders, profile, shards_from(bytes), leaders.size(), elsewhere);
-  return is_stored;
+  if (!to_root(leaders, bytes, complete)) return false;
+  // No rank removes its arena before the index is there: a job that is killed until then is recovered as a whole.
+  std::vector<char> has_index;
+  try {
+    if (is_root && has_orders && write_index(terms, orders, profile, shards_from(bytes), leaders.size(), elsewhere)) {
+      has_index.assign(1, 1);
+    }
+  } catch (const std::exception& e) {  // the other leaders wait for the answer
+    say("no index of the profile: %s. %s", e.what(), kept);
+  }
+  return from_root(leaders, has_index) && !has_index.empty() && is_stored;
 }
 
 }  // namespace

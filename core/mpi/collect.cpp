@@ -296,9 +296,12 @@ pid_t launcher_process() {
 }
 
 // The same for all processes one launcher started, another for every launch: what it tells them, or its process.
+// Folders are named by it.  Open MPI's random key, which only this user's processes can read, makes the names hard to
+// guess.
 Identity id_of_launch() {
   std::string text;
-  for (const char* name : {"PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID"}) {
+  for (const char* name : {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
+                           "PBS_JOBID", "LSB_JOBID", "PALS_APID"}) {
     const char* const value = std::getenv(name);
     text += value == nullptr ? "-" : value;
     text += '\n';

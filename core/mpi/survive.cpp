@@ -2,7 +2,9 @@
 // What is left of a process that does not reach MPI_Finalize (docs/decisions/0009-arenas.md).
 #include "core/mpi/survive.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@
 #include "core/arena/arena.h"
 #include "core/cold/coverage.h"
 #include "core/cold/locks.h"
+#include "core/cold/private_folder.h"
 #include "core/cold/say.h"
 #include "core/cold/signals.h"
 #include "core/cold/symbols.h"
@@ -36,8 +39,12 @@ constexpr std::size_t fatal_count = sizeof fatal / sizeof *fatal;
 
 // Made before anything goes wrong: a handler can allocate nothing.
 char directory_of_copies[PATH_MAX] = "";
-char copy_path[PATH_MAX - 8] = "";
-char flush_path[PATH_MAX] = "", last_path[PATH_MAX] = "";  // until it is finished
+// Used instead when another user has made the first one: a name that nobody can guess.
+char second_directory[PATH_MAX] = "";
+constexpr std::size_t name_room = 64;
+char copy_name[name_room] = "";                                      // empty: there is nothing to copy
+char flush_name[name_room + 8] = "", last_name[name_room + 8] = "";  // of a copy that is not complete
+char copy_path[PATH_MAX + name_room] = "";                           // of the last copy, for messages
 bool is_flushed = false;
 std::atomic<bool> is_ending{false};  // the last copy is being made, or is there
 pid_t process = 0;
@@ -47,13 +54,28 @@ bool is_fault(int signal) noexcept {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL || signal == SIGSYS;
 }
 
-// Also where a signal came while another thread copies: each has a name of its own until it is finished.  False, with
+// The folder for copies, made when it is needed; invalid, with errno, when there is none.
+PrivateFolder folder_of_copies() noexcept {
+  PrivateFolder folder = PrivateFolder::make(directory_of_copies);
+  if (!folder && (errno == EPERM || errno == ENOTDIR) && second_directory[0] != '\0') {
+    std::strcpy(directory_of_copies, second_directory);
+    second_directory[0] = '\0';
+    folder = PrivateFolder::make(directory_of_copies);
+  }
+  return folder;
+}
+
+// Also where a signal came while another thread copies: each has a name of its own until it is complete.  False, with
 // errno, when there is no copy; then a directory that was made for it alone is gone.
-bool copy_arena(const char* unfinished, const char* path) noexcept {
-  if (copy_path[0] == '\0') return false;
+bool copy_arena(const char* unfinished, const char* name) noexcept {
+  if (copy_name[0] == '\0') return false;
   for (int tries = 0; tries < 2; ++tries) {
-    if (mkdir(directory_of_copies, 0777) != 0 && errno != EEXIST) return false;
-    if (arena::copy(unfinished, path)) return true;
+    const PrivateFolder folder = folder_of_copies();
+    if (!folder) return false;
+    if (arena::copy(folder.descriptor(), unfinished, name)) {
+      std::snprintf(copy_path, sizeof copy_path, "%s/%s", directory_of_copies, copy_name);
+      return true;
+    }
     const int error = errno;
     rmdir(directory_of_copies);
     errno = error;
@@ -73,7 +95,7 @@ bool copy_at_end(unsigned state) noexcept {
     copier = gettid();
     is_ending = true;
     arena::note_state(state);
-    const bool is_copied = copy_arena(last_path, copy_path);
+    const bool is_copied = copy_arena(last_name, copy_name);
     if (is_copied) arena::unlink_file();
     progress = is_copied ? copied : failed;
     return is_copied;
@@ -152,14 +174,18 @@ void open_arena() {
 void survive(const std::string& directory, int rank) noexcept {
   process = getpid();
   const int n = std::snprintf(directory_of_copies, sizeof directory_of_copies, "%s", directory.c_str());
-  const int m = std::snprintf(copy_path, sizeof copy_path, "%s/rank%d.%d.arena", directory.c_str(), rank, process);
-  const bool has_room = n < static_cast<int>(sizeof directory_of_copies) && m < static_cast<int>(sizeof copy_path);
-  if (arena::path().empty() || !has_room) {
-    copy_path[0] = '\0';
+  if (arena::path().empty() || n >= static_cast<int>(sizeof directory_of_copies)) {
+    copy_name[0] = '\0';
     return;
   }
-  std::snprintf(flush_path, sizeof flush_path, "%s.flush", copy_path);
-  std::snprintf(last_path, sizeof last_path, "%s.last", copy_path);
+  std::uint64_t random = 0;
+  const bool is_random = getrandom(&random, sizeof random, GRND_NONBLOCK) == sizeof random;
+  const int m = std::snprintf(second_directory, sizeof second_directory, "%s-%016llx", directory.c_str(),
+                              static_cast<unsigned long long>(random));
+  if (!is_random || m >= static_cast<int>(sizeof second_directory)) second_directory[0] = '\0';
+  std::snprintf(copy_name, sizeof copy_name, "rank%d.%d.arena", rank, process);
+  std::snprintf(flush_name, sizeof flush_name, "%s.flush", copy_name);
+  std::snprintf(last_name, sizeof last_name, "%s.last", copy_name);
   struct sigaction ours{};
   ours.sa_sigaction = fatal_signal;
   // Two that come together, as when a terminal and a launcher go at once: the second one would end the copying.
@@ -178,40 +204,46 @@ bool flush_arena() noexcept {
   if (getpid() != process) return false;  // a child: nobody would give the lock back to it
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
-  if (!copy_arena(flush_path, flush_path)) return false;
+  if (!copy_arena(flush_name, flush_name)) return false;
+  const PrivateFolder folder = PrivateFolder::open(directory_of_copies);
+  if (!folder) return false;
   // On a slow file system another thread may have begun, and finished, the last copy meanwhile: that one is newer.
   const bool is_newest = !is_ending;
-  if (is_newest && rename(flush_path, copy_path) == 0) {
+  if (is_newest && renameat(folder.descriptor(), flush_name, folder.descriptor(), copy_name) == 0) {
     is_flushed = true;
     return true;
   }
   const int error = errno;
-  unlink(flush_path);
+  unlinkat(folder.descriptor(), flush_name, 0);
   errno = error;
   return !is_newest;
 }
 
+// The application chose the folder, so it may be one that others write to; only the files must be ours.
 bool flush_arena_to(const char* folder) noexcept {
-  if (getpid() != process || copy_path[0] == '\0') return false;
-  char place[PATH_MAX], path[PATH_MAX], unfinished[PATH_MAX];
+  if (getpid() != process || copy_name[0] == '\0') return false;
+  char path[PATH_MAX];
   const bool is_relative = folder[0] != '/';
   const int n =
-      std::snprintf(place, sizeof place, "%s%s%s", is_relative ? job.directory : "", is_relative ? "/" : "", folder);
-  const int m = std::snprintf(path, sizeof path, "%s/rank%d.%d.arena", place, job.rank, process);
-  const int u = std::snprintf(unfinished, sizeof unfinished, "%s.flush", path);
-  constexpr int room = PATH_MAX;
-  if (n >= room || m >= room || u >= room || (mkdir(place, 0777) != 0 && errno != EEXIST)) return false;
+      std::snprintf(path, sizeof path, "%s%s%s", is_relative ? job.directory : "", is_relative ? "/" : "", folder);
+  if (n >= PATH_MAX || (mkdir(path, 0700) != 0 && errno != EEXIST)) return false;
+  const int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return false;
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
-  return arena::copy(unfinished, path);
+  const bool is_copied = arena::copy(descriptor, flush_name, copy_name);
+  const int error = errno;
+  close(descriptor);
+  errno = error;
+  return is_copied;
 }
 
 void flush_now_and_then() noexcept {
   static std::atomic<bool> has_said{false};
   const int saved = errno;
-  if (!flush_arena() && copy_path[0] != '\0' && job.rank == 0 && !has_said.exchange(true)) {
+  if (!flush_arena() && copy_name[0] != '\0' && job.rank == 0 && !has_said.exchange(true)) {
     say("no copy of the counters in %s: %s; COMMLENS_FLUSH_EVERY will try again", directory_of_copies,
-        std::strerror(errno));
+        folder_error(errno));
   }
   errno = saved;
 }
@@ -225,7 +257,8 @@ const char* leave_arena(unsigned state) noexcept {
 void end_arena() noexcept {
   arena::remove();
   if (!is_flushed) return;
-  unlink(copy_path);
+  const PrivateFolder folder = PrivateFolder::open(directory_of_copies);
+  if (folder) unlinkat(folder.descriptor(), copy_name, 0);
   rmdir(directory_of_copies);  // by the last rank; for all others it is not empty
 }
 

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "core/cold/blocked_signal.h"
+#include "core/cold/private_folder.h"
 
 namespace commlens::out {
 namespace {
@@ -28,22 +29,22 @@ bool write_all(int file, const std::vector<char>& bytes) noexcept {
 }
 
 // Under another name first: who looks for the file must not see half of it.  Returns 0, or what is wrong.
-int write_file(const std::string& name, const std::vector<char>& bytes) {
+int write_file(int folder, const std::string& name, const std::vector<char>& bytes) {
   const std::string unfinished = name + ".new";
-  const int descriptor = open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int descriptor = create_anew(folder, unfinished.c_str(), 0600);
   int failure = descriptor >= 0 && write_all(descriptor, bytes) ? 0 : errno;
   if (descriptor >= 0 && close(descriptor) != 0 && failure == 0) failure = errno;
-  if (failure == 0 && rename(unfinished.c_str(), name.c_str()) != 0) failure = errno;
-  if (failure != 0) unlink(unfinished.c_str());
+  if (failure == 0 && renameat(folder, unfinished.c_str(), folder, name.c_str()) != 0) failure = errno;
+  if (failure != 0) unlinkat(folder, unfinished.c_str(), 0);
   return failure;
 }
 
 // Empty when it cannot be read.
-std::vector<char> read_file(const std::string& name) {
+std::vector<char> read_file(int folder, const std::string& name) {
   std::vector<char> bytes;
-  const int descriptor = open(name.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat facts;
-  if (descriptor >= 0 && fstat(descriptor, &facts) == 0) {
+  if (descriptor >= 0 && fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid()) {
     bytes.resize(static_cast<std::size_t>(facts.st_size));
     std::size_t done = 0;
     while (done < bytes.size()) {
@@ -58,6 +59,10 @@ std::vector<char> read_file(const std::string& name) {
   return bytes;
 }
 
+std::string file(int rank) { return "rank" + std::to_string(rank); }
+
+constexpr char orders_file[] = "orders", claim_file[] = "claimed";
+
 }  // namespace
 
 Parts::Parts(const std::string& profile_name, Identity job, std::time_t began) : oldest_(began - clocks_differ) {
@@ -67,53 +72,67 @@ Parts::Parts(const std::string& profile_name, Identity job, std::time_t began) :
   directory_ = (slash == std::string::npos ? std::string() : profile_name.substr(0, slash + 1)) + name;
 }
 
-std::string Parts::file(int rank) const { return directory_ + "/rank" + std::to_string(rank); }
-
 bool Parts::has_begun() const {
+  const PrivateFolder folder = PrivateFolder::open(directory_.c_str());
   struct stat facts;
-  return stat(directory_.c_str(), &facts) == 0 && facts.st_mtime >= oldest_;
+  return folder && fstat(folder.descriptor(), &facts) == 0 && facts.st_mtime >= oldest_;
 }
 
 bool Parts::put(int rank, const std::vector<char>& bytes) {
   const BlockedSignal file_size_limit(SIGXFSZ);
-  mkdir(directory_.c_str(), 0777);
+  const PrivateFolder folder = PrivateFolder::make(directory_.c_str());
   const std::string name = file(rank);
-  const int failure = write_file(name, bytes);
+  if (!folder) {
+    error = directory_ + "/" + name + ": " + folder_error(errno);
+    return false;
+  }
+  const int failure = write_file(folder.descriptor(), name, bytes);
   if (failure == 0) return true;
-  error = name + ": " + std::strerror(failure);
+  error = directory_ + "/" + name + ": " + std::strerror(failure);
   // An empty one takes no room, and without it the others would wait for this rank for ever.
-  const int empty = open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int empty = create_anew(folder.descriptor(), name.c_str(), 0600);
   if (empty >= 0) close(empty);
   rmdir(directory_.c_str());  // where not even that is possible, and nobody else was
   return false;
 }
 
-std::vector<char> Parts::get(int rank) const { return read_file(file(rank)); }
+std::vector<char> Parts::get(int rank) const {
+  const PrivateFolder folder = PrivateFolder::open(directory_.c_str());
+  return folder ? read_file(folder.descriptor(), file(rank)) : std::vector<char>();
+}
 
 void Parts::put_orders(const std::vector<char>& bytes) {
   const BlockedSignal file_size_limit(SIGXFSZ);
-  mkdir(directory_.c_str(), 0777);
-  write_file(orders_file(), bytes);
+  const PrivateFolder folder = PrivateFolder::make(directory_.c_str());
+  if (folder) write_file(folder.descriptor(), orders_file, bytes);
 }
 
-std::vector<char> Parts::orders() const { return read_file(orders_file()); }
+std::vector<char> Parts::orders() const {
+  const PrivateFolder folder = PrivateFolder::open(directory_.c_str());
+  return folder ? read_file(folder.descriptor(), orders_file) : std::vector<char>();
+}
 
 bool Parts::claim(int ranks) {
+  const PrivateFolder folder = PrivateFolder::open(directory_.c_str());
+  if (!folder) return false;
   // From the end: where ranks end in order the first look tells.
   for (int rank = ranks - 1; rank >= 0; --rank) {
     struct stat facts;
-    if (stat(file(rank).c_str(), &facts) != 0 || facts.st_mtime < oldest_) return false;
+    const bool is_there = fstatat(folder.descriptor(), file(rank).c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!is_there || facts.st_mtime < oldest_) return false;
   }
-  const std::string mark = directory_ + "/claimed";
-  const int descriptor = open(mark.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const int descriptor =
+      openat(folder.descriptor(), claim_file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor >= 0) close(descriptor);
   return descriptor >= 0 || errno != EEXIST;  // no room for it: better two profiles than none
 }
 
 void Parts::remove(int ranks) {
-  for (int rank = 0; rank < ranks; ++rank) unlink(file(rank).c_str());
-  unlink(orders_file().c_str());
-  unlink((directory_ + "/claimed").c_str());
+  const PrivateFolder folder = PrivateFolder::open(directory_.c_str());
+  if (!folder) return;
+  for (int rank = 0; rank < ranks; ++rank) unlinkat(folder.descriptor(), file(rank).c_str(), 0);
+  unlinkat(folder.descriptor(), orders_file, 0);
+  unlinkat(folder.descriptor(), claim_file, 0);
   rmdir(directory_.c_str());
 }
 

@@ -11,6 +11,7 @@ namespace commlens::out {
 
 // Where the processes of a job leave what they counted when they end at different times and have no communicator to
 // collect it on: a directory beside the profile, one file a rank.  Who finds all of them there makes the profile.
+// The directory is readable for this user only; one that another user made is never used (cold/private_folder.h).
 class Parts {
  public:
   // job: the same on all its processes, another for every job.  began: when this process did; older files are what a
@@ -34,8 +35,6 @@ class Parts {
   std::string error;
 
  private:
-  std::string file(int rank) const;
-  std::string orders_file() const { return directory_ + "/orders"; }
   std::string directory_;
   std::time_t oldest_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/arena/arena.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -457,7 +458,7 @@ TEST(a_copy_meets_no_signal_at_the_limit_of_file_sizes_and_leaves_nothing) {
     const rlimit limit{8 << 10, 8 << 10};
     setrlimit(RLIMIT_FSIZE, &limit);
     errno = 0;
-    _exit(!arena::copy((copy + ".new").c_str(), copy.c_str()) && errno == EFBIG ? 0 : 1);
+    _exit(!arena::copy(AT_FDCWD, (copy + ".new").c_str(), copy.c_str()) && errno == EFBIG ? 0 : 1);
   });
   CHECK_EQ(status, 0);
   CHECK_EQ(other.file(), std::string());
@@ -560,7 +561,7 @@ TEST(how_a_process_ended_is_noted_and_copied) {
   live(folder.path(), [&](Registry&) {
     count(world, 3, 10);
     arena::note_state(static_cast<std::uint32_t>(arena::State::signal) + SIGTERM);
-    CHECK(arena::copy((copy + ".new").c_str(), copy.c_str()));
+    CHECK(arena::copy(AT_FDCWD, (copy + ".new").c_str(), copy.c_str()));
     raise(SIGKILL);
   });
   arena::Reader reader;
@@ -581,7 +582,8 @@ int steps = 0, bad_steps = 0;
 void on_step(int) {
   ++steps;
   arena::Reader reader;
-  const bool good = arena::copy((stepped_copy + ".new").c_str(), stepped_copy.c_str()) && reader.read(stepped_copy);
+  const bool good =
+      arena::copy(AT_FDCWD, (stepped_copy + ".new").c_str(), stepped_copy.c_str()) && reader.read(stepped_copy);
   if (!good || calls_of(reader) != 10) ++bad_steps;
 }
 // Bit 8 of the flags: a trap after every instruction.  Not below the red zone.
@@ -624,7 +626,8 @@ TEST(a_copy_made_while_the_arena_grows_has_all_that_was_there) {
     int bad = 0;
     while (!over) {
       arena::Reader reader;
-      if (!arena::copy((copy + ".new").c_str(), copy.c_str()) || !reader.read(copy) || calls_of(reader) != 10) ++bad;
+      if (!arena::copy(AT_FDCWD, (copy + ".new").c_str(), copy.c_str()) || !reader.read(copy) || calls_of(reader) != 10)
+        ++bad;
     }
     grows.join();
     _exit(bad == 0 ? 0 : 1);

@@ -2,6 +2,7 @@
 #include "core/out/parts.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utime.h>
@@ -52,6 +53,53 @@ TEST(the_last_one_and_nobody_else_claims_all_parts) {
   CHECK_EQ(entries(where), 0);
   CHECK(late.get(1).empty());
   CHECK(late.orders().empty());
+  rmdir(where.c_str());
+}
+
+TEST(a_directory_that_is_not_private_is_never_used) {
+  const std::string where = fresh_directory(), folder = where + "/.commlens-0000000000001234", other = where + "/other";
+  const std::time_t now = std::time(nullptr);
+  mkdir(other.c_str(), 0700);
+  // Others may write to it; it is a symbolic link; and, where the test may give it away, another user's.
+  const auto is_refused = [&] {
+    Parts mine(where + "/x.db", 0x1234, now);
+    const bool is_put = mine.put(0, bytes_of(0));
+    mine.put_orders(bytes_of(1));
+    return !is_put && !mine.error.empty() && !mine.has_begun() && !mine.claim(1) && mine.get(0).empty() &&
+           mine.orders().empty();
+  };
+  mkdir(folder.c_str(), 0700);
+  for (const mode_t mode : {0770, 0702}) {
+    chmod(folder.c_str(), mode);
+    CHECK(is_refused());
+  }
+  chmod(folder.c_str(), 0700);
+  if (chown(folder.c_str(), 12345, 12345) == 0) CHECK(is_refused());
+  CHECK_EQ(entries(folder), 0);
+  rmdir(folder.c_str());
+  CHECK_EQ(symlink(other.c_str(), folder.c_str()), 0);
+  CHECK(is_refused());
+  CHECK_EQ(entries(other), 0);
+  unlink(folder.c_str());
+  rmdir(other.c_str());
+  rmdir(where.c_str());
+}
+
+TEST(what_stands_in_the_place_of_a_part_is_replaced_and_never_written_to) {
+  const std::string where = fresh_directory(), folder = where + "/.commlens-0000000000001234", target = where + "/kept";
+  const std::time_t now = std::time(nullptr);
+  mkdir(folder.c_str(), 0700);
+  close(open(target.c_str(), O_WRONLY | O_CREAT, 0600));
+  CHECK_EQ(symlink(target.c_str(), (folder + "/rank0.new").c_str()), 0);
+  CHECK_EQ(symlink(target.c_str(), (folder + "/rank0").c_str()), 0);
+  Parts mine(where + "/x.db", 0x1234, now);
+  CHECK(mine.put(0, bytes_of(7)));
+  CHECK(mine.get(0) == bytes_of(7));
+  struct stat facts;
+  CHECK(stat(target.c_str(), &facts) == 0 && facts.st_size == 0);
+  mine.remove(1);
+  unlink(target.c_str());
+  CHECK_EQ(entries(where), 0);
   rmdir(where.c_str());
 }
 
