@@ -26,11 +26,6 @@
 namespace commlens::arena {
 namespace {
 
-// The file grows by chunks, each as large as all before it, within these limits.
-constexpr std::uint64_t first_chunk = 256 << 10;
-constexpr std::uint64_t largest_chunk = 4 << 20;
-constexpr int most_chunks = 4096;
-
 struct Chunk {
   char* memory;
   std::uint64_t bytes;
@@ -75,7 +70,7 @@ bool reserve(int descriptor, std::uint64_t from, std::uint64_t bytes) noexcept {
 // are its own.
 char* map_chunk(std::uint64_t bytes) noexcept {
   errno = EFBIG;
-  if (chunk_count == most_chunks) return nullptr;
+  if (chunk_count == most_chunks || file_bytes + bytes > most_bytes) return nullptr;
   const int descriptor = ::open(file->c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor < 0) return nullptr;
   void* memory = MAP_FAILED;

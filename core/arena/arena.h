@@ -15,8 +15,11 @@ namespace commlens::arena {
 Process process_facts(std::int64_t pid);
 Process this_process();
 
-// True when the process of an arena still runs on this machine.
-bool is_alive(const Process& process);
+// What becomes of the process of an arena, as far as it can be seen from here.  unknown: it may run where this process
+// cannot look.
+enum class Liveness { running, gone, unknown };
+Liveness liveness_of(const Process& process);
+const char* name_of(Liveness liveness);
 
 // The name of the arena of a process, without the directory.  prefix: what all names of a user's arenas begin with.
 std::string file_name(const Process& process);

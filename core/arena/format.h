@@ -21,6 +21,12 @@ inline constexpr std::uint32_t version = 4;
 inline constexpr std::uint64_t alignment = 64;
 inline constexpr std::uint64_t header_bytes = 4096;
 
+// The file grows by chunks, each as large as all before it, within these limits.
+inline constexpr std::uint64_t first_chunk = 256 << 10;
+inline constexpr std::uint64_t largest_chunk = 4 << 20;
+inline constexpr int most_chunks = 4096;
+inline constexpr std::uint64_t most_bytes = most_chunks * largest_chunk;
+
 enum class Kind : std::uint32_t {
   none = 0,
   thread = 1,   // one Thread (hot/thread.h)

@@ -52,10 +52,20 @@ Process process_facts(std::int64_t pid) {
 
 Process this_process() { return process_facts(getpid()); }
 
-bool is_alive(const Process& process) {
+Liveness liveness_of(const Process& process) {
   const Process now = process_facts(process.pid);
-  return now.start_time != 0 && now.start_time == process.start_time && now.boot[0] == process.boot[0] &&
-         now.boot[1] == process.boot[1];
+  const bool is_there = now.start_time != 0 && now.start_time == process.start_time && now.boot[0] == process.boot[0] &&
+                        now.boot[1] == process.boot[1];
+  return is_there ? Liveness::running : Liveness::gone;
+}
+
+const char* name_of(Liveness liveness) {
+  switch (liveness) {
+    case Liveness::running: return "running";
+    case Liveness::gone: return "gone";
+    case Liveness::unknown: break;
+  }
+  return "unknown";
 }
 
 }  // namespace commlens::arena

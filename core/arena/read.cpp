@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/arena/read.h"
 
-#include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <iterator>
 #include <map>
 #include <vector>
 
 #include "core/arena/arena.h"
 #include "core/cold/coverage.h"
-#include "core/cold/memory.h"
 #include "core/cold/sums.h"
 #include "core/cold/wire.h"
 #include "core/hot/thread.h"
@@ -31,18 +23,6 @@ namespace {
 struct Segment {
   const SegmentHead* head;
   const char* content;
-};
-
-// Memory on a page boundary: an arena has cache lines in it.
-struct Bytes {
-  explicit Bytes(std::size_t n) : at(n == 0 ? nullptr : static_cast<char*>(map_memory(n))), size(n) {}
-  ~Bytes() {
-    if (at != nullptr) unmap_memory(at, size);
-  }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-  char* at;
-  std::size_t size;
 };
 
 std::string text_of(const char* text, std::size_t bytes) { return {text, strnlen(text, bytes)}; }
@@ -109,7 +89,7 @@ Sliced slices_of(const std::vector<const SliceBlock*>& blocks, const std::map<Ke
 
 }  // namespace
 
-std::string name_of(std::uint32_t state, bool is_running) {
+std::string name_of(std::uint32_t state, Liveness liveness) {
   if (state >= static_cast<std::uint32_t>(State::signal)) {
     const char* const name = sigabbrev_np(static_cast<int>(state - static_cast<std::uint32_t>(State::signal)));
     return name == nullptr ? "signal" : std::string("SIG") + name;
@@ -118,7 +98,7 @@ std::string name_of(std::uint32_t state, bool is_running) {
     case State::finalized: return "finalized";
     case State::exited: return "exited";
     case State::aborted: return "aborted";
-    default: return is_running ? "running" : "ended";
+    default: return liveness == Liveness::gone ? "ended" : "running";
   }
 }
 
@@ -145,47 +125,55 @@ void Reader::take_process_from(const std::string& path) {
   process_.pid = std::strtoll(name.c_str() + prefix.size(), &end, 10);
   process_.start_time = *end == '-' ? std::strtoull(end + 1, nullptr, 10) : 0;
   is_of_this_boot_ = file_name(process_) == name;
-  is_running_ = is_of_this_boot_ && is_alive(process_);
+  liveness_ = is_of_this_boot_ ? liveness_of(process_) : Liveness::unknown;
 }
 
 bool Reader::read(const std::string& path) {
-  bool is_in_memory = false;
-  const auto failed = [&](const std::string& what) {
-    error = path + ": " + what;
-    if (is_in_memory) take_process_from(path);
+  bool is_read = false;
+  try {
+    is_read = open(path) && read_bytes(input_.bytes(), input_.loaded(), input_.data());
+  } catch (const std::exception&) {  // bad_alloc, length_error
+    error = "no memory to read it";
+  }
+  input_.unload();
+  if (is_read) return true;
+  error = path + ": " + error;
+  if (input_.is_in_memory() && input_.is_own()) take_process_from(path);
+  return false;
+}
+
+// Looks at the header before anything else is read: what is no arena costs nothing, however large it is.
+bool Reader::open(const std::string& path) {
+  const auto failed = [this](const char* what) {
+    error = what;
     return false;
   };
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return failed(std::strerror(errno));
-  struct statfs place;
-  is_in_memory = fstatfs(descriptor, &place) == 0 && place.f_type == TMPFS_MAGIC;
-  struct stat facts;
-  const bool is_file = fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
-  const auto size = is_file ? static_cast<std::size_t>(facts.st_size) : 0;
-  const Bytes bytes(size);
-  // Read, not mapped: a page of a file that is cut off meanwhile would end us.
-  std::size_t done = 0;
-  for (ssize_t n; bytes.at != nullptr && done < size && (n = ::read(descriptor, bytes.at + done, size - done)) > 0;) {
-    done += static_cast<std::size_t>(n);
+  if (!input_.open(path)) return failed(input_.error.c_str());
+  alignas(Header) char head[sizeof(Header)];
+  const std::uint64_t size = input_.size();
+  if (size < header_bytes || input_.read_at(head, sizeof head, 0) < sizeof head) {
+    return failed("too short for an arena");
   }
-  close(descriptor);
-  if (!is_file) return failed("not a file");
-  if (size > 0 && bytes.at == nullptr) return failed("no memory to read it");
-  if (done < header_bytes) return failed("too short for an arena");
-  const Header& header = *reinterpret_cast<const Header*>(bytes.at);
+  const Header& header = *reinterpret_cast<const Header*>(head);
   if (std::memcmp(header.magic, magic, sizeof magic) != 0) return failed("not an arena of commlens");
   if (header.version != version || header.layout != layout() || header.header_bytes != header_bytes) {
     return failed("written by another version of commlens; only that one can read it");
   }
+  if (size > most_bytes) return failed("larger than any arena");
   is_copy_ = path.substr(path.rfind('/') + 1) != file_name(header.process);
-  return read_bytes(bytes.at, done) || failed(error);
+  // The rest of the last chunk is not in use yet.  A process that runs may have begun another since.
+  const std::uint64_t used = header.used.load(std::memory_order_relaxed);
+  const std::uint64_t wanted = used < header_bytes || used > size ? size : std::min(size, used + largest_chunk);
+  if (!input_.load(wanted)) return failed("no memory to read it");
+  if (input_.loaded() < header_bytes) return failed("too short for an arena");
+  return true;
 }
 
-bool Reader::read_bytes(const char* bytes, std::uint64_t size) {
+bool Reader::read_bytes(const char* bytes, std::uint64_t size, std::uint64_t data) {
   const Header& header = *reinterpret_cast<const Header*>(bytes);
   process_ = header.process;
   state_ = header.state.load(std::memory_order_relaxed);
-  is_running_ = is_alive(process_);
+  liveness_ = liveness_of(process_);
   const Process here = this_process();
   is_of_this_boot_ = process_.boot[0] == here.boot[0] && process_.boot[1] == here.boot[1];
 
@@ -195,7 +183,7 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size) {
   const std::uint64_t told = header.used.load(std::memory_order_relaxed);
   const std::uint64_t used = std::min(told, size);
   there_ = size;
-  if (!is_running_) missing_ = told - used;  // one that runs may have grown since we asked for its size
+  if (liveness_ == Liveness::gone) missing_ = told - used;  // one that runs may have grown since we asked for its size
   if (told < header_bytes || told % alignment != 0 || told >= beyond_all) {
     is_damaged_ = true;
     missing_ = 0;
@@ -248,7 +236,7 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size) {
   }
   counted_.started = job_.started;
   // What a copy says ends with it, also while its process goes on.
-  last_seen_ = std::max(is_running_ && !is_copy_ ? last.ticks : header.last.ticks, job_.started);
+  last_seen_ = std::max(liveness_ == Liveness::running && !is_copy_ ? last.ticks : header.last.ticks, job_.started);
   if (last_seen_ >= beyond_all) {
     is_damaged_ = true;
     last_seen_ = job_.started;
@@ -401,7 +389,7 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size) {
   facts.threads = static_cast<int>(std::max<std::size_t>(totals.size(), 1));
   facts.own_init_ns = scale.ns(job_.own_init);
   facts.own_call_ns = scale.ns(job_.own_call);
-  facts.state = name_of(state_, is_running_);
+  facts.state = name_of(state_, liveness_);
   facts.coverage = written({});
   return true;
 }

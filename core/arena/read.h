@@ -6,7 +6,9 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/arena/arena.h"
 #include "core/arena/format.h"
+#include "core/arena/input.h"
 #include "core/cold/counted.h"
 #include "core/cold/journal.h"
 #include "core/hot/thread.h"
@@ -17,11 +19,19 @@ namespace commlens::arena {
 class Reader {
  public:
   // False, with `error`, when the file is no arena of this version, or of a process that had not come out of MPI_Init.
+  // Throws nothing.
   bool read(const std::string& path);
+
+  // The same of bytes that stand in memory, on a boundary of 64 bytes, with a header that is right; `data`: how many of
+  // them stand in the file, and are no hole.
+  bool read_bytes(const char* bytes, std::uint64_t size, std::uint64_t data);
+
+  // The file itself: also where it cannot be read, as far as it could be opened.
+  const Input& input() const { return input_; }
 
   const Process& process() const { return process_; }
   const journal::JobEntry& job() const { return job_; }
-  bool is_running() const { return is_running_; }
+  Liveness liveness() const { return liveness_; }
   bool is_of_this_boot() const { return is_of_this_boot_; }  // of this machine, and not restarted since
   bool is_finalized() const { return state_ == static_cast<std::uint32_t>(State::finalized); }
 
@@ -35,7 +45,7 @@ class Reader {
 
  private:
   void take_process_from(const std::string& path);
-  bool read_bytes(const char* bytes, std::uint64_t size);
+  bool open(const std::string& path);
   void read_journal(const char* begin, std::uint64_t bytes);
   bool add_comm(CommRecord record);
   bool is_comm(std::uint32_t index) const;
@@ -51,7 +61,9 @@ class Reader {
   Process process_{};
   journal::JobEntry job_;
   std::uint32_t state_ = 0;
-  bool is_running_ = false, is_of_this_boot_ = false;
+  Input input_;
+  Liveness liveness_ = Liveness::unknown;
+  bool is_of_this_boot_ = false;
   bool is_copy_ = false;  // of what its process may go on with
   bool is_full_ = false, is_damaged_ = false;
   std::uint64_t there_ = 0, missing_ = 0;  // bytes of the file
@@ -65,6 +77,6 @@ class Reader {
 };
 
 // How a process with this state ended: rank.state in a profile.
-std::string name_of(std::uint32_t state, bool is_running);
+std::string name_of(std::uint32_t state, Liveness liveness);
 
 }  // namespace commlens::arena

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // commlens-arena: reads the arenas of processes that run or are gone, for the commands of commlens.
 //
-//   commlens-arena list FILE...          a heading, and one line a file; fields separated by tabs
-//   commlens-arena merge OUTPUT FILE...  one profile of the processes of one job; prints its path
+//   commlens-arena list [FILE]...          a heading, and one line a file
+//   commlens-arena merge OUTPUT [FILE]...  one profile of the processes of one job; prints its path
+//
+// Without FILE the names come from standard input, each ended by a zero: those of a large job do not fit into
+// arguments. Fields are separated by tabs.  In them a backslash and all control characters are escaped: \\, \t, \n, \r,
+// \x1b.
 #include <algorithm>
+#include <cinttypes>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,72 +26,186 @@
 namespace commlens {
 namespace {
 
-std::string meta_of(const arena::Reader& reader, const char* key) {
-  for (const auto& [name, value] : reader.job().meta) {
+using Readers = std::vector<std::unique_ptr<arena::Reader>>;
+
+std::string meta_of(const journal::JobEntry& job, const char* key) {
+  for (const auto& [name, value] : job.meta) {
     if (name == key) return value;
   }
   return {};
 }
 
-// A field must end neither itself nor the line.
-std::string field(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
-  return text;
+// Text from a file can neither end its field nor its line, nor command a terminal.
+std::string escaped(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\\') {
+      safe += "\\\\";
+    } else if (c == '\t' || c == '\n' || c == '\r') {
+      safe += c == '\t' ? "\\t" : c == '\n' ? "\\n" : "\\r";
+    } else if (byte < ' ' || byte == 0x7f) {
+      constexpr char digits[] = "0123456789abcdef";
+      safe += std::string("\\x") + digits[byte >> 4] + digits[byte & 15];
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+void say(const std::string& what) { std::fprintf(stderr, "%s\n", escaped(what).c_str()); }
+
+std::vector<std::string> names_from(std::FILE* file) {
+  std::vector<std::string> names;
+  std::string name;
+  for (int c; (c = std::getc(file)) != EOF;) {
+    if (c != 0) {
+      name += static_cast<char>(c);
+      continue;
+    }
+    names.push_back(std::move(name));
+    name.clear();
+  }
+  if (!name.empty()) names.push_back(std::move(name));
+  return names;
+}
+
+std::string line_of(const std::string& file) {
+  arena::Reader reader;
+  const bool ok = reader.read(file);
+  const journal::JobEntry none, &job = ok ? reader.job() : none;
+  const arena::Input& input = reader.input();
+  char launch[20];
+  std::snprintf(launch, sizeof launch, "%016" PRIx64, job.launch);
+  const std::string fields[] = {file,
+                                std::to_string(input.device()),
+                                std::to_string(input.inode()),
+                                std::to_string(input.size()),
+                                std::to_string(reader.process().pid),
+                                arena::name_of(reader.liveness()),
+                                reader.is_of_this_boot() ? "1" : "0",
+                                reader.error,
+                                ok ? reader.notice() : "",
+                                ok ? reader.counted().facts.state : "",
+                                std::to_string(job.rank),
+                                std::to_string(job.size),
+                                launch,
+                                job.node,
+                                meta_of(job, "program"),
+                                meta_of(job, "start_time"),
+                                job.output,
+                                std::to_string(ok ? reader.counted().facts.app_ns : 0)};
+  std::string line;
+  for (const std::string& field : fields) line += (&field == fields ? "" : "\t") + escaped(field);
+  return line;
 }
 
 int list(const std::vector<std::string>& files) {
   std::puts(
-      "file\tpid\tis_running\tis_of_this_boot\terror\tnotice\tstate\trank\tsize\tlaunch\tnode\tprogram\tstart_"
-      "time\toutput\tapp_ns");
+      "file\tdevice\tinode\tbytes\tpid\tliveness\tis_of_this_boot\terror\tnotice\tstate\trank\tsize\tlaunch\tnode\t"
+      "program\tstart_time\toutput\tapp_ns");
   for (const std::string& file : files) {
-    arena::Reader reader;
-    const bool ok = reader.read(file);
-    const journal::JobEntry& job = reader.job();
-    std::printf("%s\t%lld\t%d\t%d\t%s\t%s\t", field(file).c_str(), static_cast<long long>(reader.process().pid),
-                reader.is_running() ? 1 : 0, reader.is_of_this_boot() ? 1 : 0, field(reader.error).c_str(),
-                field(ok ? reader.notice() : std::string()).c_str());
-    std::printf("%s\t%d\t%d\t%016llx\t%s\t%s\t%s\t%s\t%llu\n", ok ? reader.counted().facts.state.c_str() : "", job.rank,
-                job.size, static_cast<unsigned long long>(job.launch), field(job.node).c_str(),
-                field(meta_of(reader, "program")).c_str(), meta_of(reader, "start_time").c_str(),
-                field(job.output).c_str(), static_cast<unsigned long long>(ok ? reader.counted().facts.app_ns : 0));
+    try {
+      std::puts(line_of(file).c_str());
+    } catch (const std::exception&) {  // bad_alloc
+      std::printf("%s\t0\t0\t0\t0\tunknown\t0\tno memory to read it\t\t\t-1\t0\t%016d\t\t\t\t\t0\n",
+                  escaped(file).c_str(), 0);
+    }
   }
-  return 0;
+  return std::fflush(stdout) == 0 ? 0 : 1;
 }
 
-int merge(const std::string& output, const std::vector<std::string>& files) {
-  std::vector<std::unique_ptr<arena::Reader>> readers;
+// Those that can be read, by rank, each rank once.
+Readers readers_of(const std::vector<std::string>& files) {
+  Readers readers;
   for (const std::string& file : files) {
-    readers.push_back(std::make_unique<arena::Reader>());
-    if (readers.back()->read(file)) continue;
-    std::fprintf(stderr, "%s\n", readers.back()->error.c_str());
-    readers.pop_back();
+    auto reader = std::make_unique<arena::Reader>();
+    if (reader->read(file)) {
+      readers.push_back(std::move(reader));
+    } else {
+      say(reader->error);
+    }
   }
-  if (readers.empty()) return 1;
-  std::sort(readers.begin(), readers.end(), [](const auto& a, const auto& b) { return a->job().rank < b->job().rank; });
-  const journal::JobEntry& job = readers.front()->job();
+  std::stable_sort(readers.begin(), readers.end(),
+                   [](const auto& a, const auto& b) { return a->job().rank < b->job().rank; });
+  const auto same_rank = [](const auto& a, const auto& b) {
+    const bool is_same = a->job().rank == b->job().rank;
+    if (is_same) say("rank " + std::to_string(b->job().rank) + " is there twice; one of them is left out");
+    return is_same;
+  };
+  readers.erase(std::unique(readers.begin(), readers.end(), same_rank), readers.end());
+  return readers;
+}
+
+void say_no_memory(const arena::Reader& reader) {
+  say("rank " + std::to_string(reader.job().rank) + ": no memory for its data");
+}
+
+bool add(const arena::Reader& reader, const std::vector<char>& package, Profile& profile) {
+  try {
+    if (profile.add(package.data(), package.size())) return true;
+    say("rank " + std::to_string(reader.job().rank) + ": its data cannot be read");
+  } catch (const std::exception&) {  // bad_alloc
+    say_no_memory(reader);
+  }
+  return false;
+}
+
+// What every rank sends when a profile is collected; empty where there is no memory for it.
+std::vector<std::vector<char>> packages_of(const Readers& readers) {
   SliceRows slices;
   std::uint64_t cells = 0;
   for (const auto& reader : readers) {
-    slices.add(SliceRows(reader->counted()));
+    try {
+      slices.add(SliceRows(reader->counted()));
+    } catch (const std::exception&) {
+      continue;  // it will be said when it is packed
+    }
     cells += reader->counted().cells.size();
   }
   const SlicePlan plan = slices.within(slice_rows_for(cells));
-  Profile profile;
-  profile.world_size = job.size;
-  for (const auto& reader : readers) {
-    reader->counted().facts.world = job.launch;
-    const std::vector<char> bytes = packed(reader->counted(), 0, plan);
-    if (!profile.add(bytes.data(), bytes.size())) {
-      std::fprintf(stderr, "rank %d: its data cannot be read\n", reader->job().rank);
+  std::vector<std::vector<char>> packages(readers.size());
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    Counted& counted = readers[i]->counted();
+    counted.facts.world = readers[i]->job().launch;
+    try {
+      packages[i] = packed(counted, 0, plan);
+    } catch (const std::exception&) {  // bad_alloc
+      say_no_memory(*readers[i]);
     }
   }
-  profile.finish();
+  return packages;
+}
+
+Profile profile_of(const Readers& readers) {
+  std::vector<std::vector<char>> packages = packages_of(readers);
+  while (true) {
+    Profile profile;
+    profile.world_size = readers.front()->job().size;
+    // What cannot be added may be there in part: then all are added anew, without it.
+    std::size_t i = 0;
+    while (i < readers.size() && (packages[i].empty() || add(*readers[i], packages[i], profile))) ++i;
+    if (i == readers.size()) {
+      profile.finish();
+      return profile;
+    }
+    packages[i].clear();
+  }
+}
+
+int merge(const std::string& output, const std::vector<std::string>& files) {
+  const Readers readers = readers_of(files);
+  if (readers.empty()) return 1;
+  const journal::JobEntry& job = readers.front()->job();
+  const Profile profile = profile_of(readers);
+  if (profile.ranks.empty()) return 1;
   const out::Stored stored =
       out::store(profile, out::with_totals(job.meta, out::Totals(profile), job.size), output, {});
-  if (!stored.error.empty()) std::fprintf(stderr, "%s\n", stored.error.c_str());
+  if (!stored.error.empty()) say(stored.error);
   if (stored.path.empty()) return 1;
   std::printf("%s\n", stored.path.c_str());
-  return 0;
+  return std::fflush(stdout) == 0 ? 0 : 1;
 }
 
 }  // namespace
@@ -92,14 +213,15 @@ int merge(const std::string& output, const std::vector<std::string>& files) {
 
 int main(int argc, char** argv) try {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.size() >= 2 && arguments[0] == "list") {
-    return commlens::list({arguments.begin() + 1, arguments.end()});
+  const bool lists = !arguments.empty() && arguments[0] == "list";
+  const bool merges = arguments.size() >= 2 && arguments[0] == "merge";
+  if (!lists && !merges) {
+    std::fputs("usage: commlens-arena list [FILE]...\n       commlens-arena merge OUTPUT [FILE]...\n", stderr);
+    return 2;
   }
-  if (arguments.size() >= 3 && arguments[0] == "merge") {
-    return commlens::merge(arguments[1], {arguments.begin() + 2, arguments.end()});
-  }
-  std::fputs("usage: commlens-arena list FILE...\n       commlens-arena merge OUTPUT FILE...\n", stderr);
-  return 2;
+  std::vector<std::string> files(arguments.begin() + (lists ? 1 : 2), arguments.end());
+  if (files.empty()) files = commlens::names_from(stdin);
+  return lists ? commlens::list(files) : commlens::merge(arguments[1], files);
 } catch (const std::exception& e) {
   std::fprintf(stderr, "%s\n", e.what());
   return 1;

@@ -28,63 +28,12 @@
 #include "core/collect/package.h"
 #include "core/hot/thread.h"
 #include "generated/procedures.h"
+#include "tests/unit/arena/life.h"
 #include "tests/unit/check.h"
 #include "tests/unit/rank.h"
 
 namespace commlens {
 namespace {
-
-// A folder of its own for each test.
-class Folder {
- public:
-  explicit Folder(const std::string& in = "/tmp") : path_(in + "/commlens-arena-XXXXXX") {
-    if (mkdtemp(path_.data()) == nullptr) std::abort();
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-  // The only file in it, or empty.
-  std::string file() const {
-    std::string found;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) found = entry.path();
-    return found;
-  }
-
- private:
-  std::string path_;
-};
-
-void note_job(int rank) {
-  journal::JobEntry job;
-  job.rank = rank;
-  job.size = 4;
-  job.launch = 77;
-  job.started = now();
-  job.node = "node0";
-  job.output = "/tmp/x.db";
-  job.meta = {{"program", "life"}};
-  journal::note(job);
-}
-
-// Lets a process of its own open its arena in `folder`, be rank 1, and live until `life` returns or it is killed; how
-// it ended is in the wait status.
-int live(const std::string& folder, const std::function<void(Registry&)>& life) {
-  const pid_t child = fork();
-  if (child == 0) {
-    clock_is_tsc = false;
-    std::string error;
-    if (arena::open({folder}, error).empty()) _exit(99);
-    Registry registry;
-    note_job(1);
-    add_world(registry, 1, 4);
-    life(registry);
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
-}
 
 Called called(const char* name) { return {identity_of_name(name, std::strlen(name)), name, std::strlen(name)}; }
 
@@ -669,13 +618,13 @@ TEST(a_child_forked_while_another_thread_has_the_lock_goes_on) {
 
 TEST(processes_are_known_by_more_than_their_number) {
   const arena::Process self = arena::this_process();
-  CHECK(arena::is_alive(self));
+  CHECK(arena::liveness_of(self) == arena::Liveness::running);
   arena::Process earlier = self;
   earlier.start_time -= 1;
-  CHECK(!arena::is_alive(earlier));
+  CHECK(arena::liveness_of(earlier) == arena::Liveness::gone);
   arena::Process elsewhere = self;
   elsewhere.boot[1] ^= 1;
-  CHECK(!arena::is_alive(elsewhere));
+  CHECK(arena::liveness_of(elsewhere) == arena::Liveness::gone);
   const pid_t child = fork();
   if (child == 0) _exit(0);
   siginfo_t info;
