@@ -6,25 +6,45 @@
 
 from __future__ import annotations
 
-import csv
+import math
 import os
+import re
 import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
+from commlens import owned
 from commlens.doctor.installation import find_runner
 from commlens.errors import CommlensError
 from commlens.profile import open_profile
+from commlens.users import name_of
 
 TOOL = "commlens-arena"
 STARTING = "its process had not come out of MPI_Init"
-PATTERNS = ("*.arena", "commlens-arenas-*/*.arena")
-UNFINISHED = ("commlens-arenas-*/*.arena.flush", "commlens-arenas-*/*.arena.last")
 TOOL_PLACES = (".", "../libexec/commlens")  # from the folder of commlens-run
+COLUMNS = (
+    *(
+        "file",
+        "device",
+        "inode",
+        "bytes",
+        "pid",
+        "liveness",
+        "is_of_this_boot",
+        "error",
+        "notice",
+        "state",
+        "rank",
+    ),
+    *("size", "launch", "node", "program", "start_time", "output", "app_ns"),
+)  # of what `commlens-arena list` prints
+ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 @dataclass(frozen=True)
@@ -34,9 +54,14 @@ class Arena:
     Attributes
     ----------
     file : Path
+    device, inode : int
+        Of the file that was read; 0 where it could not be opened.
+    bytes : int
+        Size of the file.
     pid : int
-    is_running : bool
-        The process is there, on this machine.
+    liveness : str
+        running: the process is there, on this machine; gone: it is not; unknown: it is, or was, a process of another
+        PID namespace (a container), which cannot be seen from here.
     is_of_this_boot : bool
         It is, or was, a process of this machine since it was started last.
     error : str
@@ -49,15 +74,20 @@ class Arena:
         In MPI_COMM_WORLD; -1 and 0 when it is not known.
     launch : str
         The same for all processes that one launcher started on a machine, or with most launchers on all of them.
+    start_time : str
+        When MPI_Init returned, UTC, ISO 8601; empty when it is not known.
     output : str
-        Where the profile would have gone.
+        Where the profile would have gone. The process wrote it: a name to show, not a place to write to.
     app_ns : int
         Time from MPI_Init to the last sign of life.
     """
 
     file: Path
+    device: int
+    inode: int
+    bytes: int
     pid: int
-    is_running: bool
+    liveness: str
     is_of_this_boot: bool
     error: str
     notice: str
@@ -70,6 +100,11 @@ class Arena:
     start_time: str
     output: str
     app_ns: int
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        return self.liveness == "running"
 
     @property
     def is_starting(self) -> bool:
@@ -89,20 +124,32 @@ class Job:
         return self.arenas[0]
 
     @property
-    def is_running(self) -> bool:
-        """Whether any of its processes is there."""
-        return any(arena.is_running for arena in self.arenas)
+    def may_run(self) -> bool:
+        """Whether any of its processes is there, or may be."""
+        return any(arena.liveness != "gone" for arena in self.arenas)
 
     @property
     def title(self) -> str:
         """Return one line that names it.
 
-        >>> a = Arena(Path("a"), 1, False, True, "", "", "ended", 0, 4, "1f", "n1", "app", "2026-01-01T00:00:00Z", "x.db", 0)
+        >>> a = Arena(Path("a"), 1, 2, 3, 4, "gone", True, "", "", "ended", 0, 4, "1f", "n1", "app", "2026-01-01T00:00:00Z", "x", 0)
         >>> Job((a,)).title
         'app, 1 of 4 ranks, began 2026-01-01T00:00:00Z'
         """
         first = self.first
-        return f"{first.program}, {len(self.arenas)} of {first.size} ranks, began {first.start_time}"
+        return f"{first.program}, {len(self.arenas)} of {first.size} ranks, began {first.start_time or 'at an unknown time'}"
+
+    def missing(self, others: Iterable[int] = ()) -> str:
+        """Return the ranks that have no arena, and are not among `others`, as ranges.
+
+        >>> a = Arena(Path("a"), 1, 2, 3, 4, "gone", True, "", "", "ended", 2, 9, "1f", "n1", "app", "", "x", 0)
+        >>> Job((a,)).missing(), Job((a,)).missing([0, 8])
+        ('0-1, 3-8', '1, 3-7')
+        """
+        # A damaged arena may claim any size: only those that are there are counted one by one.
+        there = sorted({arena.rank for arena in self.arenas} | set(others))
+        gaps = [(low + 1, high - 1) for low, high in zip([-1, *there], [*there, self.first.size])]
+        return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in gaps if a <= b)
 
 
 def places(env: Mapping[str, str]) -> list[Path]:
@@ -112,7 +159,7 @@ def places(env: Mapping[str, str]) -> list[Path]:
 
 
 def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
-    """Return the arenas in folders, in what jobs left there (commlens-arenas-*), and those that are named themselves.
+    """Return this user's arenas in folders, in what jobs left there (commlens-arenas-*), and files named themselves.
 
     Parameters
     ----------
@@ -124,28 +171,59 @@ def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
     CommlensError
         A place is not there or cannot be read.
     """
+    patterns = owned.ARENAS + (owned.UNFINISHED if unfinished else ())
     found: dict[Path, None] = {}
-    for place in where:
-        if not place.exists():
-            raise CommlensError(f"{place}: no such file or directory")
-        if place.is_file():
+    for place, files in _looked_through(where, patterns):
+        if files is None:
             found[place] = None
-            continue
-        try:
-            for pattern in PATTERNS + (UNFINISHED if unfinished else ()):
-                found.update(dict.fromkeys(sorted(place.glob(pattern))))
-        except OSError as error:
-            raise CommlensError(f"{place}: cannot be read: {error.strerror}") from None
+        else:
+            found.update(dict.fromkeys(file for file, facts in files.items() if owned.is_own(facts)))
     return list(found)
 
 
-def run_tool(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
-    """Run commlens-arena.
+def owners(where: Iterable[Path]) -> set[int]:
+    """Return the ids of the users who left something in these places; files that are named themselves are left out.
 
     Raises
     ------
     CommlensError
-        It is not installed.
+        A place is not there or cannot be read.
+    """
+    return {
+        facts.st_uid for _, files in _looked_through(where, owned.ARENAS) for facts in (files or {}).values()
+    }
+
+
+def others_hint(where: Iterable[Path]) -> str:
+    """Return what root can do to see what other users left in these places; empty where there is nothing to see."""
+    others = sorted(owners(where) - {0}) if os.geteuid() == 0 else []
+    if not others:
+        return ""
+    shown = ", ".join(name_of(uid) for uid in others[:3]) + (", …" if len(others) > 3 else "")
+    return f"; files of other users ({shown}) are there: --user NAME looks at those of one"
+
+
+def _looked_through(
+    where: Iterable[Path], patterns: tuple[str, ...]
+) -> Iterator[tuple[Path, dict[Path, os.stat_result] | None]]:
+    """Return each place with the files in it; None for what is no folder."""
+    for place in where:
+        try:
+            place.lstat()
+            yield place, owned.listed(place, patterns) if place.is_dir() else None
+        except FileNotFoundError:
+            raise CommlensError(f"{place}: no such file or directory") from None
+        except OSError as error:
+            raise CommlensError(f"{place}: cannot be read: {error.strerror}") from None
+
+
+def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess.CompletedProcess[str]:
+    """Run commlens-arena on files, however many.
+
+    Raises
+    ------
+    CommlensError
+        It is not installed, or this user cannot run it.
     """
     runner = find_runner(None, os.environ)
     folders = [] if runner is None else [runner.resolve().parent / place for place in TOOL_PLACES]
@@ -154,8 +232,9 @@ def run_tool(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str
         raise CommlensError(f"{TOOL} is not found: make install, and put its bin into PATH")
     # Names come from applications and file systems: any bytes, as Python's own file names keep them.
     return subprocess.run(
-        [tool, *arguments], capture_output=True, encoding="utf-8", errors="surrogateescape", check=False
-    )
+        [tool, *command], input="".join(f"{file}\0" for file in files),
+        capture_output=True, encoding="utf-8", errors="surrogateescape", check=False,
+    )  # fmt: skip
 
 
 def read(files: Sequence[Path]) -> list[Arena]:
@@ -168,30 +247,51 @@ def read(files: Sequence[Path]) -> list[Arena]:
     """
     if not files:
         return []
-    done = run_tool(["list", *files])
+    done = run_tool(["list"], files)
     if done.returncode != 0:
         raise CommlensError(ended(done))
-    lines = done.stdout.split("\n")
-    return [
-        Arena(
-            Path(row["file"]),
-            int(row["pid"]),
-            row["is_running"] == "1",
-            row["is_of_this_boot"] == "1",
-            row["error"],
-            row["notice"],
-            row["state"],
-            int(row["rank"]),
-            int(row["size"]),
-            row["launch"],
-            row["node"],
-            row["program"],
-            row["start_time"],
-            row["output"],
-            int(row["app_ns"]),
+    heading, *lines = done.stdout.removesuffix("\n").split("\n")
+    if tuple(heading.split("\t")) != COLUMNS:
+        raise CommlensError(
+            f"{TOOL} is of another version than this command: install both from the same release"
         )
-        for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-    ]
+    return [_arena(dict(zip(COLUMNS, map(unescaped, line.split("\t"))))) for line in lines]
+
+
+def _arena(row: Mapping[str, str]) -> Arena:
+    """Return what one line says."""
+    number = {name: int(row[name]) for name in ("device", "inode", "bytes", "pid", "rank", "size", "app_ns")}
+    return Arena(
+        Path(row["file"]),
+        number["device"],
+        number["inode"],
+        number["bytes"],
+        number["pid"],
+        row["liveness"],
+        row["is_of_this_boot"] == "1",
+        row["error"],
+        row["notice"],
+        row["state"],
+        number["rank"],
+        number["size"],
+        row["launch"],
+        row["node"],
+        row["program"],
+        row["start_time"] if TIME.fullmatch(row["start_time"]) else "",
+        row["output"],
+        number["app_ns"],
+    )
+
+
+def unescaped(field: str) -> str:
+    r"""Return a field of `commlens-arena list` as it was.
+
+    >>> unescaped(r"a\tb\\c\x1bd") == "a\tb\\c\x1bd"
+    True
+    """
+    return re.sub(
+        r"\\(x([0-9a-f]{2})|.)", lambda m: chr(int(m[2], 16)) if m[2] else ESCAPES.get(m[1], m[0]), field
+    )
 
 
 def jobs_of(arenas: Iterable[Arena]) -> list[Job]:
@@ -228,11 +328,12 @@ def jobs_of(arenas: Iterable[Arena]) -> list[Job]:
 
 
 def _seconds_between(a: str, b: str) -> float:
-    from datetime import datetime
-
-    return abs(
-        (datetime.fromisoformat(a.rstrip("Z")) - datetime.fromisoformat(b.rstrip("Z"))).total_seconds()
-    )
+    """Return the distance of two moments; infinite where one is not known."""
+    try:
+        first, second = (datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ") for text in (a, b))
+    except ValueError:
+        return math.inf
+    return abs((first - second).total_seconds())
 
 
 def merge(job: Job, output: Path) -> tuple[Path, list[str]]:
@@ -243,7 +344,7 @@ def merge(job: Job, output: Path) -> tuple[Path, list[str]]:
     CommlensError
         None of them can be read, or the profile cannot be written.
     """
-    done = run_tool(["merge", output, *(arena.file for arena in job.arenas)])
+    done = run_tool(["merge", output], [arena.file for arena in job.arenas])
     if done.returncode != 0:
         raise CommlensError(ended(done))
     return Path(done.stdout.removesuffix("\n")), done.stderr.splitlines()

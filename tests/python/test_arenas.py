@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +16,22 @@ import pytest
 from build_profile import ProfileBuilder
 from conftest import Run
 
-from commlens import hang, top
-from commlens.arenas import Arena, Job, find, jobs_of, places
+from commlens import hang, owned, top
+from commlens.arenas import Arena, Job, find, jobs_of, owners, places, unescaped
 from commlens.cli.clean import is_left
 from commlens.errors import CommlensError
 from commlens.profile import open_profile
+from commlens.stored import find_stored
 
 
 def arena(rank: int, size: int = 4, **more: Any) -> Arena:
     facts: dict[str, object] = {
         "file": Path(f"/dev/shm/commlens-0-{100 + rank}-7.arena"),
+        "device": 1,
+        "inode": 1000 + rank,
+        "bytes": 262144,
         "pid": 100 + rank,
-        "is_running": False,
+        "liveness": "gone",
         "is_of_this_boot": True,
         "error": "",
         "notice": "",
@@ -77,7 +83,8 @@ def test_what_cannot_be_read_belongs_to_no_job() -> None:
 
 def test_only_what_no_process_can_need_is_left() -> None:
     assert is_left(arena(0), "n1")
-    assert not is_left(arena(0, is_running=True), "n1")
+    assert not is_left(arena(0, liveness="running"), "n1")
+    assert not is_left(arena(0, liveness="unknown"), "n1"), "it may run in a container that cannot be seen"
     assert not is_left(arena(0, is_of_this_boot=False), "n9"), "it may run on its own machine"
     assert is_left(arena(0, is_of_this_boot=False), "n1"), "of this machine, before it was started again"
 
@@ -203,6 +210,97 @@ def test_clean_knows_copies_that_were_never_finished(tmp_path: Path) -> None:
     assert [path.name for path in find([tmp_path])] == list(names[:1])
 
 
+def test_only_files_of_this_user_in_real_folders_are_found(tmp_path: Path) -> None:
+    """Of another user, in a folder that others may write to, behind a link: none is looked at."""
+    shared, target = tmp_path / "shared", tmp_path / "target"
+    good = shared / "commlens-arenas-1"
+    for folder in (good, shared / "commlens-arenas-2", target):
+        folder.mkdir(parents=True, mode=0o700)
+        (folder / "rank0.1.arena").touch(mode=0o600)
+    (shared / "commlens-arenas-2").chmod(0o770)
+    (shared / "commlens-arenas-3").symlink_to(target)
+    (shared / "link.arena").symlink_to(target / "rank0.1.arena")
+    os.mkfifo(shared / "fifo.arena")
+    (shared / "writable.arena").touch(mode=0o600)
+    (shared / "writable.arena").chmod(0o602)
+    (shared / "own.arena").touch(mode=0o600)
+    assert find([shared]) == [shared / "own.arena", good / "rank0.1.arena"]
+    assert owners([shared]) == {os.geteuid()}
+
+
+def test_a_file_is_removed_only_if_it_is_the_one_that_was_read(tmp_path: Path) -> None:
+    folder, target = tmp_path / "commlens-arenas-1", tmp_path / "target"
+    for place in (folder, target):
+        place.mkdir(mode=0o700)
+        (place / "rank0.1.arena").touch(mode=0o600)
+    file = folder / "rank0.1.arena"
+    facts, others = file.stat(), (target / "rank0.1.arena").stat()
+    assert not owned.remove(file, facts.st_dev, others.st_ino)
+    assert file.exists()
+    folder.rename(tmp_path / "away")
+    folder.symlink_to(target)
+    with pytest.raises(OSError, match="Not a directory"):
+        owned.remove(file, others.st_dev, others.st_ino)
+    assert (target / "rank0.1.arena").exists()
+    folder.unlink()
+    (tmp_path / "away").rename(folder)
+    assert owned.remove(file, facts.st_dev, facts.st_ino)
+    assert not folder.exists(), "the last one takes the folder along"
+    assert not owned.remove(file, facts.st_dev, facts.st_ino), "gone meanwhile"
+
+
+def test_a_size_that_an_arena_claims_is_not_counted_up_to() -> None:
+    job = Job((arena(0, size=2**31 - 1), arena(5, size=2**31 - 1)))
+    assert job.missing() == "1-4, 6-2147483646"
+    assert job.missing(range(1, 5)) == "6-2147483646"
+
+
+def test_times_that_are_none_do_not_join_jobs() -> None:
+    for time in ("", "2026-99-99T00:00:00Z"):
+        there: dict[str, Any] = {"launch": "bb", "node": "n2", "start_time": time}
+        assert len(jobs_of([arena(0), arena(1, **there)])) == 2
+
+
+def test_fields_of_the_tool_come_back_as_they_were() -> None:
+    for text in ("a\tb\nc\rd", "\\", "\\t", "\x1b[31m\x00\x7f", "\\x41", ""):
+        escaped = text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+        for control in ("\x1b", "\x00", "\x7f"):
+            escaped = escaped.replace(control, f"\\x{ord(control):02x}")
+        assert unescaped(escaped) == text
+
+
+def written(path: Path, ranks: Sequence[int], size: int = 4) -> Path:
+    """Write a profile of some ranks of the job of `arena`."""
+    build = ProfileBuilder(ranks=size)
+    path = build.write(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"DELETE FROM rank WHERE rank NOT IN ({', '.join(map(str, ranks))})")
+        connection.execute("UPDATE rank SET node = 'n1', pid = 100 + rank")
+        connection.commit()
+    path.chmod(0o600)
+    return path
+
+
+def test_a_profile_that_the_job_had_stored_is_found(tmp_path: Path) -> None:
+    job = Job((arena(2, output=str(tmp_path / "out.db")), arena(3, output=str(tmp_path / "out.db"))))
+    assert find_stored(job) is None
+    written(tmp_path / "out.db", [0, 1])
+    assert find_stored(job) is None, "none of its processes"
+    written(tmp_path / "out.2.db", [0, 1, 2])
+    found = find_stored(job)
+    assert found is not None
+    assert (found.path, found.ranks, found.has(job)) == (tmp_path / "out.2.db", {0, 1, 2}, False)
+    path = written(tmp_path / "out.3.db", [0, 1, 2, 3])
+    found = find_stored(job)
+    assert found is not None
+    assert (found.path, found.has(job)) == (path, True)
+    os.utime(path, (0, 0))
+    assert find_stored(job) != found, "older than the job"
+    os.utime(path)
+    path.chmod(0o662)
+    assert find_stored(job) != found, "others may have written it"
+
+
 def test_hang_passes_over_a_job_that_ends_meanwhile(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,10 +309,10 @@ def test_hang_passes_over_a_job_that_ends_meanwhile(
     stuck(tmp_path).close()
     early = "/x: its process had not come out of MPI_Init"
     arenas = [
-        arena(0, is_running=True, launch="gone"),
-        arena(0, is_running=True, launch="stuck", start_time="2026-01-02T00:00:00Z"),
-        *(arena(-1, is_running=True, error=early, pid=pid) for pid in (31, 30)),
-        arena(-1, is_running=False, error=early, pid=32),
+        arena(0, liveness="running", launch="gone"),
+        arena(0, liveness="running", launch="stuck", start_time="2026-01-02T00:00:00Z"),
+        *(arena(-1, liveness="running", error=early, pid=pid) for pid in (31, 30)),
+        arena(-1, liveness="gone", error=early, pid=32),
     ]
 
     def merged(job: Job, output: Path) -> tuple[Path, list[str]]:
@@ -236,4 +334,4 @@ def test_hang_passes_over_a_job_that_ends_meanwhile(
     arenas[:] = arenas[:1]
     result = run("hang", tmp_path)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "commlens: no process under commlens runs here\n"
+    assert result.stderr == "commlens: no process of this user runs under commlens here\n"

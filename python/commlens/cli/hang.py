@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from commlens.arenas import find, jobs_of, looked_at, places, ranges, read
+from commlens.arenas import find, jobs_of, looked_at, others_hint, places, ranges, read
+from commlens.cli.users import with_rights_of_user
 from commlens.errors import CommlensError
 from commlens.hang import draw, read_places
 from commlens.screen import Screen
@@ -17,6 +18,7 @@ from commlens.screen import Screen
 
 @click.command()
 @click.argument("where", nargs=-1, type=click.Path(path_type=Path), metavar="[PLACE]...")
+@with_rights_of_user(all_users=True)
 def hang(where: tuple[Path, ...]) -> None:
     """Say where the ranks of the jobs that run on this machine are.
 
@@ -27,7 +29,7 @@ def hang(where: tuple[Path, ...]) -> None:
     Reads what the processes write anyway: neither stops nor slows them. PLACE is a folder with arenas; by default
     COMMLENS_ARENA_DIR, /dev/shm and $TMPDIR.
     """
-    arenas = read([file for file in find(where or places(os.environ)) if os.access(file, os.R_OK)])
+    arenas = read(find(where or places(os.environ)))
     blocks = []
     for job in jobs_of(arena for arena in arenas if arena.is_running):
         try:
@@ -38,7 +40,9 @@ def hang(where: tuple[Path, ...]) -> None:
                 raise
     starting = [arena.pid for arena in arenas if arena.is_starting]
     if not blocks and not starting:
-        raise CommlensError("no process under commlens runs here")
+        raise CommlensError(
+            f"no process of this user runs under commlens here{others_hint(where or places(os.environ))}"
+        )
     screen = Screen()
     for number, (title, groups) in enumerate(blocks):
         if number:

@@ -12,7 +12,8 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from commlens.arenas import Job, find, jobs_of, looked_at, places, read
+from commlens.arenas import Job, find, jobs_of, looked_at, others_hint, places, read
+from commlens.cli.users import with_rights_of_user
 from commlens.errors import CommlensError
 from commlens.screen import Screen
 from commlens.top import Look, between, draw, heading, look_at
@@ -20,8 +21,7 @@ from commlens.top import Look, between, draw, heading, look_at
 
 def running(where: tuple[Path, ...]) -> list[Job]:
     """Return the jobs that run on this machine."""
-    files = [file for file in find(where or places(os.environ)) if os.access(file, os.R_OK)]
-    return jobs_of(arena for arena in read(files) if arena.is_running)
+    return jobs_of(arena for arena in read(find(where or places(os.environ))) if arena.is_running)
 
 
 def look(jobs: list[Job]) -> dict[tuple[str, int], Look]:
@@ -50,6 +50,7 @@ def look(jobs: list[Job]) -> dict[tuple[str, int], Look]:
 @click.option(
     "-n", "--count", type=click.IntRange(min=1), help="End after so many looks. By default when no job runs."
 )
+@with_rights_of_user(all_users=False)
 def top(where: tuple[Path, ...], interval: float, count: int | None) -> None:
     """Show what the jobs that run on this machine do in MPI, again and again.
 
@@ -62,7 +63,9 @@ def top(where: tuple[Path, ...], interval: float, count: int | None) -> None:
     """
     jobs = running(where)
     if not jobs:
-        raise CommlensError("no process under commlens runs here")
+        raise CommlensError(
+            f"no process of this user runs under commlens here{others_hint(where or places(os.environ))}"
+        )
     screen = Screen()
     before: dict[tuple[str, int], Look] = {}
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options by which root looks at what other users left: --user and --all-users."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from commlens.arenas import owners, places
+from commlens.errors import CommlensError
+from commlens.screen import Screen
+from commlens.users import become, name_of
+
+ALL_USERS = "--all-users"
+
+user_option = click.option(
+    "--user",
+    metavar="NAME",
+    help="For root: look at what this user left, with the rights of this user. Without it root sees only what root "
+    "left.",
+)
+all_users_option = click.option(
+    ALL_USERS,
+    is_flag=True,
+    help="For root: do this for each user who left something there, with the rights of that user.",
+)
+
+
+def with_rights_of_user(*, all_users: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let a command have --user and, where `all_users` says so, --all-users.
+
+    The command itself takes `where`, the places to look at, and none of the two. It runs with the rights of the user
+    whose files it opens.
+    """
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def wrapped(*, user: str | None, **options: Any) -> Any:
+            context = click.get_current_context()
+            everybody = options.pop("all_users", False)
+            if user is not None and everybody:
+                raise click.UsageError(f"--user and {ALL_USERS} exclude each other")
+            if everybody:
+                return context.exit(_for_each(context.find_root().command, options["where"]))
+            if user is not None:
+                become(user)
+            return command(**options)
+
+        return user_option(all_users_option(wrapped) if all_users else wrapped)
+
+    return decorated
+
+
+def _for_each(commands: click.BaseCommand, where: tuple[Path, ...]) -> int:
+    """Run the command line again for each user; return the highest exit code."""
+    if os.geteuid() != 0:
+        raise CommlensError(f"{ALL_USERS}: only root can look at what other users left")
+    name, *rest = (argument for argument in sys.argv[1:] if argument != ALL_USERS)
+    found = sorted(owners(where or places(os.environ)))
+    if not found:
+        raise CommlensError("no user left anything there")
+    code = 0
+    for number, uid in enumerate(found):
+        Screen().lines([*([Text("")] if number else []), Text(f"user {name_of(uid)}", style="bold")])
+        code = max(code, _in_child(commands, [name, "--user", str(uid), *rest]))
+    return code
+
+
+def _in_child(commands: click.BaseCommand, arguments: list[str]) -> int:
+    """Run a command line in a process of its own, which may give up its rights; return its exit code."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            commands.main(arguments, prog_name="commlens")
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that belong to the user who asks, in folders to which others may write, too.
+
+Whatever other users leave in /dev/shm or in a shared output folder is never followed, opened or removed. A folder is
+opened once; files in it are looked at and removed relative to that descriptor (docs/decisions/0015-other-users.md).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ARENAS = ("*.arena",)
+UNFINISHED = ("*.arena.flush", "*.arena.last")
+COPIES = "commlens-arenas-*"
+"""Folders in which a job leaves copies of its arenas."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+def is_own(facts: os.stat_result) -> bool:
+    """Return whether a file or folder belongs to this user, and nobody else may write to it."""
+    return facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[int]:
+    """Open a folder that the user named; a symbolic link is followed.
+
+    Raises
+    ------
+    OSError
+        It is not there, is no folder, or cannot be read.
+    """
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def opened_within(folder: int, name: str) -> Iterator[int]:
+    """Open a folder within another one, which only this user may have made.
+
+    Raises
+    ------
+    OSError
+        It is not there, is a symbolic link, or others may write to it.
+    """
+    descriptor = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        if not is_own(os.fstat(descriptor)):
+            raise PermissionError(1, "belongs to another user, or others may write to it", name)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _opened_parent(file: Path) -> Iterator[tuple[int, int | None]]:
+    """Open the folder of a file, and the one around it where the folder is one for copies."""
+    if not fnmatch.fnmatch(file.parent.name, COPIES):
+        with opened(file.parent) as folder:
+            yield folder, None
+        return
+    with opened(file.parent.parent) as around, opened_within(around, file.parent.name) as folder:
+        yield folder, around
+
+
+def names(folder: int) -> list[str]:
+    """Return what is in an open folder."""
+    return os.listdir(folder)
+
+
+def listed(folder: Path, patterns: Iterable[str]) -> dict[Path, os.stat_result]:
+    """Return the regular files in a folder, and in its folders for copies, whose names match; of all users.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be read.
+    """
+    patterns = tuple(patterns)
+    found: dict[Path, os.stat_result] = {}
+    with opened(folder) as descriptor:
+        found.update(_files(descriptor, folder, patterns))
+        for name in sorted(names(descriptor)):
+            if not fnmatch.fnmatch(name, COPIES):
+                continue
+            try:
+                with opened_within(descriptor, name) as copies:
+                    found.update(_files(copies, folder / name, patterns))
+            except OSError:
+                continue  # another user's, a link, or gone meanwhile
+    return found
+
+
+def _files(descriptor: int, folder: Path, patterns: tuple[str, ...]) -> Iterator[tuple[Path, os.stat_result]]:
+    for name in sorted(names(descriptor)):
+        if not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
+            continue
+        try:
+            facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+        except OSError:
+            continue  # jobs that end take their files with them
+        if stat.S_ISREG(facts.st_mode):
+            yield folder / name, facts
+
+
+def remove(file: Path, device: int, inode: int) -> bool:
+    """Remove a file if it is still the one that was looked at; return whether it was.
+
+    A folder for copies that is empty then goes, too.
+
+    Raises
+    ------
+    OSError
+        It cannot be removed.
+    """
+    try:
+        with _opened_parent(file) as (folder, around):
+            facts = os.stat(file.name, dir_fd=folder, follow_symlinks=False)
+            if (facts.st_dev, facts.st_ino) != (device, inode):
+                return False
+            os.unlink(file.name, dir_fd=folder)
+            if around is not None and not names(folder):
+                os.rmdir(file.parent.name, dir_fd=around)
+    except FileNotFoundError:
+        return False  # jobs that end take their files with them
+    return True

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles that a job had stored before some of its processes were killed, late in MPI_Finalize."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from commlens import owned
+from commlens.arenas import Arena, Job
+from commlens.errors import CommlensError
+from commlens.profile import open_profile
+
+MOST = 32
+"""Profiles that are opened, the newest first: a folder may hold those of thousands of jobs of one name."""
+CLOCKS_DIFFER = 60  # seconds, between a node and its file server
+
+RANKS_SQL = "SELECT rank, node, pid FROM rank"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A profile with ranks of a job in it.
+
+    Attributes
+    ----------
+    path : Path
+    ranks : frozenset of int
+        World ranks whose rows are in it.
+    """
+
+    path: Path
+    ranks: frozenset[int]
+
+    def has(self, job: Job) -> bool:
+        """Return whether all processes that left something are in it."""
+        return all(arena.rank in self.ranks for arena in job.arenas)
+
+
+def find_stored(job: Job) -> Stored | None:
+    """Return the profile with the most ranks of a job that lies where the job would have put one; None: there is none.
+
+    Only profiles of this user count, and only those of the same processes: rank, host and process id are equal, and
+    the file is younger than the process.
+    """
+    processes = {(arena.rank, arena.node, arena.pid) for arena in job.arenas}
+    best = None
+    for path in _candidates(job.first):
+        ranks = _ranks(path, processes)
+        if ranks and (best is None or len(ranks) > len(best.ranks)):
+            best = Stored(path, ranks)
+    return best
+
+
+def _candidates(arena: Arena) -> Iterator[Path]:
+    """Return profiles with the name that the job's would have, numbered or not, newest first."""
+    output = Path(arena.output)
+    stem = re.escape(output.name.removesuffix(".db"))
+    pattern = re.compile(rf"{stem}(\.\d+)?(\.db|\.commlens)?")
+    began = _seconds(arena.start_time)
+    found: dict[Path, float] = {}
+    for folder in dict.fromkeys((output.parent, Path(os.environ.get("TMPDIR") or "/tmp"))):
+        try:
+            with owned.opened(folder) as descriptor:
+                for name in owned.names(descriptor):
+                    if not pattern.fullmatch(name):
+                        continue
+                    facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                    if owned.is_own(facts) and facts.st_mtime >= began - CLOCKS_DIFFER:
+                        found[folder / name] = facts.st_mtime
+        except (OSError, ValueError):  # ValueError: the output has a character that no path can have
+            continue
+    yield from sorted(found, key=lambda path: -found[path])[:MOST]
+
+
+def _seconds(time: str) -> float:
+    """Return a moment in seconds; the beginning of time where it is not known."""
+    if not time:
+        return 0.0
+    return datetime.strptime(time, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp()
+
+
+def _ranks(path: Path, processes: set[tuple[int, str, int]]) -> frozenset[int]:
+    """Return the ranks in a profile, if any of them is one of these processes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is missing in it is said by who opens it
+        try:
+            with open_profile(str(path)) as connection:
+                rows = {(row["rank"], row["node"], row["pid"]) for row in connection.execute(RANKS_SQL)}
+        except (CommlensError, sqlite3.Error):
+            return frozenset()
+    return frozenset(rank for rank, _, _ in rows) if rows & processes else frozenset()
