@@ -1,20 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one way to refuse."""
+"""The one way to refuse, and the one way to write to stderr."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Any
 
 import click
 
+from commlens.escape import Target, escape
+
+
+def print_message(message: object, details: Sequence[str] = (), file: IO[Any] | None = None) -> None:
+    """Print one line to stderr, or to another file; below it the details, indented, each in a line."""
+    lines = [f"commlens: {message}", *(f"  {detail}" for detail in details)]
+    for line in lines:
+        click.echo(escape(line, Target.LINE), file=file, err=file is None)
+
 
 class CommlensError(click.ClickException):
-    """Something the user can mend: one line on stderr that says what, and exit code 2."""
+    """Something the user can mend: one line on stderr that says what, and exit code 2.
+
+    Parameters
+    ----------
+    message : str
+        What happened, to what, and what to do.
+    details : sequence of str
+        Further lines, such as the output of a program that failed.
+    """
 
     exit_code = 2
     incomplete = 3
     """The exit code of a command that has read what can be read of a damaged profile."""
 
+    def __init__(self, message: str, details: Sequence[str] = ()):
+        super().__init__(message)
+        self.details = details
+
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the line."""
-        click.echo(f"commlens: {self.format_message()}", file=file, err=file is None)
+        """Print the line and its details."""
+        print_message(self.format_message(), self.details, file)
+
+
+@contextmanager
+def escaped_refusals() -> Iterator[None]:
+    """Escape the messages of click's own exceptions: they quote options, values and names of files."""
+    try:
+        yield
+    except CommlensError:
+        raise
+    except click.ClickException as error:
+        error.message = escape(error.message, Target.LINE)
+        raise

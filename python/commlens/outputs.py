@@ -7,30 +7,31 @@ import csv
 import math
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from commlens.errors import CommlensError
+from commlens.escape import Target, escape
 
 
-class _Lines:
-    """A file whose lines end in a single newline, whatever the end they come with."""
+class CsvWriter:
+    """Writes records of CSV, each as one line of text that can be shown on a terminal; None is an empty field."""
 
     def __init__(self, file: IO[str]):
-        self.file = file
+        self._writer = csv.writer(file, lineterminator="\n")
 
-    def write(self, line: str) -> int:
-        return self.file.write(line.removesuffix("\r\n") + "\n")
+    def writerow(self, row: Iterable[Any]) -> None:
+        """Write one record."""
+        self._writer.writerow(
+            [escape(value, Target.CSV) if isinstance(value, str) else value for value in row]
+        )
 
-
-def csv_writer(file: IO[str]) -> Any:
-    """Return a writer of CSV lines.
-
-    Python quotes those ends of lines only that it writes itself, and takes both for the end of one when it reads.
-    """
-    return csv.writer(_Lines(file), lineterminator="\r\n")
+    def writerows(self, rows: Iterable[Iterable[Any]]) -> None:
+        """Write records."""
+        for row in rows:
+            self.writerow(row)
 
 
 def finite(value: float | None) -> float | None:

@@ -3,13 +3,22 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from commlens.errors import print_message
+from commlens.escape import Target, escape
 
 Item = TypeVar("Item")
 
@@ -28,9 +37,16 @@ def tracked(items: Iterable[Item], what: str) -> Iterator[Item]:
     try:
         for done, item in enumerate(items):
             if bar is None and console.is_terminal and time.monotonic() - begin > PATIENCE:
-                bar = Progress(console=console, transient=True)
+                bar = Progress(
+                    *(_description(), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()),
+                    console=console,
+                    transient=True,
+                )
                 bar.start()
-                task = bar.add_task(f"reading {what}", total=len(items) if isinstance(items, Sized) else None)
+                task = bar.add_task(
+                    escape(f"reading {what}", Target.LINE),
+                    total=len(items) if isinstance(items, Sized) else None,
+                )
             if bar is not None:
                 bar.update(task, completed=done)
             yield item
@@ -46,16 +62,18 @@ def announced(items: Iterable[Item], number: int, first: int, what: str) -> Iter
     """
     console = Console(stderr=True)
     begin = time.monotonic()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (_description(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=number)
+        task = bar.add_task(escape(what, Target.LINE), total=number)
         for done, item in enumerate(items, 1):
             bar.update(task, completed=done)
             if done == first and not console.is_terminal:
                 rest = (time.monotonic() - begin) / done * (number - done)
                 until = time.strftime("%H:%M:%S", time.localtime(time.time() + rest))
-                print(
-                    f"commlens: {number - done} {what} of {number} to go, until about {until}",
-                    file=sys.stderr,
-                )
+                print_message(f"{number - done} {what} of {number} to go, until about {until}")
             yield item
+
+
+def _description() -> TextColumn:
+    """Return the column with what is done; the name of a file in it is no markup."""
+    return TextColumn("{task.description}", markup=False)

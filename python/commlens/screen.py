@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
-from rich.console import Console
-from rich.text import Text
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Span, Text
+
+from commlens.escape import Target, escape
 
 # What a terminal or a locale without Unicode gets instead.
 ASCII = str.maketrans({"µ": "u", "×": "x", "–": "-", "…": ".", "·": "-", "█": "#", "▌": "#",
@@ -16,13 +19,8 @@ ASCII = str.maketrans({"µ": "u", "×": "x", "–": "-", "…": ".", "·": "-", 
                        "▁": "_", "▂": ".", "▃": ":", "▄": "i", "▅": "l", "▆": "I", "▇": "H"})  # fmt: skip
 
 
-def printable(text: str) -> str:
-    """Return `text` with control characters made harmless: names come from the application."""
-    return "".join(c if c.isprintable() else " " if c == "\n" else "?" for c in text)
-
-
 class Screen:
-    """Standard output.
+    """Standard output; whatever is printed has the escapes of `escape` in it.
 
     Attributes
     ----------
@@ -43,21 +41,47 @@ class Screen:
     def lines(self, lines: Iterable[Text]) -> None:
         """Print the lines."""
         for line in lines:
-            if self.ascii:
-                spans, line = (
-                    line.spans,
-                    Text(line.plain.translate(ASCII).encode("ascii", "replace").decode()),
-                )
-                line.spans = spans
-            line.rstrip()
-            self.console.print(line, soft_wrap=True)
+            self.console.print(self._safe(line), soft_wrap=True)
+
+    def line(self, text: object, style: str = "") -> None:
+        """Print one line, such as the name of a file that was written."""
+        self.lines([Text(escape(str(text), Target.LINE), style)])
 
     def json(self, text: str) -> None:
-        """Print JSON as it is; characters that the output cannot have are escaped, so that nothing of a name is lost."""
-        self.plain(json.dumps(json.loads(text), indent=2) + "\n" if self.ascii else text)
+        """Print a JSON document; a reader gets the same values, whatever the output can encode."""
+        sys.stdout.write(escape(text, Target.ASCII_JSON if self.ascii else Target.JSON))
 
     def plain(self, text: str) -> None:
-        """Print text as it is, without a newline after it."""
-        if self.ascii:
-            text = text.translate(ASCII).encode("ascii", "replace").decode()
-        sys.stdout.write(text)
+        """Print lines of text as they are, without a newline after them."""
+        text = escape(text, Target.LINES)
+        sys.stdout.write(_ascii(text) if self.ascii else text)
+
+    @contextmanager
+    def renewed(self) -> Iterator[Callable[[Iterable[Text]], None]]:
+        """Return a function that prints lines, on a terminal in place of those before."""
+        if self.width is None:
+            yield self.lines
+            return
+        with Live(console=self.console, auto_refresh=False) as live:
+            yield lambda lines: live.update(Group(*map(self._safe, lines)), refresh=True)
+
+    def _safe(self, line: Text) -> Text:
+        """Return a line with escapes, with its colours where they were."""
+        safe = escape(line.plain, Target.LINE)
+        spans = line.spans
+        if safe != line.plain:
+            begins = [0]
+            for character in line.plain:
+                begins.append(begins[-1] + len(escape(character, Target.LINE)))
+            spans = [Span(begins[span.start], begins[span.end], span.style) for span in spans]
+        elif not self.ascii:
+            line.rstrip()
+            return line
+        result = Text(_ascii(safe) if self.ascii else safe, style=line.style)
+        result.spans = spans
+        result.rstrip()
+        return result
+
+
+def _ascii(text: str) -> str:
+    return text.translate(ASCII).encode("ascii", "replace").decode()

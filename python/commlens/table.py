@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 import json
-import textwrap
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from rich.cells import cell_len
 from rich.text import Text
 
-from commlens.outputs import csv_writer, finite
-from commlens.screen import printable
+from commlens.escape import Target, escape
+from commlens.outputs import CsvWriter, finite
 
 NARROWEST = 12
 
@@ -69,7 +69,7 @@ class Table:
     def add(self, texts: Sequence[str], style: str = "") -> None:
         """Add a row."""
         assert len(texts) == len(self.columns)
-        self.rows.append(Cells([printable(text) for text in texts], style))
+        self.rows.append(Cells([escape(text, Target.LINE) for text in texts], style))
 
     def say(self, text: str, prefix: str = "", style: str = "dim") -> None:
         """Add a text across all columns."""
@@ -77,7 +77,7 @@ class Table:
 
     def lines(self, width: int | None) -> list[Text]:
         """Return the table as lines, at most `width` wide wherever a table can be."""
-        heading = Cells([column.title for column in self.columns], "dim")
+        heading = Cells([escape(column.title, Target.LINE) for column in self.columns], "dim")
         rows = [heading.texts, *(row.texts for row in self.rows if isinstance(row, Cells))]
         widths = [max(cell_len(row[i]) for row in rows) for i in range(len(self.columns))]
         shown = [
@@ -125,26 +125,25 @@ def fold(
     prefix: str, text: str, width: int | None, style: str = "", further: str | None = None
 ) -> list[Text]:
     """Return a text after a prefix; where it is folded it goes on after `further`, or under its own beginning."""
-    text = printable(text)
-    if width is not None:
-        further = " " * cell_len(prefix) if further is None else further
-        lines = textwrap.wrap(
-            text,
-            width,
-            initial_indent=prefix,
-            subsequent_indent=further,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    else:
-        lines = [prefix + text]
-    return [Text(line, style=style) for line in lines or [prefix]]
+    prefix, text = escape(prefix, Target.LINE), escape(text, Target.LINE)
+    if width is None:
+        return [Text(prefix + text, style=style)]
+    further = " " * cell_len(prefix) if further is None else escape(further, Target.LINE)
+    lines, line = [], prefix
+    is_empty = True
+    for word in re.findall(" *[^ ]+", text):
+        if not is_empty and cell_len(line + word) > width:
+            lines.append(line)
+            line, word = further, word.lstrip(" ")
+        line += word
+        is_empty = False
+    return [Text(line, style=style) for line in [*lines, line]]
 
 
 def csv_text(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as CSV with a heading; NULL is an empty field."""
     buffer = io.StringIO()
-    writer = csv_writer(buffer)
+    writer = CsvWriter(buffer)
     writer.writerow(titles)
     writer.writerows(rows)
     return buffer.getvalue()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import csv
-import io
+import json
 import resource
 import signal
 import sqlite3
@@ -77,12 +77,16 @@ def test_ends_of_lines_in_names_end_no_line(run: Run, tmp_path: Path, to: str) -
     one = ["--table", "region_path"] if to == "csv" else []
     profile = build.write(tmp_path / "names.db")
     assert run("export", profile, "--to", to, *one, "-o", output).exit_code == 0
-    text = output.read_bytes().decode()
-    assert {
-        line.get("path", line.get("region")) for line in csv.DictReader(io.StringIO(text, newline=""))
-    } == {"", *names}
     printed = run("sql", profile, "SELECT name FROM region", "--format", "csv").stdout
-    assert [row for (row,) in csv.reader(io.StringIO(printed, newline=""))][2:] == names
+    shown = [r"one\rend", r"other\nend", r"both\r\n"]
+    text = output.read_bytes().decode()
+    assert "\r" not in text + printed
+    records = [line.split(",") for line in text.splitlines()]
+    at = records[0].index("path" if to == "csv" else "region")
+    assert {record[at] for record in records[1:]} == {"", *shown}
+    assert printed.splitlines()[2:] == shown
+    exact = json.loads(run("sql", profile, "SELECT name FROM region", "--format", "json").stdout)
+    assert [row["name"] for row in exact][1:] == names
 
 
 def test_the_name_of_a_parquet_file_is_no_address(

@@ -568,7 +568,7 @@ def test_control_characters_in_names_do_not_reach_the_terminal(tmp_path: Path, r
     for arguments in (("regions", path), ("report", path), ("report", path, "--by", "region")):
         output = run(*arguments).stdout
         assert "\x1b" not in output and "\x07" not in output
-        assert "evil?]0;title?" in output
+        assert r"evil\x1b]0;title\x07" in output
     assert "└─ (others)" in run("regions", path).stdout
 
 

@@ -198,8 +198,8 @@ def test_control_characters_in_names_do_not_reach_the_terminal(tmp_path: Path, r
     for command in ("report", "comms"):
         output = run(command, path).stdout
         assert "\x1b" not in output
-        assert '"evil?]0;title?"' in output
-    assert "app ?[31m red" in run("report", path).stdout
+        assert r'"evil\x1b]0;title\x07"' in output
+    assert r"app \x1b[31m\nred" in run("report", path).stdout
 
 
 def program(*arguments: object) -> list[str]:

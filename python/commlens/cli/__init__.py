@@ -24,23 +24,29 @@ from commlens.cli.report import report
 from commlens.cli.schema import schema
 from commlens.cli.sql import sql
 from commlens.cli.top import top
-from commlens.errors import CommlensError
+from commlens.errors import CommlensError, escaped_refusals, print_message
 from commlens.shards import IncompleteProfile
 
 
 class Commands(click.Group):
     """All commands; what one of them could not read of a profile is said after what it could."""
 
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        """Parse what stands before the name of the command."""
+        with escaped_refusals():
+            return super().make_context(*arguments, **more)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit code 3 when the profile was incomplete."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", IncompleteProfile)
             try:
-                result = super().invoke(ctx)
+                with escaped_refusals():
+                    result = super().invoke(ctx)
             finally:
                 for warning in caught:
-                    click.echo(f"commlens: {warning.message}", err=True)
-        if caught:
+                    print_message(warning.message)
+        if any(issubclass(warning.category, IncompleteProfile) for warning in caught):
             ctx.exit(CommlensError.incomplete)
         return result
 

@@ -55,7 +55,7 @@ def algorithms(
         for title, statement in found.statements:
             screen.plain(f"-- {title}\n{statement};\n\n")
     elif style == "json":
-        screen.plain(json_text(text.as_dict(found, drawn)))
+        screen.json(json_text(text.as_dict(found, drawn)))
     elif style == "csv":
         screen.plain(csv_text(*text.csv_rows(found)))
     else:

@@ -11,6 +11,7 @@ from commlens.cli.options import RANKS, profile_argument
 from commlens.errors import CommlensError
 from commlens.export import FORMATS, LINES, TABLES, TREES, Choice, write
 from commlens.profile import open_profile
+from commlens.screen import Screen
 
 
 @click.command()
@@ -73,4 +74,4 @@ def export(
     choice = Choice(unfold=unfold, mpi=not no_mpi, ranks=ranks or (), tables=tables)
     with open_profile(profile) as connection:
         write(connection, to, output, choice, profile)
-    click.echo(output)
+    Screen().line(output)

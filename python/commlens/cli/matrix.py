@@ -162,9 +162,9 @@ def matrix(
             screen.plain(f"-- {title}\n{statement};\n\n")
     elif output is not None:
         files.write(facts, output, heading)
-        screen.plain(f"{output}\n")
+        screen.line(output)
     elif style == "json":
-        screen.plain(json_text(facts.as_dict()))
+        screen.json(json_text(facts.as_dict()))
     elif style == "csv":
         screen.plain(csv_text(*files.csv_rows(facts)))
     else:

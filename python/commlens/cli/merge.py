@@ -9,6 +9,7 @@ import click
 
 from commlens.errors import CommlensError
 from commlens.profile import merged_file
+from commlens.screen import Screen
 from commlens.shards import is_directory
 
 
@@ -30,4 +31,4 @@ def merge(directory: Path, output: Path | None) -> None:
         raise CommlensError(f"{directory}: no directory with a profile")
     output = output or directory.with_name(directory.name.removesuffix(".commlens") + ".db")
     merged_file(directory, output)
-    click.echo(output)
+    Screen().line(output)

@@ -12,7 +12,7 @@ import click
 from commlens.cli.options import Parsed
 from commlens.errors import CommlensError
 from commlens.outputs import new
-from commlens.overhead import legs
+from commlens.overhead import MOST_ROUNDS, legs
 from commlens.overhead.legs import Tool, commlens_tool, parse_tool, parse_wrapper, split
 from commlens.progress import announced
 from commlens.screen import Screen
@@ -46,7 +46,7 @@ ENDINGS = (".csv", ".html", ".png", ".svg")
 )
 @click.option(
     "--runs",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_ROUNDS),
     default=DEFAULT_RUNS,
     show_default=True,
     metavar="N",
@@ -114,8 +114,10 @@ def overhead(
         found, failures = _measure(command, tools + wrappers, runs, seed)
     if not failures or any(run.round > 0 for run in found):
         failures += _show(found, style, outputs)
+    for failure in failures[:-1]:
+        failure.show()
     if failures:
-        raise CommlensError("\n".join(map(str, failures)))
+        raise failures[-1]
 
 
 def _measure(
@@ -190,7 +192,7 @@ def _show(runs: list[Run], style: str, outputs: tuple[Path, ...]) -> list[Commle
         return [*failures, CommlensError("no round has a run with each tool: there is nothing to compare")]
     screen = Screen()
     if style == "json":
-        screen.plain(json_text(text.as_dict(found, number, processes)))
+        screen.json(json_text(text.as_dict(found, number, processes)))
     elif style == "csv":
         screen.plain(csv_text(*text.csv_rows(found)))
     else:

@@ -11,7 +11,7 @@ from typing import Any
 from commlens._schema import RELATIONS, Relation
 from commlens.errors import CommlensError
 from commlens.names import did_you_mean
-from commlens.outputs import csv_writer
+from commlens.outputs import CsvWriter
 from commlens.packages import load
 from commlens.progress import tracked
 
@@ -55,7 +55,7 @@ def batches(connection: sqlite3.Connection, name: str) -> Iterator[Rows]:
 def write_csv(connection: sqlite3.Connection, name: str, path: Path, source: str) -> None:
     """Write a table or view as CSV with a heading; NULL is an empty field."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv_writer(file)
+        writer = CsvWriter(file)
         writer.writerow([column.name for column in columns(connection, name)])
         for rows in tracked(batches(connection, name), f"{name} of {source}"):
             writer.writerows(rows)

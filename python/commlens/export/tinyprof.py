@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import IO, NamedTuple
 
 from commlens.export.calltree import apart, has_regions
-from commlens.outputs import csv_writer
+from commlens.outputs import CsvWriter
 from commlens.progress import tracked
 
 PROCESS, EXECUTION, ITERATION = "|", "-", "+"
@@ -107,6 +107,6 @@ def fields(rows: Sequence[Sequence[int | None]], ranks: int) -> list[str]:
 
 def write_tinyprof(connection: sqlite3.Connection, file: IO[str], source: str) -> None:
     """Write the file."""
-    writer = csv_writer(file)
+    writer = CsvWriter(file)
     writer.writerow(HEADING)
     writer.writerows(lines(connection, source))

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
 from commlens.errors import CommlensError
+from commlens.escape import Target, escape
 from commlens.matrix import image
 from commlens.matrix.facts import Facts
 from commlens.matrix.query import TITLES
@@ -69,7 +69,9 @@ def write_mtx(facts: Facts, path: Path) -> None:
             file.write(f"% {TITLES[facts.matrix.kind]}\n")
         file.write(f"% {facts.what} from row to column, by {facts.axis.noun}\n")
         if facts.axis.labels != [str(i) for i in range(size)]:
-            file.writelines(f"% {i} {label}\n" for i, label in enumerate(facts.axis.labels, 1))
+            file.writelines(
+                f"% {i} {escape(label, Target.LINE)}\n" for i, label in enumerate(facts.axis.labels, 1)
+            )
         file.write(f"{size} {size} {len(pairs)}\n")
         file.writelines(
             f"{row} {column} {value}\n" for row, column, value in zip(*(v.tolist() for v in values))
@@ -94,21 +96,21 @@ def write_graphml(facts: Facts, path: Path) -> None:
             file.write(f'<key id="{of}_{name}" for="{of}" attr.name="{name}" attr.type="{kind}"/>\n')
         file.write('<graph edgedefault="directed">\n')
         file.write(f'<data key="graph_kind">{matrix.kind}</data>\n')
-        for label in facts.axis.labels:
+        names = [escape(label, Target.HTML) for label in facts.axis.labels]
+        for label, name in zip(facts.axis.labels, names):
             host = (
                 matrix.nodes.get(int(label), "")
                 if facts.axis.noun == "rank"
                 else label.partition(" socket ")[0]
             )
             file.write(
-                f'<node id={quoteattr(label)}><data key="node_label">{escape(label)}</data>'
-                f'<data key="node_node">{escape(host)}</data></node>\n'
+                f'<node id="{name}"><data key="node_label">{name}</data>'
+                f'<data key="node_node">{escape(host, Target.HTML)}</data></node>\n'
             )
-        names = [quoteattr(label) for label in facts.axis.labels]
         columns = (pairs.source, pairs.destination, pairs.messages, pairs.bytes)
         for source, destination, messages, bytes in zip(*(column.tolist() for column in columns)):
             file.write(
-                f'<edge source={names[source]} target={names[destination]}><data key="edge_messages">{messages}</data>'
+                f'<edge source="{names[source]}" target="{names[destination]}"><data key="edge_messages">{messages}</data>'
                 f'<data key="edge_bytes">{bytes}</data></edge>\n'
             )
         file.write("</graph>\n</graphml>\n")

@@ -13,11 +13,11 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commlens.escape import Target, escape
 from commlens.matrix.facts import Facts
 from commlens.matrix.query import TITLES
 from commlens.matrix.shades import Cells, colours, folded, value_text
@@ -110,7 +110,8 @@ def drawing(facts: Facts, heading: str) -> Drawing:
     cells = folded(facts.pairs, len(axis.labels), MOST_CELLS, what)
     times = max(1, -(-SIDE // cells.count))
     side = times * cells.count
-    names = axis.labels if axis.noun == "rank" else [str(i) for i in range(len(axis.labels))]
+    labels = [escape(label, Target.LINE) for label in axis.labels]
+    names = labels if axis.noun == "rank" else [str(i) for i in range(len(labels))]
     left = MARGIN + LETTER * max(map(len, names)) + 4
     top = MARGIN + 5 * LETTER
     low, high = cells.range
@@ -118,8 +119,8 @@ def drawing(facts: Facts, heading: str) -> Drawing:
         value_text(what, bound, short=True) for bound in (high, (max(low, 1) * max(high, 1)) ** 0.5, low)
     ]
     right = left + side + 2 * MARGIN
-    keys = [f"{i} {label}" for i, label in enumerate(axis.labels)] if axis.noun != "rank" else []
-    title = f"{TITLES[facts.matrix.kind]}{heading}: {what}"
+    keys = [f"{i} {label}" for i, label in enumerate(labels)] if axis.noun != "rank" else []
+    title = escape(f"{TITLES[facts.matrix.kind]}{heading}: {what}", Target.LINE)
     fold = f", a cell is {cells.block} x {cells.block}" if cells.block > 1 else ""
     foot = f"rows send, columns receive, by {axis.noun}{fold}, logarithmic scale"
     words = max(len(text) for text in (title, foot, *keys)) * LETTER + 2 * MARGIN
@@ -222,10 +223,9 @@ def write_svg(result: Drawing, path: Path) -> None:
             f'image-rendering="pixelated" href="data:image/png;base64,{data}"/>'
         )
     for left, top, text in result.words:
-        wide = len(text) * LETTER
         parts.append(
-            f'<text x="{left}" y="{top + 7 * GLYPH}" fill="{css(INK)}" textLength="{wide}" '
-            f'xml:space="preserve">{escape(text)}</text>'
+            f'<text x="{left}" y="{top + 7 * GLYPH}" fill="{css(INK)}" textLength="{len(text) * LETTER}" '
+            f'xml:space="preserve">{escape(text, Target.HTML)}</text>'
         )
     path.write_text("\n".join([*parts, "</svg>\n"]), encoding="utf-8")
 

@@ -7,6 +7,7 @@ from rich.color import Color
 from rich.style import Style
 from rich.text import Text
 
+from commlens.escape import Target, escape
 from commlens.matrix.facts import Axis
 from commlens.matrix.pairs import Pairs
 from commlens.matrix.shades import Cells, colours, folded, value_text
@@ -49,7 +50,8 @@ def draw(pairs: Pairs, axis: Axis, what: str, kind: str, width: int | None) -> l
         drawn.append(Text.assemble((f"{label:>{margin - 1}} │", "dim"), line, ("│", "dim")))
     drawn += legend(cells, axis, what, kind)
     if axis.noun != "rank":
-        drawn.append(Text(", ".join(f"{i} {label}" for i, label in enumerate(axis.labels[:12])), "dim"))
+        listed = ", ".join(f"{i} {label}" for i, label in enumerate(axis.labels[:12]))
+        drawn.append(Text(escape(listed, Target.LINE), "dim"))
     return drawn
 
 

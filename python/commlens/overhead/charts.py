@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import html
 import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from commlens.errors import CommlensError
+from commlens.escape import Target, escape
 from commlens.overhead import text
 from commlens.overhead.estimate import Cost
 from commlens.overhead.legs import BASELINE
@@ -47,12 +47,14 @@ def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
     """
     drawn = figure_class()(figsize=(10, 1.8 + HEIGHT * len(costs)), layout="constrained")
     left, right = drawn.subplots(1, 2, sharey=True)
-    names = [cost.tool for cost in costs]
+    places = range(len(costs))
     begin = [0.0] * len(costs)
     for part, colour in COLOURS.items():
         seconds = [max(0.0, getattr(cost, f"{part}_ns")) / 1e9 for cost in costs]
-        left.barh(names, seconds, left=begin, color=colour, label=part, height=0.6)
+        left.barh(places, seconds, left=begin, color=colour, label=part, height=0.6)
         begin = [a + b for a, b in zip(begin, seconds)]
+    # Else matplotlib takes what is between two dollars for a formula.
+    left.set_yticks(places, [escape(cost.tool, Target.LINE) for cost in costs], parse_math=False)
     left.invert_yaxis()
     left.set_xlabel("s, medians")
     left.set_title("composition of a run", fontsize=10)
@@ -103,14 +105,16 @@ def page(costs: Sequence[Cost], runs: Sequence[Run], number: int, processes: int
     picture = buffer.getvalue()
     picture = picture[picture.index("<svg") :]
     lines = text.table(costs)
-    titles = "".join(f"<th>{html.escape(column.title)}</th>" for column in lines.columns)
+    titles = "".join(f"<th>{escape(column.title, Target.HTML)}</th>" for column in lines.columns)
     rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row.texts) + "</tr>\n"
+        "<tr>" + "".join(f"<td>{escape(cell, Target.HTML)}</td>" for cell in row.texts) + "</tr>\n"
         for row in lines.rows
         if isinstance(row, Cells)
     )
     said = "".join(
-        f"<li>{html.escape(text.verdict(cost, number))}</li>\n" for cost in costs if cost.ratio is not None
+        f"<li>{escape(text.verdict(cost, number), Target.HTML)}</li>\n"
+        for cost in costs
+        if cost.ratio is not None
     )
     return f"""\
 <!DOCTYPE html>
@@ -128,6 +132,6 @@ svg {{ max-width: 100%; height: auto }} .table {{ overflow-x: auto }} p {{ color
 {said}</ul>
 <div class="table"><table><tr>{titles}</tr>
 {rows}</table></div>
-<p>{html.escape(text.LEGEND)}</p>
+<p>{escape(text.LEGEND, Target.HTML)}</p>
 </html>
 """

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from commlens.errors import CommlensError
 from commlens.overhead.legs import BASELINE, Tool
 
-LAST_WORDS = 3  # lines of a run that failed
+LAST_WORDS, LAST_BYTES = 3, 1 << 16  # of a run that failed: so many lines, if they are not too long
 GRACE = 5.0  # seconds that a launcher has to end its processes
 
 
@@ -126,13 +126,11 @@ def run_once(
         except OSError as error:
             raise CommlensError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
         wall = time.monotonic_ns() - begin
-        said.seek(0)
+        said.seek(max(0, said.seek(0, os.SEEK_END) - LAST_BYTES))
         words = said.read().decode(errors="replace").strip().splitlines()[-LAST_WORDS:]
     which = f"{tool.name}, round {round}"
     if rc != 0:
-        raise CommlensError(
-            f"{which}: '{shlex.join(command)}' ended with {rc}" + "".join(f"\n  {word}" for word in words)
-        )
+        raise CommlensError(f"{which}: '{shlex.join(command)}' ended with {rc}", words)
     times = read_times(folder)
     if not times:
         raise CommlensError(
@@ -150,8 +148,8 @@ def run_once(
                 "the application"
             )
         raise CommlensError(
-            f"{which}: {tool.library} is not loaded: it is not there on all nodes, or nothing that can be preloaded here"
-            + "".join(f"\n  {word}" for word in words)
+            f"{which}: {tool.library} is not loaded: it is not there on all nodes, or nothing that can be preloaded here",
+            words,
         )
     output = sum(path.lstat().st_size for path in (folder / "out").rglob("*") if not path.is_dir())
     shutil.rmtree(folder)

@@ -8,8 +8,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.text import Text
 
+from commlens.escape import Target, escape
 from commlens.overhead.estimate import FEWEST, Cost, Estimate
 from commlens.screen import Screen
 from commlens.table import Column, Table, fold
@@ -107,12 +109,15 @@ def table(costs: Sequence[Cost]) -> Table:
 
 def composition(costs: Sequence[Cost], width: int) -> list[Text]:
     """Return a bar for each tool: net, hook and wrap one after the other, all to one scale."""
-    names = max(len(cost.tool) for cost in costs)
-    longest = max(cost.net_ns + cost.hook_ns + cost.wrap_ns for cost in costs) or 1
-    room = max(NARROW, width - names - 12)
+    names = [escape(cost.tool, Target.LINE) for cost in costs]
+    widest = max(map(cell_len, names))
+    longest = (
+        max(sum(max(0.0, part) for part in (cost.net_ns, cost.hook_ns, cost.wrap_ns)) for cost in costs) or 1
+    )
+    room = max(NARROW, width - widest - 12)
     lines = []
-    for cost in costs:
-        line = Text(f"{cost.tool:<{names}} ")
+    for cost, name in zip(costs, names):
+        line = Text(name + " " * (widest - cell_len(name) + 1))
         ends = [0]
         for part in (cost.net_ns, cost.hook_ns, cost.wrap_ns):
             ends.append(ends[-1] + max(0, round(part)))
@@ -121,7 +126,7 @@ def composition(costs: Sequence[Cost], width: int) -> list[Text]:
             line.append(shade * (last - first), style=colour)
         line.append(f" {time_text(ends[-1])}")
         lines.append(line)
-    legend = Text(" " * (names + 1))
+    legend = Text(" " * (widest + 1))
     for (name, colour), shade in zip(PARTS, SHADES):
         legend.append(shade * 2, style=colour)
         legend.append(f" {name}   ", style="dim")
