@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from commlens.inputs import open_regular
+
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 1, 2, 3, 4
 DT_NEEDED, DT_STRTAB, DT_SONAME, DT_RPATH, DT_RUNPATH = 1, 5, 14, 15, 29
 EM_X86_64 = 62
@@ -53,7 +55,7 @@ def read_at(file: BinaryIO, offset: int, size: int) -> bytes:
 def build_id(path: Path) -> str:
     """Return the GNU build id as hexadecimal digits; empty if there is none."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             layout = read_layout(file)
             for kind, offset, _, length in program_headers(file, layout):
                 if kind == PT_NOTE:
@@ -83,7 +85,7 @@ def inside_functions(path: Path, addresses: Iterable[int]) -> set[int]:
     """
     ranges = []
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             layout = read_layout(file)
             start, size, count = layout.section_headers
             for i in range(count):
@@ -141,7 +143,7 @@ class Dynamic(NamedTuple):
 def read_dynamic(path: Path) -> Dynamic | None:
     """Return what the loader reads of a file; None if it is no ELF file, or broken."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             layout = read_layout(file)
             (machine,) = struct.unpack_from(layout.order + "H", read_at(file, 18, 2))
             segments = list(program_headers(file, layout))
@@ -211,7 +213,7 @@ def dynamic_symbols(path: Path) -> tuple[set[str], set[str]]:
     defined: set[str] = set()
     undefined: set[str] = set()
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             layout = read_layout(file)
             sections = list(section_headers(file, layout))
             form = struct.Struct(layout.order + ("IBBHQQ" if layout.wide else "IIIBBH"))
@@ -231,7 +233,7 @@ def dynamic_symbols(path: Path) -> tuple[set[str], set[str]]:
 def has_line_numbers(path: Path) -> bool:
     """Return whether a file has the debug information that tells line numbers."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             layout = read_layout(file)
             sections = list(section_headers(file, layout))
             (names,) = struct.unpack_from(layout.order + "H", read_at(file, 62 if layout.wide else 50, 2))

@@ -12,10 +12,12 @@ from pathlib import Path
 from commlens._options import OPTIONS
 from commlens.doctor.command import CONTAINERS, Command
 from commlens.doctor.finding import Finding, ok, problem, warning
+from commlens.inputs import read_regular
 from commlens.names import did_you_mean
 
 YES, NO = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
 FIELDS = "phjn%"  # after a percent sign in COMMLENS_OUTPUT
+LARGEST_CONFIG = 64 << 10  # bytes, as core/cold/options.cpp reads
 LEAST_SPACE = 16 << 20  # bytes; a profile of a large job
 # Tools that measure MPI as well, by the names of their libraries.
 TOOLS = re.compile(
@@ -70,7 +72,7 @@ def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Finding]
 
     config = env.get("COMMLENS_CONFIG", OPTIONS["COMMLENS_CONFIG"].default)
     try:
-        lines = Path(config).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_regular(Path(config), LARGEST_CONFIG).decode(errors="surrogateescape").split("\n")
     except OSError as error:
         lines = []
         if "COMMLENS_CONFIG" in env:

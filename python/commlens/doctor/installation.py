@@ -92,7 +92,8 @@ def look_at_library(family: str, path: Path, loader: Loader) -> Finding:
         [sys.executable, "-I", "-S", "-c", ASK_VERSION],
         env={"LD_PRELOAD": str(path)},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
         check=False,
     )
     if "cannot be preloaded" in done.stderr or "GLIBC" in done.stderr:

@@ -56,7 +56,9 @@ class Loader:
         tool = shutil.which("ldconfig", path="/sbin:/usr/sbin:/bin:/usr/bin")
         if tool is None:
             return {}
-        done = subprocess.run([tool, "-p"], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [tool, "-p"], capture_output=True, encoding="utf-8", errors="surrogateescape", check=False
+        )
         known: dict[str, str] = {}
         for line in done.stdout.splitlines():
             name, arrow, path = line.strip().partition(" => ")

@@ -19,7 +19,9 @@ from commlens.doctor.finding import Finding, ok, problem, warning
 from commlens.doctor.installation import LIBRARY, Install
 from commlens.doctor.loader import Loader, Object
 from commlens.elf import EM_X86_64, has_line_numbers, read_dynamic
+from commlens.inputs import open_regular, read_regular
 
+LARGEST_SCRIPT = 16 << 20  # bytes; some installers have their archive in the script
 FORTRAN = re.compile(r"p?mpi_[a-z0-9_]+_|P?MPI_[A-Z0-9_]+")
 C_NAME = re.compile(r"P?MPI_[A-Z][a-z0-9]\w*")
 BINDING = re.compile(r"lib(mpi_mpifh|mpi_usempi|mpifort|mpichfort|mpichf90)")
@@ -65,8 +67,11 @@ def examine(command: Command, install: Install, loader: Loader) -> list[Finding]
         return shell(command, f"{path.name} -c", " ".join(command.program[1:]))
     if not os.access(path, os.R_OK):
         return [warning("program", f"{path} may not be read: nothing can be said of it")]
-    with path.open("rb") as file:
-        head = file.read(256)
+    try:
+        with open_regular(path) as file:
+            head = file.read(256)
+    except OSError as error:
+        return [problem("program", f"{path}: cannot be read: {error.strerror}")]
     if head.startswith(b"#!"):
         return script(command, path, head, install, loader)
     return binary(command, path, install, loader)
@@ -74,7 +79,10 @@ def examine(command: Command, install: Install, loader: Loader) -> list[Finding]
 
 def script(command: Command, path: Path, head: bytes, install: Install, loader: Loader) -> list[Finding]:
     """Return what was found about a program that another one reads."""
-    words = shlex.split(head[2:].split(b"\n")[0].decode(errors="replace"))
+    try:
+        words = shlex.split(re.split(rb"[\n\0]", head[2:])[0].decode(errors="surrogateescape"))
+    except ValueError:  # a quote without its end
+        words = []
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     if not words:
@@ -86,7 +94,10 @@ def script(command: Command, path: Path, head: bytes, install: Install, loader: 
     if PYTHON.fullmatch(name):
         return [ok("program", f"{path}, read by {found}"), *python(command, Path(found), install, loader)]
     if name in SHELLS:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        try:
+            text = read_regular(path, LARGEST_SCRIPT).decode(errors="surrogateescape")
+        except OSError as error:
+            return [warning("program", f"{path}: cannot be read: {error.strerror}")]
         return shell(command, str(path), re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE))
     return [
         ok("program", f"{path}, read by {found}"),
@@ -362,7 +373,8 @@ def python(command: Command, interpreter: Path, install: Install, loader: Loader
     done = subprocess.run(
         [str(interpreter), "-c", FIND_PACKAGES % (PACKAGES,)],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
         check=False,
         env=env,
     )

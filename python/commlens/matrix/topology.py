@@ -15,7 +15,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from commlens.errors import CommlensError
+from commlens.inputs import read_regular
 
+LARGEST_CPU = 1 << 16  # number; a profile or a file may claim any
+LARGEST_FILE = 64 << 20  # bytes; of a node with 1,000 CPUs lstopo writes 2 MB
 SYSTEM = Path("/sys/devices/system/cpu")
 
 Place = tuple[int, int]
@@ -52,8 +55,8 @@ def cpu_numbers(text: str) -> Iterator[int]:
     >>> list(cpu_numbers("0-2,8"))
     [0, 1, 2, 8]
     """
-    for low, high in re.findall(r"(\d+)(?:-(\d+))?", text):
-        yield from range(int(low), int(high or low) + 1)
+    for low, high in re.findall(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text):
+        yield from range(int(low), min(int(high or low), LARGEST_CPU) + 1)
 
 
 def read_topology(files: Sequence[str], nodes: Iterable[str]) -> Topology:
@@ -87,10 +90,14 @@ def read_topology(files: Sequence[str], nodes: Iterable[str]) -> Topology:
 def of_hwloc(path: Path) -> dict[int, Place]:
     """Return the place of each CPU in a file that hwloc's lstopo has written."""
     try:
-        root = ElementTree.fromstring(path.read_bytes())
+        root = ElementTree.fromstring(read_regular(path, LARGEST_FILE))
     except OSError as error:
         raise CommlensError(f"{path}: cannot be read: {error.strerror}") from None
-    except ElementTree.ParseError as error:
+    except (
+        ElementTree.ParseError,
+        LookupError,
+        ValueError,
+    ) as error:  # the latter two: of an unknown encoding
         raise CommlensError(f"{path}: no topology that lstopo has written: {error}") from None
     places: dict[int, Place] = {}
     sockets = complexes = 0
@@ -106,11 +113,16 @@ def of_hwloc(path: Path) -> dict[int, Place]:
             complexes += 1
             complex = complexes - 1
         elif kind == "PU":
-            places[int(element.get("os_index", "-1"))] = (socket, complex)
+            index = element.get("os_index", "")
+            if re.fullmatch("[0-9]{1,9}", index):
+                places[int(index)] = (socket, complex)
         for child in element:
             walk(child, socket, complex)
 
-    walk(root, 0, 0)
+    try:
+        walk(root, 0, 0)
+    except RecursionError:
+        raise CommlensError(f"{path}: no topology that lstopo has written: too many levels") from None
     if not places:
         raise CommlensError(f"{path}: no topology that lstopo has written: it has no CPUs")
     return places

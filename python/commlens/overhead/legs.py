@@ -30,6 +30,7 @@ OUTPUT = "{out}"
 HERE = "{}"
 """In the application's command line: what follows is the application."""
 
+NAME = re.compile(r"[\w.+-]{1,100}")  # of a tool
 LAUNCHER = re.compile(r"(mpirun|mpiexec|orterun|prterun|prun|srun|aprun|jsrun|lrun|ibrun|flux)([-._].*)?")
 # Options of launchers whose value may be called like a program.
 WITH_VALUE = re.compile(
@@ -163,8 +164,10 @@ def parse_wrapper(text: str) -> Tool:
 
 
 def _check_name(name: str) -> None:
-    if not re.fullmatch(r"[\w.+-]+", name) or name == BASELINE:
-        raise ValueError(f"'{name}' is no name for a tool: letters, digits and . + - _, and not {BASELINE}")
+    if not NAME.fullmatch(name) or name == BASELINE:
+        raise ValueError(
+            f"'{name}' is no name for a tool: at most 100 letters, digits and . + - _, and not {BASELINE}"
+        )
 
 
 def split(command: Sequence[str]) -> list[str]:

@@ -5,13 +5,21 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from commlens.errors import CommlensError
-from commlens.overhead.legs import BASELINE
+from commlens.inputs import read_regular
+from commlens.overhead import MOST_ROUNDS
+from commlens.overhead.legs import BASELINE, NAME
 from commlens.overhead.measure import COLUMNS, Run
 from commlens.table import csv_text
+
+MOST_BYTES = 16 << 20
+MOST_TOOLS = 64
+NUMBER = re.compile(r"-?[0-9]{1,18}")  # of 64 bits
 
 
 def text(runs: Sequence[Run]) -> str:
@@ -25,21 +33,59 @@ def read(path: Path) -> list[Run]:
     Raises
     ------
     CommlensError
-        It is no such file, or not a whole one.
+        The file cannot be read, has another content, or has more rounds or tools than can be compared.
     """
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            lines = list(csv.DictReader(file))
+        content = read_regular(path, MOST_BYTES).decode()
+        lines = list(csv.reader(io.StringIO(content, newline=""), strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise CommlensError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if not lines or tuple(lines[0]) != COLUMNS:
         raise CommlensError(f"{path}: not what 'commlens overhead --to FILE.csv' writes")
     runs = []
-    for number, line in enumerate(lines, 2):
+    for number, line in enumerate(lines[1:], 2):
         try:
-            runs.append(Run(**{name: line[name] if name == "tool" else int(line[name]) for name in COLUMNS}))  # type: ignore[arg-type]
-        except (TypeError, ValueError):
+            runs.append(run_of(line))
+        except ValueError:
             raise CommlensError(f"{path}, line {number}: not a run") from None
     if not any(run.tool == BASELINE for run in runs):
         raise CommlensError(f"{path}: no run without a tool ({BASELINE})")
+    for what, found, most in (
+        ("rounds", {run.round for run in runs if run.round > 0}, MOST_ROUNDS),
+        ("tools", {run.tool for run in runs}, MOST_TOOLS),
+    ):
+        if len(found) > most:
+            raise CommlensError(f"{path}: {len(found):,} {what}; at most {most:,} can be compared")
     return runs
+
+
+def run_of(line: Sequence[str]) -> Run:
+    """Return the run of one line.
+
+    Raises
+    ------
+    ValueError
+        A field is missing, or no number or name that `text` writes.
+    """
+    fields = dict(zip(COLUMNS, line))
+    tool = fields.pop("tool", "")
+    if len(line) != len(COLUMNS) or not NAME.fullmatch(tool):
+        raise ValueError("not a run")
+    if not all(NUMBER.fullmatch(value) for name, value in fields.items()):
+        raise ValueError("not a run")
+    run = Run(tool=tool, **{name: int(value) for name, value in fields.items()})
+    # Clocks of two machines differ: the rest of a command may come out below zero, nothing else.
+    if (
+        min(
+            run.round,
+            run.position,
+            run.processes,
+            run.net_ns,
+            run.hook_ns,
+            run.memory_bytes,
+            run.output_bytes,
+        )
+        < 0
+    ):
+        raise ValueError("not a run")
+    return run
