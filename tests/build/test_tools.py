@@ -103,3 +103,40 @@ def test_the_summary_ends_with_totals_and_fails_when_it_should(
     assert result.stdout.splitlines()[-1] == last
     assert ("FAILED  c bad" in result.stdout) == (FAILED in cases)
     assert ("skipped 1: no hpcc here" in result.stdout) == (SKIPPED in cases)
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("print(name)", 1),
+        ("for name in names:\n    list(map(print, names))", 2),
+        ("import click\nclick.echo(name, err=True)", 2),
+        ("from click import echo as say\nsay(name)", 1),
+        ("import sys\nsys.stdout.write(name)", 2),
+        ("import sys as system\nprint_to = system.stderr", 2),
+        ("from sys import stderr\nstderr.write(name)", 1),
+        ("import os\nos.write(2, name)", 2),
+        ("from rich.console import Console", 1),
+        ("import rich.console\nrich.console.Console(stderr=True)", 2),
+        ("screen = Screen()\nscreen.console.print(name)", 2),
+        ("def f():\n    import rich\n    rich.print(name)", 3),
+        ("import traceback", 1),
+        ("import csv\ncsv.writer(file)", 2),
+        ("import html", 1),
+    ],
+)
+def test_output_past_the_escapes_is_found(tmp_path: Path, code: str, line: int) -> None:
+    (tmp_path / "cli").mkdir()
+    (tmp_path / "errors.py").write_text("import click\nclick.echo('commlens: well')\n")
+    assert checked_output(tmp_path) == (0, "")
+    (tmp_path / "cli" / "planted.py").write_text(code + "\n")
+    rc, found = checked_output(tmp_path)
+    assert rc == 1
+    assert found.startswith(f"{tmp_path}/cli/planted.py:{line}: ")
+
+
+def checked_output(folder: Path) -> tuple[int, str]:
+    """Return exit code and output of the check."""
+    tool = ROOT / "tools" / "check_output.py"
+    done = subprocess.run([sys.executable, tool, folder], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr

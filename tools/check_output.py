@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds output that goes past commlens.escape: a terminal acts on what is in the names of others.
+
+Usage: tools/check_output.py FOLDER
+
+FOLDER is python/commlens. Prints a line for each use of a name that only the files of ALLOWED may use; then fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+# Each name, whatever it is imported as, with all below it -> the files that may use it.
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "print": (),
+    "input": (),
+    "click.echo": ("errors.py",),
+    "click.echo_via_pager": (),
+    "click.get_binary_stream": (),
+    "click.get_text_stream": (),
+    "click.secho": (),
+    "sys.stdout": ("screen.py", "__main__.py"),
+    "sys.stderr": (),
+    "sys.__stdout__": (),
+    "sys.__stderr__": (),
+    "os.write": (),
+    "os.writev": (),
+    "logging": (),
+    "traceback": (),
+    "rich.print": (),
+    "rich.print_json": (),
+    "rich.get_console": (),
+    "rich.console.Console": ("screen.py", "progress.py"),
+    "rich.live": ("screen.py",),
+    "rich.progress": ("progress.py",),
+    "rich.prompt": (),
+    "csv.writer": ("outputs.py",),
+    "csv.DictWriter": (),
+    "html": ("escape.py",),
+    "xml.sax.saxutils": (),
+}
+# Methods of a console, whoever has it.
+METHODS = {"console.print": ("screen.py",), "console.out": (), "console.log": (), "console.print_json": ()}
+ADVICE = "print by commlens.screen.Screen or commlens.errors.print_message, write by commlens.escape"
+
+
+def dotted(node: ast.AST, imported: dict[str, str]) -> str:
+    """Return a name such as sys.stdout.write with what its first part was imported as; empty if it is no name."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([imported.get(node.id, node.id), *reversed(parts)])
+
+
+def uses(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Return line and full name of everything a module imports or names."""
+    imported: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+                if alias.asname:
+                    imported[alias.asname] = alias.name
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                yield node.lineno, f"{node.module}.{alias.name}"
+                imported[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            yield node.lineno, dotted(node, imported)
+
+
+def is_below(name: str, known: str) -> bool:
+    """Return whether a name is a known one, or one of its parts."""
+    return name == known or name.startswith(f"{known}.")
+
+
+def findings(file: Path, folder: Path) -> Iterator[str]:
+    """Return a line for each name that the file may not use."""
+    own = file.relative_to(folder).as_posix()
+    found: dict[tuple[int, str], None] = {}
+    for number, name in uses(ast.parse(file.read_bytes(), str(file))):
+        for known, files in ALLOWED.items():
+            if is_below(name, known) and own not in files:
+                found[number, known] = None
+        for known, files in METHODS.items():
+            if f".{name}".endswith(f".{known}") and own not in files:
+                found[number, known] = None
+    for number, known in sorted(found):
+        yield f"{file}:{number}: {known}: {ADVICE}"
+
+
+def main() -> int:
+    """Look at all files; return the exit code."""
+    folder = Path(sys.argv[1])
+    found = [line for file in sorted(folder.rglob("*.py")) for line in findings(file, folder)]
+    for line in found:
+        print(line)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
