@@ -47,6 +47,7 @@ char flush_name[name_room + 8] = "", last_name[name_room + 8] = "";  // of a cop
 char copy_path[PATH_MAX + name_room] = "";                           // of the last copy, for messages
 bool is_flushed = false;
 std::atomic<bool> is_ending{false};  // the last copy is being made, or is there
+std::atomic<bool> is_stored{false};  // the profile has what this process counted: no copy is needed
 pid_t process = 0;
 struct sigaction before[fatal_count];  // of the MPI library or the Fortran runtime, or the default
 
@@ -91,6 +92,7 @@ bool copy_at_end(unsigned state) noexcept {
   static std::atomic<int> progress{not_begun};
   static std::atomic<pid_t> copier{0};
   int now = not_begun;
+  if (is_stored) return false;
   if (progress.compare_exchange_strong(now, busy)) {
     copier = gettid();
     is_ending = true;
@@ -255,6 +257,7 @@ const char* leave_arena(unsigned state) noexcept {
 }
 
 void end_arena() noexcept {
+  is_stored = true;
   arena::remove();
   if (!is_flushed) return;
   const PrivateFolder folder = PrivateFolder::open(directory_of_copies);

@@ -22,6 +22,7 @@ MOST = 32
 CLOCKS_DIFFER = 60  # seconds, between a node and its file server
 
 RANKS_SQL = "SELECT rank, node, pid FROM rank"
+SIZE_SQL = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks'"
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,18 @@ class Stored:
     path : Path
     ranks : frozenset of int
         World ranks whose rows are in it.
+    is_whole : bool
+        It has all ranks of the job, and all that belongs to it can be read.
     """
 
     path: Path
     ranks: frozenset[int]
+    is_whole: bool
 
-    def has(self, job: Job) -> bool:
-        """Return whether all processes that left something are in it."""
-        return all(arena.rank in self.ranks for arena in job.arenas)
+    def replaces(self, job: Job) -> bool:
+        """Return whether it has as much as a profile of what the job's processes left would have."""
+        has_all = all(arena.rank in self.ranks for arena in job.arenas)
+        return self.is_whole or (has_all and bool(job.missing()))
 
 
 def find_stored(job: Job) -> Stored | None:
@@ -50,12 +55,8 @@ def find_stored(job: Job) -> Stored | None:
     the file is younger than the process.
     """
     processes = {(arena.rank, arena.node, arena.pid) for arena in job.arenas}
-    best = None
-    for path in _candidates(job.first):
-        ranks = _ranks(path, processes)
-        if ranks and (best is None or len(ranks) > len(best.ranks)):
-            best = Stored(path, ranks)
-    return best
+    found = [stored for path in _candidates(job.first) if (stored := _read(path, processes)) is not None]
+    return max(found, key=lambda stored: (stored.is_whole, len(stored.ranks)), default=None)
 
 
 def _candidates(arena: Arena) -> Iterator[Path]:
@@ -86,13 +87,15 @@ def _seconds(time: str) -> float:
     return datetime.strptime(time, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp()
 
 
-def _ranks(path: Path, processes: set[tuple[int, str, int]]) -> frozenset[int]:
-    """Return the ranks in a profile, if any of them is one of these processes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is missing in it is said by who opens it
+def _read(path: Path, processes: set[tuple[int, str, int]]) -> Stored | None:
+    """Return a profile if any of these processes is in it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")  # what is missing in it is said by who opens it
         try:
             with open_profile(str(path)) as connection:
                 rows = {(row["rank"], row["node"], row["pid"]) for row in connection.execute(RANKS_SQL)}
+                (size,) = connection.execute(SIZE_SQL).fetchone() or (0,)
         except (CommlensError, sqlite3.Error):
-            return frozenset()
-    return frozenset(rank for rank, _, _ in rows) if rows & processes else frozenset()
+            return None
+    ranks = frozenset(rank for rank, _, _ in rows)
+    return Stored(path, ranks, len(ranks) == size and not caught) if rows & processes else None

@@ -117,7 +117,7 @@ def test_each_host_keeps_what_its_ranks_counted(mpi: Mpi) -> None:
     assert profile.meta()["nodes"] == "2"
     assert profile.column("SELECT DISTINCT state FROM rank") == ["ended"]
 
-    said = commlens("recover", "-o", "first.db", places[0], cwd=where)
+    said = commlens("recover", "-o", "first.db", places[0], cwd=where, code=3)
     assert "2 of 4 ranks" in said and "missing: 2-3" in said
     profile = Profile(where / "first.db")
     check_counts(profile, counted, [0, 1])

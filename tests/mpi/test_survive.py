@@ -115,13 +115,13 @@ def job(mpi: Mpi, how: str, mode: str = "run", env: dict[str, str] | None = None
         yield Running(mpi, where, process)
 
 
-def commlens(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None) -> str:
-    """Run the command; return what it prints."""
+def commlens(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None, code: int = 0) -> str:
+    """Run the command, which ends with this exit code; return what it prints."""
     done = subprocess.run(
         [sys.executable, "-m", "commlens", *arguments],
         cwd=cwd, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **(env or {})},
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done.stdout
 
 
@@ -234,7 +234,7 @@ def test_some_ranks_are_missing(mpi: Mpi) -> None:
         gone = [path for path in running.arenas.iterdir() if f"-{counted[2].pid}-" in path.name]
         assert len(gone) == 1
         gone[0].unlink()
-        text = commlens("recover", "-o", "some.db", running.arenas, cwd=running.where)
+        text = commlens("recover", "-o", "some.db", running.arenas, cwd=running.where, code=3)
         assert "3 of 4 ranks" in text
         assert "missing: 2" in text
         profile = Profile(running.where / "some.db")

@@ -289,11 +289,23 @@ def test_a_profile_that_the_job_had_stored_is_found(tmp_path: Path) -> None:
     written(tmp_path / "out.2.db", [0, 1, 2])
     found = find_stored(job)
     assert found is not None
-    assert (found.path, found.ranks, found.has(job)) == (tmp_path / "out.2.db", {0, 1, 2}, False)
+    assert (found.path, found.ranks, found.is_whole, found.replaces(job)) == (
+        tmp_path / "out.2.db",
+        frozenset(range(3)),
+        False,
+        False,
+    )
+    more = written(tmp_path / "out.1.db", [1, 2, 3])
+    found = find_stored(job)
+    assert found is not None
+    assert (found.path, found.replaces(job)) == (more, True), "not whole, but more than what is left"
+    everything = Job(tuple(arena(rank, output=str(tmp_path / "out.db")) for rank in range(4)))
+    assert not found.replaces(everything)
+    more.unlink()
     path = written(tmp_path / "out.3.db", [0, 1, 2, 3])
     found = find_stored(job)
     assert found is not None
-    assert (found.path, found.has(job)) == (path, True)
+    assert (found.path, found.is_whole, found.replaces(job)) == (path, True, True)
     os.utime(path, (0, 0))
     assert find_stored(job) != found, "older than the job"
     os.utime(path)

@@ -12,7 +12,7 @@ import click
 from commlens import owned
 from commlens.arenas import Arena, find, places, read
 from commlens.cli.users import with_rights_of_user
-from commlens.screen import printable
+from commlens.screen import Screen
 from commlens.shards import complain
 from commlens.units import bytes_text
 
@@ -50,11 +50,11 @@ def clean(where: tuple[Path, ...], dry_run: bool) -> None:
         if not dry_run and not _is_removed(arena):
             continue
         what = f"{arena.program}, rank {arena.rank} of {arena.size}" if not arena.error else "unfinished"
-        click.echo(printable(f"{arena.file}: {what}"))
+        Screen().line(f"{arena.file}: {what}")
         size += arena.bytes
         removed += 1
     verb = "would be removed" if dry_run else "removed"
-    click.echo(
+    Screen().line(
         f"{removed} files {verb}, {bytes_text(size)}; {kept} kept, whose processes run or cannot be seen from here"
     )
 

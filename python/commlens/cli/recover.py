@@ -10,8 +10,8 @@ import click
 
 from commlens.arenas import Arena, Job, find, jobs_of, merge, others_hint, places, ranges, read
 from commlens.cli.users import with_rights_of_user
-from commlens.errors import CommlensError
-from commlens.screen import printable
+from commlens.errors import CommlensError, print_message
+from commlens.screen import Screen
 from commlens.shards import complain
 from commlens.stored import Stored, find_stored
 
@@ -39,7 +39,8 @@ def recover(where: tuple[Path, ...], output: Path | None) -> None:
 
     Each job that is found, and does not run any more, makes one profile. It says of every rank how it ended and in
     which call its threads were (tables rank and position); ranks that left nothing are not in it. What processes left
-    stays: commlens clean removes it. A job that was killed after it had stored its profile is named with that profile.
+    stays: commlens clean removes it. Where a job was killed after it had stored its profile, that profile is named
+    instead; with -o one is made of what is left.
 
     What cannot be read is said; the exit code is 3 when something of a profile is missing for that reason, or when ranks
     are missing.
@@ -81,15 +82,15 @@ def _recover(job: Job, output: Path | None) -> None:
         if arena.notice:
             complain(f"rank {arena.rank}: {arena.file}: {arena.notice}")
     stored = find_stored(job)
-    if stored is not None and stored.has(job):
+    if stored is not None and output is None and stored.replaces(job):
         _say_stored(job, stored)
         return
     path, notices = merge(job, output or _default_output(job.first))
     for notice in notices:
-        click.echo(f"commlens: {notice}", err=True)
+        print_message(notice)
     missing = job.missing()
-    click.echo(printable(f"{path}: {job.title}" + (f"; missing: {missing}" if missing else "")))
-    if stored is not None:
+    Screen().line(f"{path}: {job.title}" + (f"; missing: {missing}" if missing else ""))
+    if missing and stored is not None:
         complain(
             f"{path}: ranks {ranges(stored.ranks)} of this job are in {stored.path}, which the job had stored"
         )
@@ -100,11 +101,9 @@ def _recover(job: Job, output: Path | None) -> None:
 def _say_stored(job: Job, stored: Stored) -> None:
     """Say that the job had stored its profile before it was killed."""
     missing = job.missing(stored.ranks)
-    click.echo(
-        printable(
-            f"{stored.path}: {job.first.program}, {len(stored.ranks)} of {job.first.size} ranks, was stored by the job "
-            "itself: nothing to recover; commlens clean removes what is left"
-        )
+    Screen().line(
+        f"{stored.path}: {job.first.program}, {len(stored.ranks)} of {job.first.size} ranks, was stored by the job "
+        "itself: nothing to recover; commlens clean removes what is left"
     )
     if missing:
         complain(f"{stored.path}: ranks {missing} are missing")
@@ -115,8 +114,8 @@ def _default_output(arena: Arena) -> Path:
 
     The process wrote that path; it is taken as it is where it lies in the present folder, else its last part counts.
     """
-    wanted = arena.output.rpartition("/")[2]
-    name = printable(wanted).encode(errors="replace")[:LONGEST_NAME].decode(errors="replace")
+    wanted = "".join(c if c.isprintable() else "_" for c in arena.output.rpartition("/")[2])
+    name = wanted.encode(errors="replace")[:LONGEST_NAME].decode(errors="ignore")
     name = NAMELESS if name in ("", ".", "..") else name
     if not os.access(".", os.W_OK):
         raise CommlensError(

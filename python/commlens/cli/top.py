@@ -8,8 +8,6 @@ import time
 from pathlib import Path
 
 import click
-from rich.console import Group
-from rich.live import Live
 from rich.text import Text
 
 from commlens.arenas import Job, find, jobs_of, looked_at, others_hint, places, read
@@ -83,13 +81,13 @@ def top(where: tuple[Path, ...], interval: float, count: int | None) -> None:
 
     done = 0
     try:
-        with Live(console=screen.console, auto_refresh=False, transient=False) as live:
+        with screen.renewed() as show:
             while jobs:
                 lines = frame()
                 if screen.width is None:
-                    screen.lines([*lines, Text("")])
-                elif lines:
-                    live.update(Group(*lines), refresh=True)
+                    lines.append(Text(""))
+                if lines:
+                    show(lines)
                 done += 1
                 if count is not None and done >= count:
                     break
