@@ -23,7 +23,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "click.get_text_stream": (),
     "click.secho": (),
     "sys.stdout": ("screen.py", "__main__.py"),
-    "sys.stderr": (),
+    "sys.stderr": ("errors.py",),
     "sys.__stdout__": (),
     "sys.__stderr__": (),
     "os.write": (),

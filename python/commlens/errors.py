@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
@@ -16,7 +19,13 @@ def print_message(message: object, details: Sequence[str] = (), file: IO[Any] | 
     """Print one line to stderr, or to another file; below it the details, indented, each in a line."""
     lines = [f"commlens: {message}", *(f"  {detail}" for detail in details)]
     for line in lines:
-        click.echo(escape(line, Target.LINE), file=file, err=file is None)
+        click.echo(_shown(line), file=file, err=file is None)
+
+
+def _shown(line: str) -> str:
+    """Return a line with escapes, also of what stderr cannot encode: click would print it as UTF-8 even so."""
+    encoding = getattr(sys.stderr, "encoding", None) or "ascii"
+    return escape(line, Target.LINE).encode(encoding, "backslashreplace").decode(encoding)
 
 
 class CommlensError(click.ClickException):
@@ -44,12 +53,17 @@ class CommlensError(click.ClickException):
 
 
 @contextmanager
-def escaped_refusals() -> Iterator[None]:
-    """Escape the messages of click's own exceptions: they quote options, values and names of files."""
+def one_line_refusals() -> Iterator[None]:
+    """Let what click and the system refuse be said in one line, with escapes: they quote options and names of files."""
     try:
         yield
     except CommlensError:
         raise
     except click.ClickException as error:
-        error.message = escape(error.message, Target.LINE)
+        error.message = _shown(error.message)
         raise
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # click's: whoever has read the output has seen enough
+            raise
+        of = [os.fsdecode(error.filename)] if isinstance(error.filename, (str, bytes, os.PathLike)) else []
+        raise CommlensError(": ".join([*of, error.strerror or str(error)])) from error

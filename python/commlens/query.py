@@ -17,9 +17,11 @@ line stands in table spread, if it is the maximum of just that line.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
 
 from commlens.sizes import BinRange, Buckets
 
@@ -47,13 +49,24 @@ BINS = "MIN(CASE WHEN bin >= 0 THEN bin END) AS bin_low, MAX(CASE WHEN bin >= 0 
 
 
 def quoted(text: str) -> str:
-    """Return `text` as an SQL string."""
-    return "'" + text.replace("'", "''") + "'"
+    r"""Return text as a literal of SQL, with the number of each character that cannot be shown.
+
+    Bytes that are not UTF-8 become what they are in a profile.
+
+    >>> print(quoted("it's"), quoted("a\x1bb\n"), quoted("caf\udce9"))
+    'it''s' ('a' || char(27) || 'b' || char(10)) 'caf�'
+    """
+    text = re.sub("[\ud800-\udfff]", "\ufffd", text)
+    if text.isprintable():
+        return "'" + text.replace("'", "''") + "'"
+    runs = ((shown, "".join(run)) for shown, run in groupby(text, str.isprintable))
+    parts = [[quoted(run)] if shown else [f"char({ord(c)})" for c in run] for shown, run in runs]
+    return f"({' || '.join(chain.from_iterable(parts))})"
 
 
 def comm_condition(pattern: str) -> str:
     """Return the condition that a communicator is meant by `pattern`: its id, or its name or a glob."""
-    if pattern.isascii() and pattern.isdigit():
+    if re.fullmatch("[0-9]{1,18}", pattern):
         return f"comm.id = {int(pattern)}"
     text = quoted(pattern)
     return f"({text} IN (comm.name, comm.user_name) OR comm.name GLOB {text} OR comm.user_name GLOB {text})"

@@ -24,7 +24,7 @@ from commlens.cli.report import report
 from commlens.cli.schema import schema
 from commlens.cli.sql import sql
 from commlens.cli.top import top
-from commlens.errors import CommlensError, escaped_refusals, print_message
+from commlens.errors import CommlensError, one_line_refusals, print_message
 from commlens.shards import IncompleteProfile
 
 
@@ -33,7 +33,7 @@ class Commands(click.Group):
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         """Parse what stands before the name of the command."""
-        with escaped_refusals():
+        with one_line_refusals():
             return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -41,7 +41,7 @@ class Commands(click.Group):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", IncompleteProfile)
             try:
-                with escaped_refusals():
+                with one_line_refusals():
                     result = super().invoke(ctx)
             finally:
                 for warning in caught:

@@ -83,7 +83,7 @@ def parse_ranks(text: str) -> tuple[tuple[int, int], ...]:
     """
     ranges = []
     for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        match = re.fullmatch(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?", part)
         if not match:
             raise ValueError(f"'{part}' is no number and no range of numbers")
         first, last = int(match[1]), int(match[2] or match[1])
@@ -99,7 +99,7 @@ def parse_seconds(text: str) -> tuple[int, int | None]:
     >>> parse_seconds("0.02:0.8"), parse_seconds("1:")
     ((20000000, 800000000), (1000000000, None))
     """
-    number = r"\s*(\d+(?:\.\d*)?|\.\d+|)\s*"
+    number = r"\s*([0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18}|)\s*"
     match = re.fullmatch(f"{number}:{number}", text)
     if not match:
         raise ValueError(f"'{text}' is no range of seconds LOW:HIGH")

@@ -38,8 +38,14 @@ def sql(profile: str, query: str, style: str) -> None:
     The profile is opened for reading only. 'commlens schema' lists tables and views; the view counter is a
     good start.
     """
-    if query == "-":
-        query = sys.stdin.read()
+    try:
+        if query == "-":
+            query = sys.stdin.read()
+        query.encode()
+    except UnicodeError:
+        raise CommlensError("SQL: the query is not UTF-8") from None
+    if "\0" in query:
+        raise CommlensError("SQL: the query has a null character")
     with open_profile(profile) as connection:
         try:
             cursor = connection.execute(query)
