@@ -667,3 +667,41 @@ def test_findings_as_data(surroundings: World, run: Run) -> None:
     assert set(rows[0]) == {"check", "state", "text", "advice"}
     assert run("doctor", "--format", "csv").stdout.startswith("check,state,text,advice\ncommlens-run,ok,")
     assert run("doctor", "--runner", "/nowhere/x").exit_code == 1
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "folder", "large"])
+def test_a_configuration_that_is_no_small_file_is_not_read(world: World, kind: str) -> None:
+    config, why = world.root / "commlens.conf", "not a regular file"
+    if kind == "fifo":
+        os.mkfifo(config)
+    elif kind == "device":
+        config = Path("/dev/zero")
+    elif kind == "folder":
+        config.mkdir()
+    else:
+        config.write_text("# \n" * 65536)
+        why = "larger than 65,536 bytes"
+    found(
+        world.look(env={"COMMLENS_CONFIG": str(config)}),
+        Said("settings", "warning", f"cannot read {config}: {why}"),
+    )
+
+
+def test_programs_that_are_no_programs_are_named(world: World) -> None:
+    os.mkfifo(world.bin / "fifo")
+    (world.bin / "fifo").chmod(0o755)
+    for path, why in (
+        (world.bin / "fifo", "cannot be read: not a regular file"),
+        (world.root, "cannot be read: not a regular file"),
+        (world.script("quote", "#!/bin/sh 'x\n"), "its first line names no interpreter"),
+        (world.script("null", "#!\0\n"), "its first line names no interpreter"),
+    ):
+        findings = world.look(path)
+        assert [f.text for f in findings if f.check == "program"] == [f"{path}: {why}"]
+
+
+def test_other_programs_may_say_what_is_no_text(world: World) -> None:
+    world.library("openmpi", 'const char* commlens_version(void) { return "\\xff\\x1b"; }')
+    world.script("python3", "#!/bin/sh\nprintf '\\377\\033'\n")
+    findings = world.look(world.script("app.py", f"#!{world.bin}/python3\n"))
+    assert any("does not say which packages" in finding.text for finding in findings)

@@ -8,6 +8,7 @@ import csv
 import io
 import itertools
 import json
+import os
 import random
 import re
 import sqlite3
@@ -583,6 +584,35 @@ def test_sockets_and_core_complexes_are_what_lstopo_tells(tmp_path: Path, run: R
         assert result.exit_code == 2
         assert words in result.stderr
         assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "cannot be read: not a regular file"),
+        (XML.replace('os_index="0"', 'os_index="x"').replace("PU", "Core"), "it has no CPUs"),
+        ("<a>" * 5000 + "</a>" * 5000, "no topology that lstopo has written: "),
+        ('<?xml version="1.0" encoding="unheard-of"?><a/>', "no topology that lstopo has written: "),
+    ],
+)
+def test_a_file_that_is_no_topology_is_refused_in_one_line(
+    tmp_path: Path, run: Run, content: str | None, words: str
+) -> None:
+    path, file = talking(2, {(0, 1)}).write(tmp_path / "p.db"), tmp_path / "node.xml"
+    if content is None:
+        os.mkfifo(file)
+    else:
+        file.write_text(content)
+    result = run("matrix", path, "--topology", file)
+    assert result.exit_code == 2 and words in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_a_claim_of_many_cpus_takes_no_time(tmp_path: Path, run: Run) -> None:
+    path = talking(2, {(0, 1)}).write(tmp_path / "p.db")
+    (tmp_path / "node.xml").write_text(XML)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE rank SET cpus = '0-999999999,5-99999999999999999999'")
+    assert run("matrix", path, "--topology", tmp_path / "node.xml").exit_code == 0
 
 
 def test_a_process_that_may_run_anywhere_is_in_no_socket(tmp_path: Path, run: Run) -> None:

@@ -391,12 +391,66 @@ def test_runs_before_a_failure_are_not_lost(run: Command) -> None:
         (",".join(measure.COLUMNS) + "\n1,1,t,2,x,1,1,1,1\n", "line 2: not a run"),
         (",".join(measure.COLUMNS) + "\n1,1,t,2,1,1,1,1\n", "line 2: not a run"),
         (",".join(measure.COLUMNS) + "\n1,1,t,2,1,1,1,1,1\n", "no run without a tool"),
+        (",".join(measure.COLUMNS) + "\n1,1,t,2,1,1,1,1,1,1\n", "line 2: not a run"),
+        (",".join(measure.COLUMNS) + "\n1,1,t\x1b[31m,2,1,1,1,1,1\n", "line 2: not a run"),
+        (",".join(measure.COLUMNS) + "\n1,1,,2,1,1,1,1,1\n", "line 2: not a run"),
+        (",".join(measure.COLUMNS) + f"\n1,1,t,2,{'9' * 19},1,1,1,1\n", "line 2: not a run"),
+        (",".join(measure.COLUMNS) + f"\n1,1,t,2,{'9' * 9999},1,1,1,1\n", "line 2: not a run"),
+        (",".join(measure.COLUMNS) + "\n1,1,t,2,-1,1,1,1,1\n", "line 2: not a run"),
+        (",".join(measure.COLUMNS) + "\n1,1,t,2,1_0,1,1,1,1\n", "line 2: not a run"),
+        (",".join(measure.COLUMNS) + "\n1,1,t,2,\u0663,1,1,1,1\n", "line 2: not a run"),
+        (",".join(measure.COLUMNS) + f"\n1,1,{'t' * 200_000},2,1,1,1,1,1\n", "field larger than field limit"),
+        (",".join(measure.COLUMNS) + '\n1,1,"t', "unexpected end of data"),
+        (",".join(measure.COLUMNS) + "\n1,1,t\0,2,1,1,1,1,1\n", "raw.csv"),
+        (
+            ",".join(measure.COLUMNS) + "".join(f"\n{i},1,baseline,2,1,1,1,1,1" for i in range(1, 1002)),
+            "1,001 rounds; at most 1,000",
+        ),
+        (
+            ",".join(measure.COLUMNS)
+            + "\n1,1,baseline,2,1,1,1,1,1"
+            + "".join(f"\n1,1,t{i},2,1,1,1,1,1" for i in range(64)),
+            "65 tools; at most 64",
+        ),
     ],
 )
 def test_a_file_that_holds_no_runs_is_refused(run: Command, text: str, complaint: str) -> None:
     Path("raw.csv").write_text(text)
     done = run("overhead", "--from", "raw.csv")
     assert done.exit_code == 2 and complaint in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "folder", "large", "missing", "bytes"])
+def test_only_a_regular_file_of_bounded_size_is_read(run: Command, kind: str) -> None:
+    """Each of them is answered at once: nothing waits for a writer, nor for the end of what has none."""
+    source, complaint = Path("raw.csv"), "not a regular file"
+    if kind == "fifo":
+        os.mkfifo(source)
+    elif kind == "device":
+        source = Path("/dev/zero")
+    elif kind == "folder":
+        source.mkdir()
+    elif kind == "large":
+        with source.open("wb") as file:
+            file.truncate(1 << 30)
+        complaint = "larger than 16,777,216 bytes"
+    elif kind == "missing":
+        complaint = "No such file or directory"
+    else:
+        source.write_bytes(b"\xff\xfe\n")
+        complaint = "invalid start byte"
+    done = run("overhead", "--from", source)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"commlens: {source}: cannot be read: ") and complaint in done.stderr
+
+
+def test_numbers_at_their_limits_are_shown(run: Command) -> None:
+    line = ",".join(["9" * 18] * 2 + [f"-{'9' * 18}"] + ["9" * 18] * 2)
+    lines = [f"{i},1,{tool},2,{line}" for i in range(1, 9) for tool in ("baseline", "t")]
+    Path("raw.csv").write_text("\n".join([",".join(measure.COLUMNS), *lines]))
+    for style in ("table", "csv", "json"):
+        done = run("overhead", "--from", "raw.csv", "--format", style)
+        assert (done.exit_code, done.stderr) == (0, "") and len(done.stdout) < 10_000
 
 
 def test_only_whole_rounds_count() -> None:
