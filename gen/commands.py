@@ -75,6 +75,16 @@ truncated, damaged or of another schema version, or a name is not in the profile
 **Output.** On a terminal tables fit its width and use colours (not with `NO_COLOR`). Through a pipe there are no colours
 and no line is shortened or folded. `--format csv` and `json` hold plain numbers, nanoseconds and bytes, and never fewer
 rows than there are unless `--top` says so.
+
+**Names of others.** Names in a profile, in environments and in file systems may have any character. Output and messages
+show those that act on a terminal or that nobody sees as escapes: `\\n`, `\\r`, `\\t`, `\\x1b` for a control character of ASCII,
+`\\xff` for a byte of a file name that is not UTF-8, and `\\u202e` or `\\U000e0001` for other controls, marks of direction,
+zero-width and other format characters, private and unassigned ones. All other characters stay, the backslash too, and
+bash reads the escapes within `$'...'`. JSON escapes the same characters in its own way, so that a program reads exactly
+the name. CSV has the visible escapes, for an end of line too: a record is one line for `cut`, `grep` and `sort`. Where a
+name itself has a backslash the two cannot be told apart in CSV; JSON, Parquet and the profile are exact. A field that begins
+with `=`, `+`, `-` or `@` stays as it is: `-` is the name of calls without a communicator, and programs read names and
+numbers. A spreadsheet takes such a field for a formula: import it as text.
 """
 
 

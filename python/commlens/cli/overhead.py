@@ -50,7 +50,7 @@ ENDINGS = (".csv", ".html", ".png", ".svg")
     default=DEFAULT_RUNS,
     show_default=True,
     metavar="N",
-    help="Runs with each tool and without, beside one of each that warms up and does not count.",
+    help="Runs with each tool and without, at most 1,000, beside one of each that warms up and does not count.",
 )
 @click.option(
     "--seed", type=int, default=1, show_default=True, metavar="N", help="Of the order in each round."
