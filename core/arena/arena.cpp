@@ -151,7 +151,9 @@ void end_of_room(int error) noexcept {
 std::string file_prefix() { return "commlens-" + user_text() + "-"; }
 
 std::string file_name(const Process& process) {
-  return file_prefix() + std::to_string(process.pid) + "-" + std::to_string(process.start_time) + ".arena";
+  // Containers that share a folder have the same process ids, and may start theirs in the same tick.
+  return file_prefix() + std::to_string(process.pid) + "-" + std::to_string(process.start_time) + "-" +
+         std::to_string(process.namespaces.pid) + ".arena";
 }
 
 std::vector<std::string> places(const std::string& wanted) {

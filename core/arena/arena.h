@@ -11,15 +11,21 @@
 
 namespace commlens::arena {
 
-// A process as the kernel knows it; start_time 0: it is not there.
+// A process as the kernel shows it to this one; start_time 0: it is not there.
 Process process_facts(std::int64_t pid);
 Process this_process();
 
-// What becomes of the process of an arena, as far as it can be seen from here.  unknown: it may run where this process
-// cannot look.
+// What became of the process of an arena, as far as it can be seen from here.  unknown: it may run where this process
+// cannot look, in another PID namespace.  `in_memory`: the file is on a file system that does not outlive a boot, so
+// that another boot id is that of a container.
 enum class Liveness { running, gone, unknown };
-Liveness liveness_of(const Process& process);
+Liveness liveness_of(const Process& process, bool in_memory);
 const char* name_of(Liveness liveness);
+
+bool is_of_this_boot(const Process& process);  // of this machine, and not restarted since
+
+// How far the CLOCK_MONOTONIC of a process is ahead of ours: it may be in another time namespace.
+std::int64_t clock_ahead(const Process& process);
 
 // The name of the arena of a process, without the directory.  prefix: what all names of a user's arenas begin with.
 std::string file_name(const Process& process);

@@ -17,7 +17,7 @@
 namespace commlens::arena {
 
 inline constexpr char magic[8] = {'C', 'L', 'A', 'R', 'E', 'N', 'A', '\n'};
-inline constexpr std::uint32_t version = 4;
+inline constexpr std::uint32_t version = 5;
 inline constexpr std::uint64_t alignment = 64;
 inline constexpr std::uint64_t header_bytes = 4096;
 
@@ -50,11 +50,19 @@ enum class State : std::uint32_t {
   signal = 0x100,
 };
 
+// The namespaces in which a process sees others, and clocks: a container may have its own.  0: not known.
+struct Namespaces {
+  std::uint64_t pid, time;        // inodes of /proc/self/ns/pid and /proc/self/ns/time
+  std::int64_t boottime_offset;   // ns by which its CLOCK_BOOTTIME is ahead of that of the machine, and so are
+  std::int64_t monotonic_offset;  // start times in /proc; the same of CLOCK_MONOTONIC
+};
+
 // Which process this is: a process id alone comes again.
 struct Process {
-  std::int64_t pid;
-  std::uint64_t start_time;  // clock ticks after boot, as in /proc/PID/stat
-  std::uint64_t boot[2];     // /proc/sys/kernel/random/boot_id
+  std::int64_t pid;          // in its own namespace
+  std::uint64_t start_time;  // clock ticks after boot, as it reads them in /proc/self/stat; 0: not known
+  std::uint64_t boot[2];     // /proc/sys/kernel/random/boot_id; 0: not known
+  Namespaces namespaces;
 };
 
 struct Header {

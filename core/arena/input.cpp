@@ -40,11 +40,24 @@ std::string doubt_about(const struct stat& facts) {
 
 }  // namespace
 
+std::uint64_t Content::data_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& [first, end] : data) sum += end - first;
+  return sum;
+}
+
+std::uint64_t Content::next_data(std::uint64_t at) const {
+  const auto next = std::upper_bound(data.begin(), data.end(), at,
+                                     [](std::uint64_t place, const auto& extent) { return place < extent.second; });
+  return next == data.end() ? size : std::max(at, next->first);
+}
+
 void Input::unload() {
   if (file_ >= 0) close(file_);
   file_ = -1;
   if (bytes_ != nullptr) munmap(bytes_, reserved_);
   bytes_ = nullptr;
+  content_ = {};
 }
 
 bool Input::open(const std::string& path) {
@@ -83,8 +96,8 @@ std::size_t Input::read_at(char* to, std::size_t bytes, std::uint64_t at) const 
 // Read, not mapped: a page of a file that is cut off meanwhile would end us.
 bool Input::load_data(std::uint64_t from, std::uint64_t to) {
   const std::size_t n = read_at(bytes_ + from, to - from, from);
-  data_ += n;
-  loaded_ = from + n;
+  if (n != 0) content_.data.emplace_back(from, from + n);
+  content_.size = from + n;
   return n == to - from;
 }
 
@@ -95,6 +108,7 @@ bool Input::load(std::uint64_t bytes) {
   // A page of data between holes must not take two megabytes.
   madvise(memory, bytes, MADV_NOHUGEPAGE);
   bytes_ = static_cast<char*>(memory);
+  content_.bytes = bytes_;
   reserved_ = bytes;
   for (std::uint64_t at = 0; at < bytes;) {
     const off_t data = lseek(file_, static_cast<off_t>(at), SEEK_DATA);
@@ -109,7 +123,7 @@ bool Input::load(std::uint64_t bytes) {
     if (!load_data(from, to)) return true;
     at = to;
   }
-  loaded_ = bytes;
+  content_.size = bytes;
   return true;
 }
 

@@ -9,6 +9,18 @@
 
 namespace commlens::arena {
 
+// Bytes of a file in memory, on a page boundary.
+struct Content {
+  const char* bytes = nullptr;
+  std::uint64_t size = 0;
+  // [first, end) of what is no hole of the file, in order; holes read as zeros.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> data;
+
+  std::uint64_t data_bytes() const;
+  // The first place from `at` on that is no hole; `size` when there is none.
+  std::uint64_t next_data(std::uint64_t at) const;
+};
+
 // A file that may be an arena, and may be anything: opened once, and believed only when it belongs to the user who
 // asks.  Whatever is read comes from that one descriptor, so that nobody can exchange the file in between.
 class Input {
@@ -27,11 +39,9 @@ class Input {
 
   // Brings the first `bytes` into memory on a page boundary.  Holes of the file read as zeros and take no memory.
   bool load(std::uint64_t bytes);
-  // Gives memory and descriptor back; facts of the file stay.
+  // Gives memory and descriptor back; the facts of the file stay.
   void unload();
-  const char* bytes() const { return bytes_; }
-  std::uint64_t loaded() const { return loaded_; }  // less than asked for when the file was cut off meanwhile
-  std::uint64_t data() const { return data_; }      // of these, what is no hole
+  const Content& content() const { return content_; }  // less than asked for when the file was cut off meanwhile
 
   std::uint64_t device() const { return device_; }
   std::uint64_t inode() const { return inode_; }
@@ -48,7 +58,8 @@ class Input {
   std::uint64_t device_ = 0, inode_ = 0, size_ = 0;
   bool is_in_memory_ = false, is_own_ = false;
   char* bytes_ = nullptr;
-  std::uint64_t reserved_ = 0, loaded_ = 0, data_ = 0;
+  std::uint64_t reserved_ = 0;
+  Content content_;
 };
 
 }  // namespace commlens::arena

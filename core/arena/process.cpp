@@ -1,30 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "core/arena/arena.h"
 
 namespace commlens::arena {
 namespace {
 
-// Returns the first line of a file, or nothing.
-std::string first_line(const char* path) {
-  char text[1024] = "";
-  std::FILE* const file = std::fopen(path, "re");
-  if (file == nullptr) return {};
-  if (std::fgets(text, sizeof text, file) == nullptr) text[0] = '\0';
-  std::fclose(file);
-  return text;
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+File opened(const std::string& path) { return {std::fopen(path.c_str(), "re"), std::fclose}; }
+
+// Returns the first line of a file that begins with `begin`, or nothing.
+std::string line_of(const std::string& path, const char* begin = "") {
+  const File file = opened(path);
+  char text[1024];
+  while (file != nullptr && std::fgets(text, sizeof text, file.get()) != nullptr) {
+    if (std::strncmp(text, begin, std::strlen(begin)) == 0) return text;
+  }
+  return {};
 }
 
 void read_boot(std::uint64_t (&boot)[2]) {
   // 8-4-4-4-12 hexadecimal digits
   std::string digits;
-  for (const char c : first_line("/proc/sys/kernel/random/boot_id")) {
+  for (const char c : line_of("/proc/sys/kernel/random/boot_id")) {
     if (c != '-' && c != '\n') digits += c;
   }
   if (digits.size() != 32) return;
@@ -32,13 +40,106 @@ void read_boot(std::uint64_t (&boot)[2]) {
   boot[1] = std::strtoull(digits.substr(16).c_str(), nullptr, 16);
 }
 
+std::uint64_t inode_of(const std::string& path) {
+  struct stat facts;
+  return stat(path.c_str(), &facts) == 0 ? facts.st_ino : 0;
+}
+
+// A line such as "boottime   -86400   5": seconds and nanoseconds.
+std::int64_t offset_of(const char* clock) {
+  const std::string line = line_of("/proc/self/timens_offsets", clock);
+  if (line.empty()) return 0;
+  char* end = nullptr;
+  const std::int64_t seconds = std::strtoll(line.c_str() + std::strlen(clock), &end, 10);
+  return seconds * 1'000'000'000 + std::strtoll(end, nullptr, 10);
+}
+
+Namespaces own_namespaces() {
+  return {inode_of("/proc/self/ns/pid"), inode_of("/proc/self/ns/time"), offset_of("boottime"), offset_of("monotonic")};
+}
+
+// What this process sees of others, and by which clocks.
+struct View {
+  Process self;
+  bool is_of_own_namespace;  // /proc shows the processes of our PID namespace
+  bool is_of_machine;        // all of them: it is the first PID namespace
+};
+
+View look() {
+  View view{};
+  view.self = this_process();
+  char target[32] = "";
+  const ssize_t n = readlink("/proc/self", target, sizeof target - 1);
+  view.is_of_own_namespace = n > 0 && std::atoll(target) == view.self.pid;
+  constexpr std::uint64_t first_namespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO of the kernel
+  view.is_of_machine = view.is_of_own_namespace && view.self.namespaces.pid == first_namespace;
+  return view;
+}
+
+// It stays the same while this process runs.
+const View& view() {
+  static const View once = look();
+  return once;
+}
+
+// Whether what we read as a start time is that of `process`, which may have read it in another time namespace: then
+// both were rounded after the offset had been added.
+bool is_start_of(const Process& process, std::uint64_t start_time) {
+  const std::int64_t own = view().self.namespaces.boottime_offset, theirs = process.namespaces.boottime_offset;
+  if (own == theirs) return start_time == process.start_time;
+  const std::int64_t tick = 1'000'000'000 / sysconf(_SC_CLK_TCK);
+  // Offsets come from a file and may be any numbers: these wrap.
+  const auto ahead = static_cast<std::uint64_t>(own / tick) - static_cast<std::uint64_t>(theirs / tick);
+  return start_time - ahead - process.start_time + 1 <= 2;
+}
+
+// A process of a PID namespace below ours.
+struct Contained {
+  std::uint64_t space;  // 0: we may not ask
+  std::int64_t pid;     // as it sees itself
+  std::uint64_t start_time;
+};
+
+std::vector<Contained> contained_processes() {
+  std::vector<Contained> found;
+  const std::unique_ptr<DIR, int (*)(DIR*)> processes(opendir("/proc"), closedir);
+  while (const dirent* const entry = processes == nullptr ? nullptr : readdir(processes.get())) {
+    const std::int64_t pid = std::atoll(entry->d_name);
+    if (pid <= 0) continue;
+    const std::string folder = "/proc/" + std::to_string(pid);
+    const std::uint64_t space = inode_of(folder + "/ns/pid");
+    if (space == view().self.namespaces.pid) continue;
+    // "NSpid:  1234  7": from the namespace of this /proc down to its own.
+    const std::string ids = line_of(folder + "/status", "NSpid:");
+    const std::size_t first = ids.find('\t'), last = ids.rfind('\t');
+    if (first == last) continue;
+    const std::uint64_t start_time = process_facts(pid).start_time;
+    if (start_time != 0) found.push_back({space, std::atoll(ids.c_str() + last), start_time});
+  }
+  return found;
+}
+
+// One look serves all arenas that a command asks for: their processes were there before it began.
+bool is_contained(const Process& process) {
+  static const std::vector<Contained> all = contained_processes();
+  for (const Contained& one : all) {
+    const bool may_be = one.space == process.namespaces.pid || one.space == 0;
+    if (may_be && one.pid == process.pid && is_start_of(process, one.start_time)) return true;
+  }
+  return false;
+}
+
+bool is_there(const Process& process) {
+  const std::uint64_t start_time = process_facts(process.pid).start_time;
+  return start_time != 0 && is_start_of(process, start_time);
+}
+
 }  // namespace
 
 Process process_facts(std::int64_t pid) {
   Process facts{};
   facts.pid = pid;
-  read_boot(facts.boot);
-  const std::string line = first_line(("/proc/" + std::to_string(pid) + "/stat").c_str());
+  const std::string line = line_of("/proc/" + std::to_string(pid) + "/stat");
   // "17 (a name) S 16 ...": a name may hold anything, also parentheses; the start is the 20th field behind it.
   const std::size_t name_end = line.rfind(')');
   if (name_end == std::string::npos) return facts;
@@ -50,13 +151,24 @@ Process process_facts(std::int64_t pid) {
   return facts;
 }
 
-Process this_process() { return process_facts(getpid()); }
+Process this_process() {
+  Process self = process_facts(getpid());
+  read_boot(self.boot);
+  self.namespaces = own_namespaces();
+  return self;
+}
 
-Liveness liveness_of(const Process& process) {
-  const Process now = process_facts(process.pid);
-  const bool is_there = now.start_time != 0 && now.start_time == process.start_time && now.boot[0] == process.boot[0] &&
-                        now.boot[1] == process.boot[1];
-  return is_there ? Liveness::running : Liveness::gone;
+bool is_of_this_boot(const Process& process) {
+  return std::memcmp(process.boot, view().self.boot, sizeof process.boot) == 0;
+}
+
+Liveness liveness_of(const Process& process, bool in_memory) {
+  if (process.start_time == 0 || !view().is_of_own_namespace) return Liveness::unknown;
+  const bool is_near = process.namespaces.pid == view().self.namespaces.pid;
+  if (!is_near && is_contained(process)) return Liveness::running;
+  if (!is_of_this_boot(process)) return in_memory ? Liveness::unknown : Liveness::gone;
+  if (is_near) return is_there(process) ? Liveness::running : Liveness::gone;
+  return view().is_of_machine ? Liveness::gone : Liveness::unknown;
 }
 
 const char* name_of(Liveness liveness) {
@@ -66,6 +178,13 @@ const char* name_of(Liveness liveness) {
     case Liveness::unknown: break;
   }
   return "unknown";
+}
+
+std::int64_t clock_ahead(const Process& process) {
+  const Namespaces& own = view().self.namespaces;
+  if (process.namespaces.time == own.time) return 0;
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(process.namespaces.monotonic_offset) -
+                                   static_cast<std::uint64_t>(own.monotonic_offset));
 }
 
 }  // namespace commlens::arena

@@ -2,6 +2,7 @@
 #include "core/arena/read.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "core/arena/arena.h"
+#include "core/arena/segments.h"
 #include "core/cold/coverage.h"
 #include "core/cold/sums.h"
 #include "core/cold/wire.h"
@@ -19,16 +21,19 @@
 namespace commlens::arena {
 namespace {
 
-// Where a segment stands in the bytes that were read.
-struct Segment {
-  const SegmentHead* head;
-  const char* content;
-};
+// Blocks of slices, with the places of their entries.
+using Blocks = std::vector<std::pair<std::uint64_t, const SliceBlock*>>;
 
 std::string text_of(const char* text, std::size_t bytes) { return {text, strnlen(text, bytes)}; }
 
 // No process lives that long, and none moves so many bytes; what is above was never counted.
 constexpr std::uint64_t beyond_all = std::uint64_t{1} << 62;
+
+// The longest entries are command lines, which the kernel limits to 6 MiB.
+constexpr std::uint64_t most_entry_bytes = 8 << 20;
+
+// Slices of messages have widths of their own; SliceRows::max_doublings (collect/package.h).
+constexpr std::uint32_t most_doublings = 34;
 
 bool is_counted(const Cell& cell) {
   return cell.calls < beyond_all && cell.time < beyond_all && cell.time_min < beyond_all &&
@@ -50,37 +55,29 @@ bool is_slice_width(Ticks width) {
   return times != 0 && (times & (times - 1)) == 0 && width == times * first_slice_width;
 }
 
-template <class T>
-T copy_of(const void* from) {
-  T value;
-  std::memcpy(static_cast<void*>(&value), from, sizeof value);
-  return value;
-}
-
 // What a thread has noted of its slices; what it has counted since, up to `totals`, is of the slice under way.
-Sliced slices_of(const std::vector<const SliceBlock*>& blocks, const std::map<Key, SliceEntry>& totals,
-                 const SliceLog& log, bool& is_damaged) {
+Sliced slices_of(const Segments& segments, const Blocks& blocks, const std::map<Key, SliceEntry>& totals,
+                 std::uint64_t slot, bool& is_damaged) {
   Sliced sliced;
   std::uint64_t newest = 0;
-  for (const SliceBlock* block : blocks) newest = std::max(newest, block->generation);
+  for (const auto& [at, block] : blocks) newest = std::max(newest, block->generation);
   std::map<Key, SliceEntry> noted;
-  for (const SliceBlock* block : blocks) {
+  for (const auto& [at, block] : blocks) {
     if (block->generation != newest) continue;
     sliced.width = block->width;
-    const auto* const entries = reinterpret_cast<const SliceEntry*>(block + 1);
-    for (std::uint64_t i = 0; i < block->count.load(std::memory_order_relaxed); ++i) {
-      if (!is_counted(entries[i])) {
+    segments.each_keyed<SliceEntry>(at, block->count.load(std::memory_order_relaxed), [&](const SliceEntry& entry) {
+      if (!is_counted(entry)) {
         is_damaged = true;
-        continue;
+        return;
       }
-      sliced.entries.push_back(entries[i]);
-      add_counters(noted[entries[i].key], entries[i]);
-    }
+      sliced.entries.push_back(entry);
+      add_counters(noted[entry.key], entry);
+    });
   }
   const auto rest = [](std::uint64_t all, std::uint64_t part) { return all > part ? all - part : 0; };
   for (const auto& [key, total] : totals) {
     const SliceEntry& sum = noted[key];
-    sliced.entries.push_back({key, std::min<std::uint64_t>(log.slot, max_slices - 1), rest(total.calls, sum.calls),
+    sliced.entries.push_back({key, std::min<std::uint64_t>(slot, max_slices - 1), rest(total.calls, sum.calls),
                               rest(total.time, sum.time), rest(total.bytes_sent, sum.bytes_sent),
                               rest(total.bytes_received, sum.bytes_received)});
   }
@@ -119,19 +116,20 @@ std::string Reader::notice() const {
 void Reader::take_process_from(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   const std::string prefix = file_prefix();
-  if (name.compare(0, prefix.size(), prefix) != 0) return;
-  char* end = nullptr;
+  if (name.compare(0, prefix.size(), prefix) != 0 || name == file_name(process_)) return;
   process_ = this_process();
+  char* end = nullptr;
   process_.pid = std::strtoll(name.c_str() + prefix.size(), &end, 10);
-  process_.start_time = *end == '-' ? std::strtoull(end + 1, nullptr, 10) : 0;
+  for (std::uint64_t* const number : {&process_.start_time, &process_.namespaces.pid})
+    *number = *end == '-' ? std::strtoull(end + 1, &end, 10) : 0;
   is_of_this_boot_ = file_name(process_) == name;
-  liveness_ = is_of_this_boot_ ? liveness_of(process_) : Liveness::unknown;
+  liveness_ = is_of_this_boot_ ? liveness_of(process_, true) : Liveness::unknown;
 }
 
 bool Reader::read(const std::string& path) {
   bool is_read = false;
   try {
-    is_read = open(path) && read_bytes(input_.bytes(), input_.loaded(), input_.data());
+    is_read = open(path) && read_content(input_.content());
   } catch (const std::exception&) {  // bad_alloc, length_error
     error = "no memory to read it";
   }
@@ -165,69 +163,74 @@ bool Reader::open(const std::string& path) {
   const std::uint64_t used = header.used.load(std::memory_order_relaxed);
   const std::uint64_t wanted = used < header_bytes || used > size ? size : std::min(size, used + largest_chunk);
   if (!input_.load(wanted)) return failed("no memory to read it");
-  if (input_.loaded() < header_bytes) return failed("too short for an arena");
+  if (input_.content().size < header_bytes) return failed("too short for an arena");
+  process_ = reinterpret_cast<const Header*>(input_.content().bytes)->process;
+  liveness_ = liveness_of(process_, input_.is_in_memory());
+  is_of_this_boot_ = arena::is_of_this_boot(process_);
   return true;
 }
 
-bool Reader::read_bytes(const char* bytes, std::uint64_t size, std::uint64_t data) {
-  const Header& header = *reinterpret_cast<const Header*>(bytes);
+bool Reader::read_content(const Content& content) {
+  const Header& header = *reinterpret_cast<const Header*>(content.bytes);
   process_ = header.process;
   state_ = header.state.load(std::memory_order_relaxed);
-  liveness_ = liveness_of(process_);
-  const Process here = this_process();
-  is_of_this_boot_ = process_.boot[0] == here.boot[0] && process_.boot[1] == here.boot[1];
-
   is_full_ = header.is_full.load(std::memory_order_relaxed) != 0;
-
-  std::vector<Segment> segments;
   const std::uint64_t told = header.used.load(std::memory_order_relaxed);
-  const std::uint64_t used = std::min(told, size);
-  there_ = size;
-  if (liveness_ == Liveness::gone) missing_ = told - used;  // one that runs may have grown since we asked for its size
-  if (told < header_bytes || told % alignment != 0 || told >= beyond_all) {
+  there_ = content.size;
+  // One that runs may have grown since we asked for its size.
+  if (liveness_ == Liveness::gone && told > content.size) missing_ = told - content.size;
+  if (told < header_bytes || told % alignment != 0 || told > most_bytes) {
     is_damaged_ = true;
     missing_ = 0;
   }
-  for (std::uint64_t at = header_bytes; at + sizeof(SegmentHead) <= used;) {
-    const auto* const head = reinterpret_cast<const SegmentHead*>(bytes + at);
-    at += sizeof(SegmentHead);
-    if (head->bytes > used - at || head->bytes % alignment != 0) {
-      is_damaged_ = is_damaged_ || used == told;  // else it is cut off
-      break;
-    }
-    if (head->kind > Kind::peers) is_damaged_ = true;
-    segments.push_back({head, bytes + at});
-    at += head->bytes;
-  }
-  const auto each = [&segments](Kind kind, auto visit) {
-    for (const Segment& segment : segments) {
-      if (segment.head->kind == kind) visit(segment);
-    }
-  };
-
+  const Segments segments(content, told);
+  is_damaged_ = is_damaged_ || segments.is_damaged;
+  // Where entries of the journal are lost, places of communicators stay empty: no more than there can have been.
+  most_comms_ = content.data_bytes() / sizeof(journal::EntryHead);
   comms_.emplace_back();  // "no communicator"; the journal has the others
   job_.rank = -1;
-  each(Kind::journal, [this](const Segment& s) {
+  segments.each(Kind::journal, [&](const Segments::Segment& s) {
     const std::uint64_t filled = s.head->filled.load(std::memory_order_relaxed);
     is_damaged_ = is_damaged_ || filled > s.head->bytes;
-    read_journal(s.content, std::min(filled, s.head->bytes));
+    read_journal(segments.content(s), std::min(filled, s.head->bytes));
   });
   if (job_.rank < 0) {
-    error = is_damaged_     ? "damaged: it does not say of which process it is"
-            : missing_ != 0 ? "cut short: " + std::to_string(size) + " of " + std::to_string(told) + " bytes are there"
-                            : "its process had not come out of MPI_Init";
+    error = is_damaged_ ? "damaged: it does not say of which process it is"
+            : missing_ != 0
+                ? "cut short: " + std::to_string(content.size) + " of " + std::to_string(told) + " bytes are there"
+                : "its process had not come out of MPI_Init";
     return false;
   }
-  std::uint32_t first = 0;
-  each(Kind::comms, [&](const Segment& s) {
-    const auto n = static_cast<std::uint32_t>(s.head->bytes / sizeof(CommState));
-    take_states(reinterpret_cast<const CommState*>(s.content), n, first);
+  std::uint64_t first = 0;
+  segments.each(Kind::comms, [&](const Segments::Segment& s) {
+    const std::uint64_t n = s.head->bytes / sizeof(CommState);
+    take_states(reinterpret_cast<const CommState*>(segments.content(s)), n, first);
     first += n;
   });
+  take_clocks(header);
+  take_cells(segments);
+  take_regions(segments);
+  take_peers(segments);
+  take_threads(segments);
+  for (const CommRecord& record : comms_) counted_.comms.push_back(&record);
+  counted_.place = [this](Site site) {
+    const auto found = sites_.find(site);
+    return found == sites_.end() ? SiteFacts{"", "", site} : found->second;
+  };
+  take_facts(header);
+  return true;
+}
 
-  // On the machine and in the uptime that counted, its clock still runs: the longer the distance, the better.
+// On the machine and in the uptime that counted, its clock still runs: the longer the distance, the better.
+void Reader::take_clocks(const Header& header) {
   clock_is_tsc = header.clock_is_tsc != 0;
-  const Reading last = is_of_this_boot_ ? reading() : header.last;
+  Reading last = header.last;
+  if (is_of_this_boot_) {
+    last = reading();
+    const auto ahead = static_cast<std::uint64_t>(clock_ahead(process_));
+    last.ns += ahead;
+    if (!clock_is_tsc) last.ticks += ahead;
+  }
   if (clock_is_tsc) counted_.scale = TickScale::between(header.first, last);
   constexpr Ticks second = 1'000'000'000;
   if (counted_.scale.ns(second) < second / 100 || counted_.scale.ns(second) > second * 100) {
@@ -241,141 +244,167 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size, std::uint64_t dat
     is_damaged_ = true;
     last_seen_ = job_.started;
   }
-
   paused_before_ = header.paused_before.load(std::memory_order_relaxed);
   pause_changes_ = header.pause_changes.load(std::memory_order_relaxed);
   if (is_paused(pause_changes_)) held_ = header.held.load(std::memory_order_relaxed);
+}
 
-  std::map<std::uint32_t, std::map<Key, SliceEntry>> totals;  // of each thread: what its slices must add up to
-  const auto take_cell = [&](const Cell& there, std::uint32_t thread) {
-    Cell cell = there;
-    if (!is_to_be_told(cell)) return;
-    cell.key = known(cell.key);
-    if (cell.key == 0 || !is_counted(cell)) {
+void Reader::take_cell(Cell cell, std::uint32_t thread) {
+  if (!is_to_be_told(cell)) return;
+  cell.key = known(cell.key);
+  if (cell.key == 0 || !is_counted(cell)) {
+    is_damaged_ = true;
+    return;
+  }
+  add_cell_to(counted_.cells, cell);
+  add_counters(totals_[thread][slice_key(cell.key)], cell);
+}
+
+void Reader::take_cells(const Segments& segments) {
+  segments.each_in<Cell>(Kind::cells,
+                         [this](const Cell& cell, const Segments::Segment& s) { take_cell(cell, s.head->number); });
+}
+
+void Reader::take_regions(const Segments& segments) {
+  using Segment = Segments::Segment;
+  segments.each_in<RegionCell>(Kind::regions, [this](const RegionCell& cell, const Segment& s) {
+    if (!is_place(cell.key) || !is_counted(cell)) {
       is_damaged_ = true;
       return;
     }
-    add_cell_to(counted_.cells, cell);
-    add_counters(totals[thread][slice_key(cell.key)], cell);
-  };
-  each(Kind::cells, [&](const Segment& s) {
-    for (std::uint64_t at = 0; at + sizeof(Cell) <= s.head->bytes; at += sizeof(Cell)) {
-      const Cell cell = copy_of<Cell>(s.content + at);
-      if (cell.key != 0) take_cell(cell, s.head->number);
-    }
+    counted_.regions.add(cell);
+    if (counts_iterations(cell.key)) return;
+    SliceEntry& total = totals_[s.head->number][region_slice_key(region_of(cell.key))];
+    total.calls += cell.calls;
+    total.time += cell.time - cell.nested;
   });
-  each(Kind::regions, [&](const Segment& s) {
-    for (std::uint64_t at = 0; at + sizeof(RegionCell) <= s.head->bytes; at += sizeof(RegionCell)) {
-      const auto cell = copy_of<RegionCell>(s.content + at);
-      if (cell.key == 0) continue;
-      if (!is_place(cell.key) || !is_counted(cell)) {
-        is_damaged_ = true;
-        continue;
-      }
+  segments.each_in<LoopCell>(Kind::loops, [this](const LoopCell& cell, const Segment&) {
+    const bool is_of_all = counts_iterations(cell.key) && iteration_of(cell.key) == -1;
+    if (is_of_all && is_place(cell.key)) {
       counted_.regions.add(cell);
-      if (counts_iterations(cell.key)) continue;
-      SliceEntry& total = totals[s.head->number][region_slice_key(region_of(cell.key))];
-      total.calls += cell.calls;
-      total.time += cell.time - cell.nested;
+    } else {
+      is_damaged_ = true;
     }
   });
-  each(Kind::loops, [&](const Segment& s) {
-    for (std::uint64_t at = 0; at + sizeof(LoopCell) <= s.head->bytes; at += sizeof(LoopCell)) {
-      const auto cell = copy_of<LoopCell>(s.content + at);
-      if (cell.key != 0 && is_place(cell.key)) counted_.regions.add(cell);
+  segments.each_in<QuantityCell>(Kind::quantities, [this](const QuantityCell& cell, const Segment&) {
+    const bool is_known = cell.site != 0 && cell.site < counted_.regions.quantities.size();
+    if (is_place(cell.key) && !counts_iterations(cell.key) && is_known) {
+      counted_.regions.add(cell);
+    } else {
+      is_damaged_ = true;
     }
   });
-  each(Kind::quantities, [&](const Segment& s) {
-    for (std::uint64_t at = 0; at + sizeof(QuantityCell) <= s.head->bytes; at += sizeof(QuantityCell)) {
-      const auto cell = copy_of<QuantityCell>(s.content + at);
-      if (cell.key == 0) continue;
-      if (is_place(cell.key) && cell.site < counted_.regions.quantities.size()) {
-        counted_.regions.add(cell);
-      } else {
-        is_damaged_ = true;
-      }
+}
+
+void Reader::take_peers(const Segments& segments) {
+  segments.each_in<PeerCell>(Kind::peers, [this](PeerCell cell, const Segments::Segment&) {
+    if (cell.messages == 0) return;
+    const bool is_right = cell.key >> 63 != 0 && flow_of(cell.key) < Flow::count && bin_of_peer(cell.key) <= 64 &&
+                          call_of_peer(cell.site) <= 65 && op_of_peer(cell.key) < std::size(op_facts) &&
+                          slice_of_peer(cell.key) >> slice_bits < most_doublings &&
+                          is_region(region_of_peer(cell.site)) && cell.messages < beyond_all &&
+                          cell.bytes < beyond_all && cell.world >= of_another_world;
+    if (!is_right) {
+      is_damaged_ = true;
+      return;
     }
+    if (!is_comm(comm_of_peer(cell.key))) cell.key &= ~(PeerKey{max_comm} << 27);
+    add_peer_to(counted_.peers, cell);
   });
-  each(Kind::peers, [&](const Segment& s) {
-    for (std::uint64_t at = 0; at + sizeof(PeerCell) <= s.head->bytes; at += sizeof(PeerCell)) {
-      auto cell = copy_of<PeerCell>(s.content + at);
-      if (cell.key == 0 || cell.messages == 0) continue;
-      if (cell.key >> 63 == 0 || flow_of(cell.key) >= Flow::count || bin_of_peer(cell.key) > 64 ||
-          call_of_peer(cell.site) > 65 || op_of_peer(cell.key) >= std::size(op_facts) ||
-          !is_region(region_of_peer(cell.site))) {
-        is_damaged_ = true;
-        continue;
-      }
-      if (!is_comm(comm_of_peer(cell.key))) cell.key &= ~(PeerKey{max_comm} << 27);
-      add_peer_to(counted_.peers, cell);
+}
+
+// The frames of a stack that make sense, from the outermost on; the first is the whole program.
+std::vector<Frame> Reader::frames_of(const Regions* stack) {
+  std::vector<Frame> frames(1);
+  const std::uint32_t depth = stack == nullptr ? 0 : __atomic_load_n(&stack->depth, __ATOMIC_ACQUIRE);
+  for (std::uint32_t i = 1; i <= std::min(depth, Regions::most_frames); ++i) {
+    const auto* const there = reinterpret_cast<const char*>(&stack->frames[i]);
+    Frame frame;
+    // Not as a whole: a byte of a file that is neither 0 nor 1 makes no bool.
+    frame.key = copy_of<RegionKey>(there + offsetof(Frame, key));
+    frame.start = copy_of<Ticks>(there + offsetof(Frame, start));
+    frame.nested = copy_of<Ticks>(there + offsetof(Frame, nested));
+    frame.mpi = copy_of<Ticks>(there + offsetof(Frame, mpi));
+    frame.region = copy_of<std::uint32_t>(there + offsetof(Frame, region));
+    frame.pauses = copy_of<std::uint32_t>(there + offsetof(Frame, pauses));
+    const bool is_right = (frame.key == 0 || (is_place(frame.key) && !counts_iterations(frame.key))) &&
+                          is_region(frame.region) && frame.start < beyond_all && frame.nested < beyond_all;
+    if (!is_right) {
+      is_damaged_ = true;
+      break;
     }
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+void Reader::take_threads(const Segments& segments) {
+  using Segment = Segments::Segment;
+  // By the number of a thread; one that is there twice would count what it has twice.
+  std::map<std::uint32_t, const Regions*> stacks;
+  segments.each(Kind::stack, [&](const Segment& s) {
+    if (s.head->bytes >= sizeof(Regions))
+      stacks[s.head->number] = reinterpret_cast<const Regions*>(segments.content(s));
   });
-  std::map<std::uint32_t, const Regions*> stacks;  // of each thread
-  each(Kind::stack, [&](const Segment& s) {
-    if (s.head->bytes >= sizeof(Regions)) stacks[s.head->number] = reinterpret_cast<const Regions*>(s.content);
-  });
-  std::map<std::uint32_t, std::vector<const SliceBlock*>> blocks;  // of each thread
-  each(Kind::slices, [&](const Segment& s) {
-    const auto* const block = reinterpret_cast<const SliceBlock*>(s.content);
+  std::map<std::uint32_t, Blocks> blocks;
+  segments.each(Kind::slices, [&](const Segment& s) {
+    const auto* const block = reinterpret_cast<const SliceBlock*>(segments.content(s));
     const bool has_head = s.head->bytes >= sizeof(SliceBlock);
     if (has_head && block->generation == 0) return;  // left for later ones
     const std::uint64_t room = has_head ? (s.head->bytes - sizeof(SliceBlock)) / sizeof(SliceEntry) : 0;
     if (room != 0 && is_slice_width(block->width) && block->count.load(std::memory_order_relaxed) <= room) {
-      blocks[s.head->number].push_back(block);
+      blocks[s.head->number].emplace_back(s.at + sizeof(SliceBlock), block);
     } else {
       is_damaged_ = true;
     }
+  });
+  std::map<std::uint32_t, const Thread*> threads;
+  segments.each(Kind::thread, [&](const Segment& s) {
+    const bool has_room = s.head->bytes >= sizeof(Thread);
+    const auto* const thread = reinterpret_cast<const Thread*>(segments.content(s));
+    if (!has_room || !threads.try_emplace(s.head->number, thread).second) is_damaged_ = true;
   });
   // Nothing tells when it ended, but what it did last tells until when it was there.
   const auto was_there = [this](Ticks t) {
     if (t < beyond_all) last_seen_ = std::max(last_seen_, t);
   };
-  each(Kind::thread, [&](const Segment& s) {
-    if (s.head->bytes < sizeof(Thread)) return;
-    const Thread& thread = *reinterpret_cast<const Thread*>(s.content);
-    was_there(copy_of<Doing>(&thread.doing).since);
-    was_there(copy_of<Ticks>(&thread.slices.looked));
-  });
+  for (const auto& [number, thread] : threads) {
+    was_there(copy_of<Ticks>(&thread->doing.since));
+    was_there(copy_of<Ticks>(&thread->slices.looked));
+  }
   for (const auto& [number, stack] : stacks) was_there(copy_of<Ticks>(&stack->last));
   std::vector<Sliced> slices;
-  each(Kind::thread, [&](const Segment& s) {
-    if (s.head->bytes < sizeof(Thread)) return;
-    const Thread& thread = *reinterpret_cast<const Thread*>(s.content);
-    const Cell overflow = copy_of<Cell>(&thread.table.overflow);
-    counted_.lost += overflow.calls;
-    if (overflow.calls != 0) take_cell(overflow, s.head->number);
-    const auto stack = stacks.find(s.head->number);
-    const std::uint32_t depth = stack == stacks.end() ? 0 : __atomic_load_n(&stack->second->depth, __ATOMIC_ACQUIRE);
-    std::vector<Frame> frames(1);
-    for (std::uint32_t i = 1; i <= std::min(depth, Regions::most_frames); ++i) {
-      frames.push_back(copy_of<Frame>(&stack->second->frames[i]));
-      const Frame& frame = frames.back();
-      const bool is_right = (frame.key == 0 || is_place(frame.key)) && is_region(frame.region) &&
-                            frame.start < beyond_all && frame.nested < beyond_all;
-      if (is_right) continue;
-      is_damaged_ = true;
-      frames.pop_back();
-      break;
-    }
-    const auto inner = static_cast<std::uint32_t>(frames.size() - 1);
-    const Ticks end = counted_until(last_seen_);
-    counted_.regions.add_open(frames.data(), inner, copy_of<Ticks>(&thread.mpi), end, pause_changes_);
-    each_open(frames.data(), inner, end,
-              [&](std::uint32_t region, Ticks time) { totals[s.head->number][region_slice_key(region)].time += time; });
-    take_position(thread, frames.back().region);
-    slices.push_back(slices_of(blocks[s.head->number], totals[s.head->number], thread.slices, is_damaged_));
-  });
+  for (const auto& [number, thread] : threads) {
+    const auto stack = stacks.find(number);
+    take_thread(number, *thread, stack == stacks.end() ? nullptr : stack->second);
+    slices.push_back(slices_of(segments, blocks[number], totals_[number], copy_of<std::uint64_t>(&thread->slices.slot),
+                               is_damaged_));
+  }
+  take_slices(slices);
+}
+
+void Reader::take_thread(std::uint32_t number, const Thread& thread, const Regions* stack) {
+  const Cell overflow = copy_of<Cell>(&thread.table.overflow);
+  if (overflow.calls < beyond_all) counted_.lost += overflow.calls;
+  if (overflow.calls != 0) take_cell(overflow, number);
+  const std::vector<Frame> frames = frames_of(stack);
+  const auto inner = static_cast<std::uint32_t>(frames.size() - 1);
+  const Ticks end = counted_until(last_seen_);
+  counted_.regions.add_open(frames.data(), inner, copy_of<Ticks>(&thread.mpi), end, pause_changes_);
+  each_open(frames.data(), inner, end,
+            [&](std::uint32_t region, Ticks time) { totals_[number][region_slice_key(region)].time += time; });
+  take_position(number, thread, frames.back().region);
+}
+
+void Reader::take_slices(const std::vector<Sliced>& slices) {
   counted_.slices = added_up(slices);
   std::vector<SliceEntry>& entries = counted_.slices.entries;
   for (SliceEntry& entry : entries) entry.key = known(entry.key);
   entries.erase(std::remove_if(entries.begin(), entries.end(), [](const SliceEntry& e) { return e.key == 0; }),
                 entries.end());
-  for (const CommRecord& record : comms_) counted_.comms.push_back(&record);
-  counted_.place = [this](Site site) {
-    const auto found = sites_.find(site);
-    return found == sites_.end() ? SiteFacts{"", "", site} : found->second;
-  };
+}
 
+void Reader::take_facts(const Header& header) {
   RankFacts& facts = counted_.facts;
   const TickScale& scale = counted_.scale;
   facts.rank = job_.rank;
@@ -386,12 +415,11 @@ bool Reader::read_bytes(const char* bytes, std::uint64_t size, std::uint64_t dat
   const Ticks from = std::max(job_.counted_start, header.forgotten.load(std::memory_order_relaxed));
   const Ticks until = counted_until(last_seen_);
   facts.app_ns = scale.ns(until > from ? until - from : 0);
-  facts.threads = static_cast<int>(std::max<std::size_t>(totals.size(), 1));
+  facts.threads = static_cast<int>(std::max<std::size_t>(totals_.size(), 1));
   facts.own_init_ns = scale.ns(job_.own_init);
   facts.own_call_ns = scale.ns(job_.own_call);
   facts.state = name_of(state_, liveness_);
   facts.coverage = written({});
-  return true;
 }
 
 bool Reader::is_comm(std::uint32_t index) const {
@@ -422,11 +450,20 @@ Ticks Reader::counted_until(Ticks t) const {
   return t > paused_before_ ? t - paused_before_ : 0;
 }
 
+// In a profile, regions are told apart by parent, kind and name: no two of a process are the same.
 bool Reader::add_region(journal::RegionEntry entry) {
   std::vector<RegionFacts>& names = counted_.regions.names;
   if (entry.number < names.size() || entry.number > most_regions) return false;
+  const auto is_new = [this](const RegionFacts& region) {
+    return known_regions_.emplace(region.parent, region.kind, region.name).second;
+  };
   // Where entries before it are lost, their names are.
-  while (names.size() < entry.number) names.push_back({0, RegionKind::region, "?"});
+  while (names.size() < entry.number) {
+    RegionFacts lost{0, RegionKind::region, "?" + std::to_string(names.size())};
+    while (!is_new(lost)) lost.name += "?";
+    names.push_back(std::move(lost));
+  }
+  if (!is_new(entry.facts)) return false;
   names.push_back(std::move(entry.facts));
   return true;
 }
@@ -434,17 +471,37 @@ bool Reader::add_region(journal::RegionEntry entry) {
 bool Reader::add_quantity(journal::QuantityEntry entry) {
   std::vector<QuantityFacts>& quantities = counted_.regions.quantities;
   if (entry.number < quantities.size() || entry.number > most_quantities) return false;
-  while (quantities.size() < entry.number) quantities.push_back({"?" + std::to_string(quantities.size()), ""});
+  const auto is_new = [this](const QuantityFacts& quantity) {
+    return known_quantities_.emplace(quantity.name, quantity.unit).second;
+  };
+  while (quantities.size() < entry.number) {
+    QuantityFacts lost{"?" + std::to_string(quantities.size()), ""};
+    while (!is_new(lost)) lost.name += "?";
+    quantities.push_back(std::move(lost));
+  }
+  if (!is_new(entry.facts)) return false;
   quantities.push_back(std::move(entry.facts));
   return true;
 }
 
 // Where entries before it are lost, their places stay empty: cells know communicators by index.
 bool Reader::add_comm(CommRecord record) {
-  if (record.view.index < comms_.size() || record.view.index > max_comm) return false;
+  if (record.view.index < comms_.size() || record.view.index > std::min<std::uint64_t>(max_comm, most_comms_)) {
+    return false;
+  }
+  // In a name, which may be printed anywhere.
+  const bool is_letter = record.letter > ' ' && record.letter < 0x7f;
+  constexpr int most = 1 << 30;  // processes; nobody's sums of ranks overflow
+  const auto is_size = [](int n) { return n >= -1 && n <= most; };
+  if (!is_letter || record.op >= std::size(op_facts) || !is_size(record.view.rank) || !is_size(record.view.size) ||
+      !is_size(record.remote_size) || record.leader < -2) {
+    return false;
+  }
   while (comms_.size() < record.view.index) comms_.emplace_back();
   if (!is_comm(record.parent)) record.parent = 0;
-  const auto is_lost = [this](std::uint32_t member) { return !is_comm(member); };
+  const auto is_lost = [this](std::uint32_t member) {
+    return !is_comm(member) || comms_[member].kind == CommKind::set;
+  };
   record.members.erase(std::remove_if(record.members.begin(), record.members.end(), is_lost), record.members.end());
   comms_.push_back(std::move(record));
   return true;
@@ -457,16 +514,18 @@ void Reader::read_journal(const char* begin, std::uint64_t bytes) {
   for (std::uint64_t at = 0; at + sizeof(EntryHead) <= bytes;) {
     const auto head = copy_of<EntryHead>(begin + at);
     at += sizeof head;
-    if (head.bytes > bytes - at) {
+    const bool is_there = head.bytes != 0 || head.check != 0;
+    if (!is_there || head.bytes > bytes - at) {
       is_damaged_ = true;
       return;
     }
     WireReader in(begin + at, head.bytes);
-    bool is_right = journal::check_of(head.entry, begin + at, head.bytes) == head.check;
+    bool is_right =
+        head.bytes <= most_entry_bytes && journal::check_of(head.entry, begin + at, head.bytes) == head.check;
     at += head.bytes;
     if (is_right && head.entry == Entry::job) {
       journal::JobEntry job;
-      is_right = journal::read(in, job);
+      is_right = journal::read(in, job) && job.rank >= 0 && job.rank < job.size;
       if (is_right) job_ = std::move(job);
     } else if (is_right && head.entry == Entry::comm) {
       CommRecord record;
@@ -490,7 +549,7 @@ void Reader::read_journal(const char* begin, std::uint64_t bytes) {
   }
 }
 
-void Reader::take_states(const CommState* states, std::uint64_t n, std::uint32_t first) {
+void Reader::take_states(const CommState* states, std::uint64_t n, std::uint64_t first) {
   for (std::uint64_t i = 0; i < n && first + i < comms_.size(); ++i) {
     const auto index = static_cast<std::uint32_t>(first + i);
     const CommState& state = states[i];
@@ -503,12 +562,12 @@ void Reader::take_states(const CommState* states, std::uint64_t n, std::uint32_t
   }
 }
 
-void Reader::take_position(const Thread& thread, std::uint32_t region) {
-  const Doing doing = copy_of<Doing>(&thread.doing);
+void Reader::take_position(std::uint32_t number, const Thread& thread, std::uint32_t region) {
+  const auto doing = copy_of<Doing>(&thread.doing);
   if (doing.since == 0) return;  // not a single call
   Position position;
   position.region = region;
-  position.thread = static_cast<int>(thread.number);
+  position.thread = static_cast<int>(number);
   position.inside = copy_of<char*>(&thread.outermost) != nullptr;
   if (doing.since >= beyond_all || doing.op >= std::size(op_facts)) {
     is_damaged_ = true;

@@ -3,8 +3,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "core/arena/arena.h"
 #include "core/arena/format.h"
@@ -15,6 +20,8 @@
 
 namespace commlens::arena {
 
+class Segments;
+
 // An arena as somebody else sees it, of a process that may still run: what it counts meanwhile may be there or not.
 class Reader {
  public:
@@ -22,9 +29,8 @@ class Reader {
   // Throws nothing.
   bool read(const std::string& path);
 
-  // The same of bytes that stand in memory, on a boundary of 64 bytes, with a header that is right; `data`: how many of
-  // them stand in the file, and are no hole.
-  bool read_bytes(const char* bytes, std::uint64_t size, std::uint64_t data);
+  // The same of bytes that stand in memory and begin with a header that is right.  May throw.
+  bool read_content(const Content& content);
 
   // The file itself: also where it cannot be read, as far as it could be opened.
   const Input& input() const { return input_; }
@@ -44,14 +50,24 @@ class Reader {
   std::string error;
 
  private:
-  void take_process_from(const std::string& path);
   bool open(const std::string& path);
+  void take_process_from(const std::string& path);
   void read_journal(const char* begin, std::uint64_t bytes);
   bool add_comm(CommRecord record);
   bool is_comm(std::uint32_t index) const;
   Key known(Key key);
-  void take_states(const CommState* states, std::uint64_t n, std::uint32_t first);
-  void take_position(const Thread& thread, std::uint32_t region);
+  void take_states(const CommState* states, std::uint64_t n, std::uint64_t first);
+  void take_clocks(const Header& header);
+  void take_cell(Cell cell, std::uint32_t thread);
+  void take_cells(const Segments& segments);
+  void take_regions(const Segments& segments);
+  void take_peers(const Segments& segments);
+  void take_threads(const Segments& segments);
+  void take_thread(std::uint32_t number, const Thread& thread, const Regions* stack);
+  void take_position(std::uint32_t number, const Thread& thread, std::uint32_t region);
+  void take_slices(const std::vector<Sliced>& slices);
+  void take_facts(const Header& header);
+  std::vector<Frame> frames_of(const Regions* stack);
   bool add_region(journal::RegionEntry entry);
   bool add_quantity(journal::QuantityEntry entry);
   bool is_region(std::uint32_t number) const { return number < counted_.regions.names.size(); }
@@ -70,9 +86,13 @@ class Reader {
   Ticks last_seen_ = 0;
   std::uint32_t pause_changes_ = 0;
   Ticks paused_before_ = 0, held_ = 0;
+  std::uint64_t most_comms_ = 0;
   std::deque<CommRecord> comms_;
   std::unordered_map<Site, SiteFacts> sites_;
   std::unordered_map<std::uint64_t, std::uint32_t> handles_;  // bits -> index of the newest that is not freed
+  std::set<std::tuple<std::uint32_t, RegionKind, std::string>> known_regions_;
+  std::set<std::pair<std::string, std::string>> known_quantities_;
+  std::map<std::uint32_t, std::map<Key, SliceEntry>> totals_;  // of each thread: what its slices must add up to
   Counted counted_;
 };
 

@@ -74,9 +74,19 @@ void note(const JobEntry& job) noexcept {
   });
 }
 
+namespace {
+
+// False for what is too large for an int.
+bool read_int(WireReader& in, int& to) {
+  const std::int64_t n = in.signed_number();
+  to = static_cast<int>(n);
+  return to == n;
+}
+
+}  // namespace
+
 bool read(WireReader& in, JobEntry& job) {
-  job.rank = static_cast<int>(in.signed_number());
-  job.size = static_cast<int>(in.signed_number());
+  if (!read_int(in, job.rank) || !read_int(in, job.size)) return false;
   job.launch = in.number();
   job.started = in.number();
   job.counted_start = in.number();
@@ -120,10 +130,9 @@ bool read(WireReader& in, CommRecord& c) {
   c.op = static_cast<std::uint32_t>(in.number());
   c.letter = static_cast<char>(in.number());
   c.site = in.number();
-  c.leader = static_cast<int>(in.signed_number());
-  c.view.rank = static_cast<int>(in.signed_number());
-  c.view.size = static_cast<int>(in.signed_number());
-  c.remote_size = static_cast<int>(in.signed_number());
+  for (int* const n : {&c.leader, &c.view.rank, &c.view.size, &c.remote_size}) {
+    if (!read_int(in, *n)) return false;
+  }
   c.second_side = in.number() != 0;
   c.count = static_cast<std::uint32_t>(in.number());
   c.created = in.number();

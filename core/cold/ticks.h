@@ -24,7 +24,11 @@ class TickScale {
  public:
   static TickScale since_start() noexcept;
   static TickScale between(const Reading& from, const Reading& to) noexcept;  // 1 where they are the same moment
-  Ns ns(Ticks duration) const noexcept { return static_cast<Ns>(static_cast<double>(duration) * ns_per_tick_ + 0.5); }
+  // What is too long for a stored integer is the longest: a damaged arena may say anything.
+  Ns ns(Ticks duration) const noexcept {
+    const double exact = static_cast<double>(duration) * ns_per_tick_ + 0.5;
+    return exact < 0x1p63 ? static_cast<Ns>(exact) : ~Ns{0} >> 1;
+  }
   Ticks ticks(Ns duration) const noexcept { return static_cast<Ticks>(static_cast<double>(duration) / ns_per_tick_); }
 
  private:

@@ -618,13 +618,13 @@ TEST(a_child_forked_while_another_thread_has_the_lock_goes_on) {
 
 TEST(processes_are_known_by_more_than_their_number) {
   const arena::Process self = arena::this_process();
-  CHECK(arena::liveness_of(self) == arena::Liveness::running);
+  CHECK(arena::liveness_of(self, false) == arena::Liveness::running);
   arena::Process earlier = self;
   earlier.start_time -= 1;
-  CHECK(arena::liveness_of(earlier) == arena::Liveness::gone);
+  CHECK(arena::liveness_of(earlier, false) == arena::Liveness::gone);
   arena::Process elsewhere = self;
   elsewhere.boot[1] ^= 1;
-  CHECK(arena::liveness_of(elsewhere) == arena::Liveness::gone);
+  CHECK(arena::liveness_of(elsewhere, false) == arena::Liveness::gone);
   const pid_t child = fork();
   if (child == 0) _exit(0);
   siginfo_t info;

@@ -111,14 +111,19 @@ TEST(a_file_is_read_where_its_data_is) {
   CHECK_EQ(ftruncate(file, 4 << 20), 0);
   arena::Input input;
   CHECK(input.open(path) && input.load(4 << 20));
-  CHECK_EQ(input.loaded(), 4u << 20);
-  CHECK(input.data() >= 12 && input.data() <= 4u << 20);
+  const arena::Content& content = input.content();
+  CHECK_EQ(content.size, 4u << 20);
+  CHECK(content.data_bytes() >= 12 && content.data_bytes() <= 4u << 20);
   std::uint64_t filled = 0;
-  for (std::uint64_t i = 0; i < input.loaded(); ++i) filled += input.bytes()[i] != 0 ? 1 : 0;
+  for (std::uint64_t i = 0; i < content.size; ++i) {
+    if (content.bytes[i] == 0) continue;
+    ++filled;
+    CHECK_EQ(content.next_data(i), i);
+  }
   CHECK_EQ(filled, 12u);
-  for (const off_t from : at) CHECK_EQ(std::string(input.bytes() + from, 4), std::string("data"));
+  for (const off_t from : at) CHECK_EQ(std::string(content.bytes + from, 4), std::string("data"));
   input.unload();
-  CHECK(input.bytes() == nullptr && input.size() == 4u << 20);
+  CHECK(content.bytes == nullptr && input.size() == 4u << 20);
   close(file);
 }
 
