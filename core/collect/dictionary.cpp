@@ -35,6 +35,27 @@ constexpr std::uint64_t Catalogue::KeyFacts::* counters[] = {
 
 auto key_of(const Catalogue::KeyFacts& k) { return std::make_tuple(k.comm, k.op, k.bin, k.region, k.site); }
 
+// Calls visit(i, parent) for each of `n`, behind the visit of its parent, which may have any number; 0 is nobody's
+// child. Without recursion: a program may make communicators of communicators a million times.  What a damaged arena
+// says may lead round in a circle, which ends at the one that has no parent left: its parent is 0.
+template <class ParentOf, class Visit>
+void each_behind_its_parent(std::size_t n, ParentOf parent_of, Visit visit) {
+  enum State : char { unmet, met, done };
+  std::vector<State> states(n, unmet);
+  std::vector<std::size_t> way;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t at = i; states[at] == unmet; at = parent_of(at)) {
+      states[at] = met;
+      way.push_back(at);
+    }
+    for (; !way.empty(); way.pop_back()) {
+      const std::size_t at = way.back(), parent = parent_of(at);
+      visit(at, states[parent] == done ? parent : 0);
+      states[at] = done;
+    }
+  }
+}
+
 auto place(const CommDraft& d) { return std::make_tuple(d.second_side, d.rank_in_comm, d.world_rank); }
 
 }  // namespace
@@ -162,23 +183,20 @@ std::uint32_t Dictionary::site_of(Identity site) const {
   return found == by_site_.end() ? 0 : found->second;
 }
 
-// Parents may come after their children; as deep as the application's tree of communicators.
 std::vector<Dictionary::Place> Dictionary::places() const {
   std::vector<Place> places(drafts_.size(), {0, 0});
-  const auto family_of = [&](std::uint32_t i, const auto& self) -> Identity {
+  const auto parent_of = [this](std::size_t i) { return std::size_t{comm_of(drafts_[i].told.parent)}; };
+  each_behind_its_parent(drafts_.size(), parent_of, [&](std::size_t i, std::size_t parent) {
+    if (i == 0) return;
     Place& place = places[i];
-    if (place.family != 0 || i == 0) return place.family;
     const CommDraft& d = drafts_[i].told;
     place.comm = d.comm.identity;
     const auto settled = settled_sites_.find(place.comm);
     const Identity site = settled != settled_sites_.end()
                               ? settled->second
                               : site_identities_[static_cast<std::size_t>(std::max(d.comm.site, 0))];
-    place.family =
-        identity_from(self(comm_of(d.parent), self), d.comm.op, site, d.comm.kind == CommKind::set ? '{' : d.letter);
-    return place.family;
-  };
-  for (std::uint32_t i = 0; i < drafts_.size(); ++i) family_of(i, family_of);
+    place.family = identity_from(places[parent].family, d.comm.op, site, d.comm.kind == CommKind::set ? '{' : d.letter);
+  });
   return places;
 }
 
@@ -576,24 +594,26 @@ Catalogue Dictionary::catalogue() const {
   }
   for (Catalogue::Comm& c : comms) {
     if (c.kind != CommKind::set) continue;
-    for (const int member : c.set)
-      c.name += (c.name.empty() ? "{" : ",") + comms[static_cast<std::size_t>(member)].name;
+    for (const int index : c.set) {
+      const Catalogue::Comm& member = comms[static_cast<std::size_t>(index)];
+      // No process makes a set of sets, but an arena may say so, and names of names grow without bounds.
+      c.name += (c.name.empty() ? "{" : ",") + (member.kind == CommKind::set ? "*" : member.name);
+    }
     c.name += c.set.empty() ? "{*}" : "}";
   }
 
-  // Parents stand before their children only by chance of the order of ranks, hence the recursion; its depth is that
-  // of the application's tree of communicators.
+  // Parents stand before their children only by chance of the order of ranks.
   std::map<std::tuple<int, std::uint32_t, int, char>, int> families;
-  const auto family_of = [&](std::size_t comm, const auto& self) -> int {
-    Catalogue::Comm& c = comms[comm];
-    if (c.family != 0 || comm == 0) return c.family;
-    const int parent = c.parent < 0 ? -1 : self(static_cast<std::size_t>(c.parent), self);
+  const auto parent_of = [&comms](std::size_t i) { return static_cast<std::size_t>(std::max(comms[i].parent, 0)); };
+  each_behind_its_parent(comms.size(), parent_of, [&](std::size_t i, std::size_t parent) {
+    if (i == 0) return;
+    Catalogue::Comm& c = comms[i];
+    if (parent == 0) c.parent = -1;
+    const int family = c.parent < 0 ? -1 : comms[parent].family;
     const char letter = c.kind == CommKind::set ? '{' : c.name[0];
     c.family =
-        families.try_emplace({parent, c.op, c.site, letter}, static_cast<int>(families.size()) + 1).first->second;
-    return c.family;
-  };
-  for (std::size_t i = 0; i < comms.size(); ++i) family_of(i, family_of);
+        families.try_emplace({family, c.op, c.site, letter}, static_cast<int>(families.size()) + 1).first->second;
+  });
 
   // Keys in the order of the communicators, rows in the order of the keys: what is looked at together lies together.
   for (Catalogue::KeyFacts key : keys_) {

@@ -517,4 +517,54 @@ TEST(a_communicator_a_rank_tells_of_twice_is_one_and_its_calls_are_added_up) {
   CHECK_EQ(profile.rows[0].time_max, 30u);
 }
 
+// A chain as deep as this has ended a recursion by the end of its stack.
+TEST(communicators_of_communicators_may_be_as_deep_as_they_are_many) {
+  constexpr int depth = 300'000;
+  Dictionary dictionary;
+  CommDraft draft;
+  draft.comm.kind = CommKind::intra;
+  draft.letter = 'd';
+  for (int i = depth; i > 0; --i) {  // children first
+    draft.comm.identity = static_cast<Identity>(i);
+    draft.parent = static_cast<Identity>(i - 1);
+    draft.count = static_cast<std::uint32_t>(i);
+    dictionary.comm(draft);
+  }
+  const Catalogue catalogue = dictionary.catalogue();
+  CHECK_EQ(catalogue.comms.size(), std::size_t{depth} + 1);
+  std::set<int> families;
+  for (const Catalogue::Comm& comm : catalogue.comms) families.insert(comm.family);
+  CHECK_EQ(families.size(), std::size_t{depth} + 1);
+  CHECK_EQ(dictionary.places().size(), std::size_t{depth} + 1);
+}
+
+TEST(parents_in_a_circle_and_sets_of_sets_come_to_an_end) {
+  Dictionary dictionary;
+  CommDraft draft;
+  draft.comm.kind = CommKind::intra;
+  draft.letter = 'd';
+  for (const auto& [identity, parent] : std::map<Identity, Identity>{{1, 1}, {2, 3}, {3, 4}, {4, 2}, {5, 4}}) {
+    draft.comm.identity = identity;
+    draft.parent = parent;
+    dictionary.comm(draft);
+  }
+  CommDraft set;
+  set.comm.kind = CommKind::set;
+  set.set = {1, 2};
+  std::vector<Identity> sets;
+  for (int i = 0; i < 60; ++i) {  // each is made of all before it: their names would have 2^60 characters
+    const std::uint32_t index = dictionary.comm(set);
+    set.set.push_back(dictionary.places()[index].comm);
+  }
+  const Catalogue catalogue = dictionary.catalogue();
+  CHECK_EQ(catalogue.comms.size(), 1u + 5 + 60);
+  for (std::size_t i = 0; i < catalogue.comms.size(); ++i) {
+    CHECK(catalogue.comms[i].name.size() < 1000);
+    std::size_t steps = 0;
+    for (int at = static_cast<int>(i); at >= 0 && steps < 100; ++steps)
+      at = catalogue.comms[static_cast<std::size_t>(at)].parent;
+    CHECK(steps < 100);
+  }
+}
+
 }  // namespace commlens
