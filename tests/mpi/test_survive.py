@@ -31,10 +31,10 @@ KILLS = int(os.environ.get("COMMLENS_TEST_KILLS", "6"))
 
 @dataclass(frozen=True)
 class Counted:
-    """What a rank counted for itself: by kind the calls begun and returned."""
+    """What a rank counted for itself: by kind the calls begun and returned; `stage` as in programs/survive.c."""
 
     pid: int
-    ready: bool
+    stage: int
     begun: dict[str, int]
     done: dict[str, int]
 
@@ -46,6 +46,7 @@ class Running:
     mpi: Mpi
     where: Path
     process: subprocess.Popen[bytes]
+    ranks: int = RANKS
 
     @property
     def arenas(self) -> Path:
@@ -55,7 +56,7 @@ class Running:
     def counted(self) -> list[Counted]:
         """Return what the ranks have counted by now; those that have not come far are not ready."""
         found = []
-        for rank in range(RANKS):
+        for rank in range(self.ranks):
             path = self.where / "counts" / str(rank)
             data = path.read_bytes() if path.exists() else b""
             numbers = COUNTS.unpack(data.ljust(COUNTS.size, b"\0")[: COUNTS.size])
@@ -63,7 +64,7 @@ class Running:
             found.append(
                 Counted(
                     numbers[0],
-                    numbers[1] != 0,
+                    numbers[1],
                     dict(zip(KINDS, (b for b, _ in pairs), strict=True)),
                     dict(zip(KINDS, (d for _, d in pairs), strict=True)),
                 )
@@ -75,7 +76,7 @@ class Running:
         end = time.monotonic() + 60
         while time.monotonic() < end:
             counted = self.counted()
-            if all(one.ready for one in counted):
+            if all(one.stage for one in counted):
                 return counted
             time.sleep(0.01)
         pytest.fail(f"not all ranks came out of MPI_Init: {counted}")
@@ -99,20 +100,22 @@ def alive(pid: int) -> bool:
 
 
 @contextmanager
-def job(mpi: Mpi, how: str, mode: str = "run", env: dict[str, str] | None = None) -> Iterator[Running]:
+def job(
+    mpi: Mpi, how: str, mode: str = "run", env: dict[str, str] | None = None, ranks: int = RANKS
+) -> Iterator[Running]:
     """Start programs/survive.c."""
     where = mpi.fresh("survive")
     for name in ("counts", "arenas", "out"):
         (where / name).mkdir()
     command, environment = mpi.prepare(
-        RANKS,
+        ranks,
         [mpi.compile("survive.c"), where / "counts", how],
         {"COMMLENS_ARENA_DIR": str(where / "arenas"), **(env or {})},
         where / "out" / "profile.db",
         mode,
     )
     with started(command, environment, where) as process:
-        yield Running(mpi, where, process)
+        yield Running(mpi, where, process, ranks)
 
 
 def commlens(*arguments: str | Path, cwd: Path, env: dict[str, str] | None = None, code: int = 0) -> str:
@@ -177,7 +180,8 @@ def test_ends_without_finalize(mpi: Mpi, how: str) -> None:
     """The exit code is that of a run without us; what all ranks counted is there."""
     with job(mpi, how) as running:
         running.wait_until_ready()
-        code, codes = running.wait(), set()
+        code = running.wait()
+        codes: set[int] = set()
         while code not in codes:  # which of the ranks it ends a launcher reports is chance
             assert len(codes) < 3, f"exit code {code}, and without us {codes}"
             with job(mpi, how, "off") as without:

@@ -2,7 +2,8 @@
  * A job that is ended from outside, or ends itself: `survive FOLDER HOW`.
  *
  * Each rank counts for itself, in the file FOLDER/<rank>, which is mapped and so outlives it: its process id, and for
- * each kind of call how many were begun and how many had returned. */
+ * each kind of call how many were begun and how many had returned.  `stage` is 1 when all ranks have begun to count, 2
+ * when this one enters MPI_Finalize. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 
 enum { ALLREDUCE, SENDRECV, IBARRIER, WAIT, KINDS };
 struct counts {
-  int64_t pid, ready;
+  int64_t pid, stage;
   struct {
     int64_t begun, done;
   } of[KINDS];
@@ -73,7 +74,7 @@ int main(int argc, char** argv) {
   MPI_Comm_set_name(ring, "ring");
   mine->pid = getpid();
   MPI_Barrier(MPI_COMM_WORLD);
-  mine->ready = 1;
+  mine->stage = 1;
   if (strcmp(argv[2], "skip") == 0) { /* one rank does not come to the barrier of its row */
     if (rank != 1) MPI_Barrier(row);
     if (rank == 1) pause();
@@ -81,9 +82,10 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 20 || strcmp(argv[2], "run") == 0; ++i) one_round(row, ring, rank, size);
   MPI_Barrier(MPI_COMM_WORLD);
   int (*const flush)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "commlens_flush");
-  if (flush != NULL && flush() != 0) puts("not flushed");
+  if (strcmp(argv[2], "end") != 0 && flush != NULL && flush() != 0) puts("not flushed");
   if (rank == size - 1) end(argv[2]);
-  if (strcmp(argv[2], "finalize") != 0) pause();
+  if (strcmp(argv[2], "finalize") != 0 && strcmp(argv[2], "end") != 0) pause();
+  mine->stage = 2;
   MPI_Finalize();
   return 0;
 }
