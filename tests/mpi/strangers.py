@@ -155,13 +155,13 @@ class Strangers:
         """Return the environment of a user, with `env`."""
         python = Path(sys.prefix).resolve() / "bin"
         return {
-            **(env or {}),
             "PATH": f"{BUILD.resolve() / 'bin'}:{python}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             "HOME": str(self.homes[user]),
             "USER": user,
             "LOGNAME": user,
             "PYTHONPATH": str((ROOT / "python").resolve()),
             "PYTHONDONTWRITEBYTECODE": "1",
+            **(env or {}),
         }
 
     def run(
@@ -289,6 +289,9 @@ class Strangers:
     ) -> tuple[list[str], dict[str, str]]:
         """Return the command line and the environment of a launch there, for run() and started(); see Mpi.prepare."""
         command, environment = mpi.prepare(ranks, argv, env, profile, mode)
+        for name in ("HOME", "USER", "LOGNAME", "PATH", "PYTHONPATH", "TMPDIR", "XDG_RUNTIME_DIR"):
+            if name not in (env or {}) and (name != "PATH" or environment[name] == os.environ[name]):
+                environment.pop(name, None)
         return [self._brought(mpi, part) for part in command], environment
 
     def launch(
@@ -316,11 +319,13 @@ class Strangers:
         calls: int = 50,
     ) -> list[Path]:
         """Run a job of which SIGKILL ends all ranks after `calls` calls of MPI_Allreduce each; return its arenas."""
-        known = set(self.outside(self.shm).glob("*.arena"))
+        folder = Path((env or {}).get("COMMLENS_ARENA_DIR", self.shm))
+        known = set(self.outside(folder).glob("*.arena"))
         program: list[str | Path] = [mpi.compile("storage.c"), "work", str(calls), "kill"]
         self.launch(user, mpi, ranks, program, profile, env)
-        found = sorted(set(self.outside(self.shm).glob("*.arena")) - known)
-        return [self.shm / path.name for path in found]
+        found = sorted(set(self.outside(folder).glob("*.arena")) - known)
+        assert len(found) == ranks, found
+        return [folder / path.name for path in found]
 
     def _brought(self, mpi: Mpi, part: str) -> str:
         """Return an argument in which files of `mpi` are copies that everybody can reach."""

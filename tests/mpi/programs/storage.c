@@ -91,6 +91,8 @@ int main(int argc, char** argv) {
     if (strcmp(what, "alone") == 0) alone = 1;
     if (strcmp(what, "work") == 0) work(atoi(*++step));
     if (strcmp(what, "grow") == 0) grow(atoi(*++step));
+    if (strcmp(what, "await") == 0)
+      for (++step; access(*step, F_OK) != 0;) usleep(1000);
     if (strcmp(what, "until") == 0) until(atof(*++step));
     if (strcmp(what, "fill") == 0 && ++step && rank == 0) fill(*step);
     if (strcmp(what, "vanish") == 0 && ++step && rank == 0 && rmdir(*step) != 0) perror(*step);
