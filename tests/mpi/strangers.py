@@ -25,12 +25,14 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from harness import BUILD, ROOT, Mpi
+from profile_rows import Profile
 
 USERS = {"root": 0, "alice": 54321, "mallory": 54322}
 """User and group ids; alice and mallory are in the group `project`, too."""
@@ -128,8 +130,9 @@ class Strangers:
     homes : by user
     """
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], copies: Path) -> None:
         self._process = process
+        self._copies = copies
         self.shm = Path("/dev/shm")
         self.shared = _TOP / "shared"
         self.project = _TOP / "project"
@@ -213,6 +216,12 @@ class Strangers:
     def read(self, path: str | Path) -> bytes:
         """Return the content of a file."""
         return self.outside(path).read_bytes()
+
+    def profile(self, path: str | Path) -> Profile:
+        """Open a copy of a profile: SQLite would follow the link in the name that it has outside."""
+        copy = Path(tempfile.mkdtemp(dir=self._copies), "profile.db")
+        shutil.copy(self.outside(path), copy)
+        return Profile(copy)
 
     def owner(self, path: str | Path) -> str:
         """Return whose a file is, links not followed."""
@@ -367,6 +376,7 @@ def strangers() -> Iterator[Strangers]:
         assert process.stdout is not None
         said = process.stdout.readline()
         assert said == b"ready\n", said + process.stdout.read()
-        yield Strangers(process)
+        with tempfile.TemporaryDirectory(prefix="strangers-") as copies:
+            yield Strangers(process, Path(copies))
     finally:
         process.communicate()
