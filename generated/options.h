@@ -4,7 +4,7 @@
 
 namespace commlens {
 
-enum class OptionType { bool_, number_, text_, choice_ };
+enum class OptionType { bool_, number_, text_, choice_, mode_ };
 
 struct OptionFacts {
   const char* name;    // environment variable
@@ -19,6 +19,8 @@ enum class Option {
   enable,
   config,
   output,
+  mode,
+  command_line,
   callsites,
   quiet,
   mpi,
@@ -44,6 +46,8 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_ENABLE", "enable", "1", OptionType::bool_, false, ""},
     {"COMMLENS_CONFIG", "config", "/etc/commlens.conf", OptionType::text_, true, ""},
     {"COMMLENS_OUTPUT", "output", "commlens-%p-%j.db", OptionType::text_, false, ""},
+    {"COMMLENS_MODE", "mode", "", OptionType::mode_, false, ""},
+    {"COMMLENS_COMMAND_LINE", "command_line", "masked", OptionType::choice_, false, "masked program full"},
     {"COMMLENS_CALLSITES", "callsites", "1", OptionType::bool_, false, ""},
     {"COMMLENS_QUIET", "quiet", "0", OptionType::bool_, false, ""},
     {"COMMLENS_MPI", "mpi", "auto", OptionType::text_, true, ""},
@@ -64,6 +68,6 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_ITERATIONS", "iterations", "1024", OptionType::number_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 22;
+inline constexpr int option_count = 24;
 
 }  // namespace commlens

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cold/options.h"
 
-#include <cerrno>
-#include <cstdio>
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+
+#include "core/api/privileged.h"
+#include "core/cold/config_file.h"
 
 extern char** environ;
 
@@ -37,6 +39,13 @@ bool is_one_of(const std::string& text, const std::string& choices) {
          (" " + choices + " ").find(" " + text + " ") != std::string::npos;
 }
 
+// Octal permissions of a file that its owner may read and write, and group and others at most read.
+bool is_mode(const std::string& text) {
+  if (text.size() < 3 || text.size() > 4 || text.find_first_not_of("01234567") != std::string::npos) return false;
+  const unsigned long mode = std::strtoul(text.c_str(), nullptr, 8);
+  return (mode & 0600u) == 0600u && (mode & ~0644ul) == 0;
+}
+
 int option_named(const std::string& name) {
   for (int i = 0; i < option_count; ++i) {
     if (name == option_facts[i].name) return i;
@@ -46,63 +55,86 @@ int option_named(const std::string& name) {
 
 }  // namespace
 
-void Options::set(int option, const std::string& value, const std::string& where) {
-  const OptionType type = option_facts[option].type;
-  if (type == OptionType::number_ &&
-      (value.empty() || value.size() > 9 || value.find_first_not_of("0123456789") != std::string::npos)) {
-    warnings_.push_back(where + ": '" + value + "' is not a whole number; using " + values_[option]);
-    return;
-  }
-  if (type == OptionType::choice_ && !is_one_of(value, option_facts[option].choices)) {
-    warnings_.push_back(where + ": '" + value + "' is none of " + option_facts[option].choices + "; using " +
-                        values_[option]);
-    return;
-  }
-  if (type != OptionType::bool_) {
-    values_[option] = value;
-    return;
+std::string Options::set(int option, const std::string& value) {
+  std::string& place = values_[option];
+  const auto wrong = [&](const std::string& what) {
+    return "'" + excerpt(value) + "' " + what + "; using " + (place.empty() ? "the default" : place);
+  };
+  switch (option_facts[option].type) {
+    case OptionType::text_: place = value; return {};
+    case OptionType::number_:
+      if (value.empty() || value.size() > 9 || value.find_first_not_of("0123456789") != std::string::npos) {
+        return wrong("is not a whole number");
+      }
+      place = value;
+      return {};
+    case OptionType::choice_:
+      if (!is_one_of(value, option_facts[option].choices)) {
+        return wrong("is none of " + std::string(option_facts[option].choices));
+      }
+      place = value;
+      return {};
+    case OptionType::mode_:
+      if (!value.empty() && !is_mode(value)) {
+        return wrong("is no mode from 0600 to 0644, without the right to write for group and others");
+      }
+      place = value;
+      return {};
+    case OptionType::bool_: break;
   }
   const std::string truth = as_bool(value);
-  if (truth.empty()) {
-    warnings_.push_back(where + ": '" + value + "' is neither 1 nor 0; using " + values_[option]);
-  } else {
-    values_[option] = truth;
+  if (truth.empty()) return wrong("is neither 1 nor 0");
+  place = truth;
+  return {};
+}
+
+// Returns what is wrong with a line of a configuration, or nothing.
+std::string Options::set_by_line(const std::string& line) {
+  const std::size_t equals = line.find('=');
+  const std::string key = trimmed(line.substr(0, equals));
+  if (equals != std::string::npos) {
+    for (int i = 0; i < option_count; ++i) {
+      if (key == option_facts[i].key && !option_facts[i].environment_only) {
+        return set(i, trimmed(line.substr(equals + 1)));
+      }
+    }
   }
+  return "not an option: '" + excerpt(line) + "'; ignored";
 }
 
 void Options::read_file(const std::string& path, bool asked_for) {
-  std::FILE* const file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) {
-    if (asked_for) warnings_.push_back("COMMLENS_CONFIG: cannot read " + path + ": " + std::strerror(errno));
+  constexpr int most_complaints = 5;
+  const ConfigFile file = read_config(path);
+  if (!file.problem.empty()) {
+    if (asked_for || !file.is_absent) {
+      warnings_.push_back("configuration " + path + " is not used: " + file.problem);
+    }
     return;
   }
-  char buffer[4096];
-  for (int number = 1; std::fgets(buffer, sizeof buffer, file) != nullptr; ++number) {
-    std::string line = buffer;
+  int number = 0, complaints = 0;
+  for (std::size_t at = 0, end = 0; at < file.text.size(); at = end + 1) {
+    end = std::min(file.text.find('\n', at), file.text.size());
+    std::string line = file.text.substr(at, end - at);
     line = trimmed(line.substr(0, line.find('#')));
-    if (line.empty()) continue;
-    const std::string where = path + ":" + std::to_string(number);
-    const std::size_t equals = line.find('=');
-    const std::string key = trimmed(line.substr(0, equals));
-    int option = -1;
-    for (int i = 0; i < option_count; ++i) {
-      if (key == option_facts[i].key && !option_facts[i].environment_only) option = i;
-    }
-    if (equals == std::string::npos || option < 0) {
-      warnings_.push_back(where + ": not an option: '" + line + "'; ignored");
-    } else {
-      set(option, trimmed(line.substr(equals + 1)), where);
-    }
+    ++number;
+    const std::string problem = line.empty() ? std::string() : set_by_line(line);
+    if (problem.empty() || ++complaints > most_complaints) continue;
+    warnings_.push_back(path + ":" + std::to_string(number) + ": " + problem);
   }
-  if (std::ferror(file) != 0) warnings_.push_back("COMMLENS_CONFIG: cannot read " + path + ": " + std::strerror(errno));
-  std::fclose(file);
+  if (complaints > most_complaints) {
+    warnings_.push_back(path + ": and " + std::to_string(complaints - most_complaints) + " more lines like these");
+  }
 }
 
 Options Options::read() {
   Options options;
   for (int i = 0; i < option_count; ++i) options.values_[i] = option_facts[i].initial;
+  if (commlens_is_privileged()) {
+    options.values_[static_cast<int>(Option::enable)] = "0";
+    return options;
+  }
   const char* const config = std::getenv("COMMLENS_CONFIG");
-  if (config != nullptr) options.set(static_cast<int>(Option::config), config, "COMMLENS_CONFIG");
+  if (config != nullptr) options.set(static_cast<int>(Option::config), config);
   options.read_file(options.text(Option::config), config != nullptr);
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     if (std::strncmp(*entry, prefix, sizeof prefix - 1) != 0) continue;
@@ -111,9 +143,11 @@ Options Options::read() {
     const std::string name = variable.substr(0, equals);
     const int option = option_named(name);
     if (option < 0) {
-      options.warnings_.push_back("unknown variable " + name + "; ignored (docs/reference/options.md has all)");
+      options.warnings_.push_back("unknown variable " + excerpt(name) +
+                                  "; ignored (docs/reference/options.md has all)");
     } else if (equals != std::string::npos) {
-      options.set(option, variable.substr(equals + 1), name);
+      const std::string problem = options.set(option, variable.substr(equals + 1));
+      if (!problem.empty()) options.warnings_.push_back(name + ": " + problem);
     }
   }
   return options;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -12,12 +14,19 @@ namespace commlens {
 // The COMMLENS_ options in force.  Precedence: environment > configuration file > default.
 class Options {
  public:
-  // Reads environment and configuration file.  What is wrong becomes a warning, never a failure.
+  // Reads environment and configuration file.  What is wrong becomes a warning, never a failure.  A privileged process
+  // reads neither: commlens is switched off there.
   static Options read();
 
   const std::string& text(Option o) const { return values_[static_cast<int>(o)]; }
   bool on(Option o) const { return text(o) == "1"; }
   unsigned long number(Option o) const { return std::strtoul(text(o).c_str(), nullptr, 10); }
+
+  // Of the profile's files; the umask comes on top.
+  mode_t mode() const {
+    const std::string& wanted = text(Option::mode);
+    return wanted.empty() ? 0644 : static_cast<mode_t>(std::strtoul(wanted.c_str(), nullptr, 8));
+  }
 
   // Lines to say once per job: unknown variables, bad values, a file that cannot be read.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -26,7 +35,9 @@ class Options {
   std::string listing() const;
 
  private:
-  void set(int option, const std::string& value, const std::string& where);
+  // Both return what is wrong, in words for a person; empty: nothing.
+  std::string set(int option, const std::string& value);
+  std::string set_by_line(const std::string& line);
   void read_file(const std::string& path, bool asked_for);
 
   std::string values_[option_count];

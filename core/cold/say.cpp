@@ -11,6 +11,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "core/api/privileged.h"
 #include "core/cold/blocked_signal.h"
 
 namespace commlens {
@@ -21,8 +22,36 @@ struct stat stderr_then;
 bool is_remembered = false;
 bool was_closed = false;
 
-bool is_still_stderr() noexcept {
+// Length of the UTF-8 sequence at `at`, or 0 where a terminal would act on it instead of showing it: control
+// characters, marks of writing direction, what is no UTF-8.
+std::size_t shown_length(const unsigned char* at) noexcept {
+  if (*at < 0x80) return *at >= ' ' && *at != 0x7f ? 1 : 0;
+  const std::size_t length = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : 2;
+  constexpr unsigned smallest[] = {0x80, 0x800, 0x10000};
+  unsigned code = *at & (0x7fu >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((at[i] & 0xc0u) != 0x80u) return 0;
+    code = code << 6 | (at[i] & 0x3fu);
+  }
+  const bool is_control = code < 0xa0 || code == 0x61c || code == 0xfeff || (code >= 0x200b && code <= 0x200f) ||
+                          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f);
+  return *at < 0xc2 || *at > 0xf4 || code < smallest[length - 2] || is_control ? 0 : length;
+}
+
+// Names and values in a message may come from anybody.
+void make_safe(char* text) noexcept {
+  for (std::size_t length; *text != '\0'; text += length) {
+    length = shown_length(reinterpret_cast<unsigned char*>(text));
+    if (length != 0) continue;
+    *text = '?';
+    length = 1;
+  }
+}
+
+// False also in a privileged process: nothing is said there, whoever asks for it.
+bool may_speak() noexcept {
   struct stat now;
+  if (commlens_is_privileged()) return false;
   if (!is_remembered) return !was_closed;
   return fstat(STDERR_FILENO, &now) == 0 && now.st_dev == stderr_then.st_dev && now.st_ino == stderr_then.st_ino;
 }
@@ -44,6 +73,7 @@ void say(const char* format, ...) noexcept {
   va_start(arguments, format);
   std::vsnprintf(line + prefix, sizeof line - prefix - 1, format, arguments);
   va_end(arguments);
+  make_safe(line + prefix);
   const std::size_t length = std::strlen(line);
   line[length] = '\n';
   say_lines(line, length + 1);
@@ -52,7 +82,7 @@ void say(const char* format, ...) noexcept {
 
 void say_lines(const char* lines, std::size_t bytes) noexcept {
   const int saved = errno;
-  if (is_still_stderr()) {
+  if (may_speak()) {
     const BlockedSignal broken_pipe(SIGPIPE);
     const ssize_t written = write(STDERR_FILENO, lines, bytes);
     static_cast<void>(written);  // nobody is left to tell

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 
+#include "core/api/privileged.h"
 #include "core/cold/regions.h"
 #include "core/cold/say.h"
 #include "core/cold/symbols.h"
@@ -122,7 +123,7 @@ std::atomic<bool> explained{false};  // why there is no profile, or a name of ou
 
 void start() noexcept try {
   explained.store(true);
-  read_options();
+  read_options();  // a privileged process gets "off"
   if (!options().on(Option::enable)) return;
   if (next_definition("PMPI_Init").address == nullptr) return;  // commlens_bind says which name is missing
   const Interface interface = loaded_interface();
@@ -167,7 +168,7 @@ void stop_measuring() noexcept {
 }
 
 void say_when_bypassed() noexcept {
-  if (explained.load() || launcher_rank() > 0) return;
+  if (commlens_is_privileged() || explained.load() || launcher_rank() > 0) return;
   const auto initialized = reinterpret_cast<int (*)(int*)>(find_symbol("PMPI_Initialized", commlens_slots).address);
   int used = 0;
   if (initialized == nullptr || initialized(&used) != 0 || used == 0) return;
@@ -180,6 +181,7 @@ void say_when_bypassed() noexcept {
 // Linked behind the MPI library, we are not seen, and could wonder for a long time why there is no profile.  In a
 // program without MPI PMPI_Init is ours, and there is nothing to say.
 __attribute__((constructor)) static void check_order() {
+  if (commlens_is_privileged()) return;
   program_begins();
   check_annotations();
   may_use_barrier();

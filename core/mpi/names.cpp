@@ -24,6 +24,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/api/privileged.h"
 #include "core/cold/processes.h"
 
 namespace commlens {
@@ -198,7 +199,8 @@ __attribute__((constructor)) static void show_what_is_there() try {
     dlclose(library);
     return;
   }
-  const std::string file = library_to_come();
+  // Where a library might lie is told by the environment and the parent process.
+  const std::string file = commlens_is_privileged() ? std::string() : library_to_come();
   const NamesInFile names(file);
   if (!names.empty()) {
     hide([&](const char* name) { return !names.has(name); });

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/api/privileged.h"
+
 enum { shell_not_found = 127, shell_not_executable = 126 };
 
 // The binary interfaces of MPI for which there is a library of ours (spec/abi.toml).
@@ -178,17 +180,28 @@ static const struct family* family_of_launcher(void) {
   return NULL;
 }
 
+// The folder of this program, with a slash at its end; false when nothing says where that is.  Without /proc the name
+// it was started by does, which may be a link.
+static bool find_own_folder(char self[PATH_MAX]) {
+  const ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
+  if (n > 0) {
+    self[n] = '\0';
+  } else {
+    const char* const name = (const char*)getauxval(AT_EXECFN);
+    if (name == NULL || realpath(name, self) == NULL) return false;
+  }
+  char* const slash = strrchr(self, '/');
+  if (slash == NULL) return false;
+  slash[1] = '\0';
+  return true;
+}
+
 // A library of ours, beside this program: in a build tree or installed.
 static bool find_library(const char* folder, const char* name, char* path) {
   static const char* const places[] = {"../lib/%s/%s", "../lib/commlens/%s/%s", "../lib64/commlens/%s/%s",
                                        "../lib/x86_64-linux-gnu/commlens/%s/%s"};
   char self[PATH_MAX];
-  const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-  if (n <= 0) return false;
-  self[n] = '\0';
-  char* const slash = strrchr(self, '/');
-  if (slash == NULL) return false;
-  slash[1] = '\0';
+  if (!find_own_folder(self)) return false;
   for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
     char relative[128];
     char joined[PATH_MAX + 128];
@@ -362,6 +375,11 @@ static void prepare(char** program, const char* path) {
       return;
     }
   }
+  char folder[PATH_MAX];
+  if (!find_own_folder(folder)) {
+    if (may_speak()) say("cannot find the libraries beside commlens-run: /proc is not mounted; running unprofiled");
+    return;
+  }
   if (family == NULL) family = family_of_launcher();
   appease_asan();
   char library[PATH_MAX];
@@ -417,8 +435,10 @@ int main(int argc, char** argv) {
   }
   char path[PATH_MAX];
   const bool is_found = find_program(*program, path);
-  prepare(program, is_found ? path : NULL);
-  take_our_name_away(program);
+  if (!commlens_is_privileged()) {
+    prepare(program, is_found ? path : NULL);
+    take_our_name_away(program);
+  }
   execvp(*program, program);
   if (errno == ENOENT && is_found) execvp(path, program);
   const int error = errno;

@@ -10,7 +10,7 @@ from typing import NamedTuple
 class Option(NamedTuple):
     """One of them."""
 
-    type: str  # bool, number, text or choice
+    type: str  # bool, number, text, choice or mode
     default: str
     environment_only: bool
     choices: tuple[str, ...]  # of type choice
@@ -20,6 +20,8 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_ENABLE': Option('bool', '1', False, ()),
     'COMMLENS_CONFIG': Option('text', '/etc/commlens.conf', True, ()),
     'COMMLENS_OUTPUT': Option('text', 'commlens-%p-%j.db', False, ()),
+    'COMMLENS_MODE': Option('mode', '', False, ()),
+    'COMMLENS_COMMAND_LINE': Option('choice', 'masked', False, ('masked', 'program', 'full')),
     'COMMLENS_CALLSITES': Option('bool', '1', False, ()),
     'COMMLENS_QUIET': Option('bool', '0', False, ()),
     'COMMLENS_MPI': Option('text', 'auto', True, ()),

@@ -574,7 +574,61 @@ def test_a_configuration_file_that_is_wrong(world: World) -> None:
     )
     found(
         world.look(env={"COMMLENS_CONFIG": "/no/such/file"}),
-        Said("settings", "warning", "cannot read /no/such/file: No such file or directory"),
+        Said("settings", "warning", "configuration /no/such/file is not used: No such file or directory"),
+    )
+
+
+def test_a_configuration_that_is_none(world: World) -> None:
+    """Nothing hangs, and nothing large is read."""
+    fifo, large = world.root / "fifo", world.root / "large"
+    os.mkfifo(fifo)
+    with large.open("wb") as file:
+        file.truncate(40 << 30)
+    for path, why in (
+        (fifo, "it is a FIFO, not a regular file"),
+        (Path("/dev/zero"), "it is not a regular file"),
+        (world.root, "it is a directory"),
+        (large, "it is larger than 64 KiB"),
+    ):
+        found(
+            world.look(env={"COMMLENS_CONFIG": str(path)}),
+            Said("settings", "warning", f"configuration {path} is not used: {why}"),
+        )
+    found(world.look(env={"COMMLENS_CONFIG": "/dev/null"}))
+
+
+def test_of_many_bad_lines_of_a_configuration_a_handful_is_named(world: World) -> None:
+    file = world.root / "commlens.conf"
+    file.write_bytes(b"\x1b]0;title\x07" * 100 + b"\n" + b"x = y\n" * 99)
+    findings = world.look(env={"COMMLENS_CONFIG": str(file)})
+    found(
+        findings,
+        Said("settings", "warning", f"{file}:1: '{'?]0;title?' * 6}...' is no setting"),
+        *(Said("settings", "warning", f"{file}:{n}: 'x = y' is no setting") for n in range(2, 6)),
+        Said("settings", "warning", f"{file}: and 95 more lines like these"),
+    )
+
+
+def test_modes(world: World) -> None:
+    for mode in ("", "0600", "640"):
+        found(world.look(env={"COMMLENS_MODE": mode}))
+    for mode in ("0666", "0700", "rw"):
+        found(
+            world.look(env={"COMMLENS_MODE": mode}),
+            Said("settings", "warning", f"COMMLENS_MODE: '{mode}' is no mode from 0600 to 0644"),
+        )
+
+
+def test_places_that_are_no_files(world: World) -> None:
+    fifo = world.root / "fifo"
+    os.mkfifo(fifo)
+    found(
+        world.look(env={"COMMLENS_OUTPUT": "/dev/null"}),
+        Said("output", "warning", "/dev/null is /dev/null: no profile is written"),
+    )
+    found(
+        world.look(env={"COMMLENS_OUTPUT": str(fifo)}),
+        Said("output", "warning", f"{fifo} is neither a file nor a folder: the profile would go to"),
     )
 
 

@@ -6,18 +6,24 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from commlens._options import OPTIONS
 from commlens.doctor.command import CONTAINERS, Command
+from commlens.doctor.configuration import (
+    MOST_COMPLAINTS,
+    UnusableError,
+    excerpt,
+    is_null_device,
+    read_lines,
+)
 from commlens.doctor.finding import Finding, ok, problem, warning
-from commlens.inputs import read_regular
 from commlens.names import did_you_mean
 
 YES, NO = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
 FIELDS = "phjn%"  # after a percent sign in COMMLENS_OUTPUT
-LARGEST_CONFIG = 64 << 10  # bytes, as core/cold/options.cpp reads
 LEAST_SPACE = 16 << 20  # bytes; a profile of a large job
 # Tools that measure MPI as well, by the names of their libraries.
 TOOLS = re.compile(
@@ -48,12 +54,22 @@ def wrong(name: str, value: str) -> str | None:
     """Return what is wrong with a value."""
     kind = OPTIONS[name].type
     if kind == "bool" and value not in YES + NO:
-        return f"'{value}' is neither 1 nor 0"
+        return f"'{excerpt(value)}' is neither 1 nor 0"
     if kind == "number" and not re.fullmatch(r"[0-9]{1,9}", value):
-        return f"'{value}' is not a whole number"
+        return f"'{excerpt(value)}' is not a whole number"
     if kind == "choice" and value not in OPTIONS[name].choices:
-        return f"'{value}' is none of {' '.join(OPTIONS[name].choices)}"
+        return f"'{excerpt(value)}' is none of {' '.join(OPTIONS[name].choices)}"
+    if kind == "mode" and value and not is_mode(value):
+        return f"'{excerpt(value)}' is no mode from 0600 to 0644, without the right to write for group and others"
     return None
+
+
+def is_mode(text: str) -> bool:
+    """Return whether this is the octal mode of a file that only its owner may write."""
+    if not re.fullmatch("[0-7]{3,4}", text):
+        return False
+    mode = int(text, 8)
+    return mode & 0o600 == 0o600 and mode & ~0o644 == 0
 
 
 def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Finding]]:
@@ -61,39 +77,42 @@ def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Finding]
     values = {name: option.default for name, option in OPTIONS.items()}
     found: list[Finding] = []
 
-    def put(name: str, value: str, where: str) -> None:
+    def put(name: str, value: str) -> str | None:
         complaint = wrong(name, value)
-        if complaint:
-            found.append(
-                warning("settings", f"{where}: {complaint}; {values[name]} is used instead", f"{REFERENCE}")
-            )
-        else:
+        if complaint is None:
             values[name] = value
+            return None
+        return f"{complaint}; {values[name] or 'the default'} is used instead"
 
     config = env.get("COMMLENS_CONFIG", OPTIONS["COMMLENS_CONFIG"].default)
     try:
-        lines = read_regular(Path(config), LARGEST_CONFIG).decode(errors="surrogateescape").split("\n")
-    except OSError as error:
+        lines = read_lines(Path(config))
+    except UnusableError as error:
         lines = []
-        if "COMMLENS_CONFIG" in env:
-            found.append(warning("settings", f"COMMLENS_CONFIG: cannot read {config}: {error.strerror}"))
+        if "COMMLENS_CONFIG" in env or not error.is_absent:
+            found.append(warning("settings", f"configuration {config} is not used: {error}"))
+    complaints = 0
     for number, text in enumerate(lines, 1):
-        line = text.partition("#")[0].strip()
-        key, equals, value = (part.strip() for part in line.partition("="))
+        line = text.partition("#")[0].strip(" \t\r")
+        key, equals, value = (part.strip(" \t\r") for part in line.partition("="))
         name = f"COMMLENS_{key.upper()}"
         if not line:
             continue
-        if not equals or key != key.lower() or name not in OPTIONS or OPTIONS[name].environment_only:
-            found.append(
-                warning("settings", f"{config}:{number}: '{line}' is no setting and is ignored", REFERENCE)
-            )
-        else:
-            put(name, value, f"{config}:{number}")
+        complaint: str | None = f"'{excerpt(line)}' is no setting and is ignored"
+        if equals and key == key.lower() and name in OPTIONS and not OPTIONS[name].environment_only:
+            complaint = put(name, value)
+        if complaint is not None and (complaints := complaints + 1) <= MOST_COMPLAINTS:
+            found.append(warning("settings", f"{config}:{number}: {complaint}", REFERENCE))
+    if complaints > MOST_COMPLAINTS:
+        more = complaints - MOST_COMPLAINTS
+        found.append(warning("settings", f"{config}: and {more} more lines like these", REFERENCE))
     for name, value in env.items():
         if not name.startswith("COMMLENS_"):
             continue
         if name in OPTIONS:
-            put(name, value, name)
+            bad = put(name, value)
+            if bad is not None:
+                found.append(warning("settings", f"{name}: {bad}", REFERENCE))
         else:
             hint = did_you_mean(name, list(OPTIONS)).lstrip("; ")
             found.append(warning("settings", f"{name} is no setting and is ignored", hint or REFERENCE))
@@ -136,6 +155,24 @@ def writable(folder: Path) -> str | None:
     return f"has only {free >> 20} MiB left" if free < LEAST_SPACE else None
 
 
+def no_file(target: Path, env: Mapping[str, str]) -> Finding | None:
+    """Return what is to say when something stands in the place of the profile that is neither a file nor a folder."""
+    try:
+        facts = target.stat()
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISREG(facts.st_mode) or stat.S_ISDIR(facts.st_mode):
+        return None
+    if is_null_device(facts):
+        return warning("output", f"{target} is /dev/null: no profile is written", "set COMMLENS_OUTPUT")
+    second = env.get("TMPDIR") or "/tmp"
+    return warning(
+        "output",
+        f"{target} is neither a file nor a folder: the profile would go to {second} of rank 0's node",
+        "set COMMLENS_OUTPUT",
+    )
+
+
 def output(pattern: str, env: Mapping[str, str], folder: Path) -> list[Finding]:
     """Return what is to say of the place for the profile."""
     found = []
@@ -149,6 +186,9 @@ def output(pattern: str, env: Mapping[str, str], folder: Path) -> list[Finding]:
             )
         )
     target = folder / (pattern or OPTIONS["COMMLENS_OUTPUT"].default)
+    special = no_file(target, env)
+    if special is not None:
+        return [*found, special]
     where = target if pattern.endswith("/") or target.is_dir() else target.parent
     why = writable(where)
     if why is None:

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cold/options.h"
 
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <string>
 
+#include "core/cold/config_file.h"
 #include "tests/unit/check.h"
 
 extern char** environ;
+
+namespace {
+bool is_set_user_id = false;
+}
+
+// getauxval(), as the linker calls it (--wrap, CMakeLists.txt).
+extern "C" unsigned long __real_getauxval(unsigned long type);
+extern "C" unsigned long __wrap_getauxval(unsigned long type) {
+  return type == AT_SECURE ? static_cast<unsigned long>(is_set_user_id) : __real_getauxval(type);
+}
 
 namespace commlens {
 namespace {
@@ -178,6 +192,111 @@ TEST(a_file_that_was_asked_for_and_cannot_be_read_is_reported) {
   CHECK(one_warning(Options::read(), "/nonexistent/commlens.conf"));
   setting.set("COMMLENS_CONFIG", "/tmp");
   CHECK(one_warning(Options::read(), "/tmp"));
+}
+
+TEST(a_privileged_process_reads_nothing_and_is_not_measured) {
+  Setting setting;
+  setting.file("output = /from/file.db\nnot an option\n").set("COMMLENS_OUTPUT", "/from/environment.db");
+  setting.set("COMMLENS_ENABLE", "1").set("COMMLENS_OUTPTU", "1");
+  is_set_user_id = true;
+  const Options options = Options::read();
+  is_set_user_id = false;
+  CHECK(!options.on(Option::enable));
+  CHECK_EQ(options.text(Option::output), std::string(option_facts[static_cast<int>(Option::output)].initial));
+  CHECK(options.warnings().empty());
+  CHECK(Options::read().on(Option::enable));
+}
+
+TEST(only_a_regular_file_is_a_configuration) {
+  const std::string fifo = "/tmp/commlens-options-fifo-" + std::to_string(getpid());
+  CHECK_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  const struct {
+    std::string path, problem;
+  } cases[] = {{fifo, "it is a FIFO"},
+               {"/dev/zero", "it is not a regular file"},
+               {"/dev/tty", "it is not a regular file"},
+               {"/tmp", "it is a directory"}};
+  for (const auto& one : cases) {
+    Setting setting;
+    setting.set("COMMLENS_CONFIG", one.path.c_str());
+    CHECK(one_warning(Options::read(), "configuration " + one.path + " is not used: " + one.problem));
+    CHECK(Options::read().on(Option::enable));
+  }
+  unlink(fifo.c_str());
+}
+
+TEST(dev_null_is_an_empty_configuration) {
+  Setting setting;
+  setting.set("COMMLENS_CONFIG", "/dev/null");
+  CHECK(Options::read().warnings().empty());
+}
+
+TEST(a_configuration_has_64_kib_at_most) {
+  Setting fits;
+  fits.file("quiet = 1\n" + std::string(most_config_bytes - 10, '#'));
+  CHECK(Options::read().on(Option::quiet));
+  CHECK(Options::read().warnings().empty());
+  Setting too_large;
+  too_large.file("quiet = 1\n" + std::string(most_config_bytes - 9, '#'));
+  CHECK(!Options::read().on(Option::quiet));
+  CHECK(one_warning(Options::read(), "it is larger than 64 KiB"));
+  CHECK_EQ(truncate(too_large.path().c_str(), 40 << 20), 0);
+  CHECK(one_warning(Options::read(), "it is larger than 64 KiB"));
+}
+
+TEST(the_standard_input_is_no_configuration) {
+  Setting setting;
+  setting.file("quiet = 1\n");
+  const int before = dup(STDIN_FILENO), file = open(setting.path().c_str(), O_RDONLY);
+  dup2(file, STDIN_FILENO);
+  for (const char* name : {"/dev/stdin", "/proc/self/fd/0", setting.path().c_str()}) {
+    setting.set("COMMLENS_CONFIG", name);
+    const Options options = Options::read();
+    CHECK(one_warning(options, "it is the standard input"));
+    CHECK(!options.on(Option::quiet));
+    CHECK_EQ(lseek(STDIN_FILENO, 0, SEEK_CUR), 0);
+  }
+  dup2(before, STDIN_FILENO);
+  close(before);
+  close(file);
+}
+
+TEST(a_file_of_proc_that_blocks_is_not_read) {
+  Setting setting;
+  setting.set("COMMLENS_CONFIG", "/proc/kmsg");
+  CHECK(Options::read().on(Option::enable));  // at once
+}
+
+TEST(of_many_bad_lines_a_handful_is_named) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "\x1b[2J\x07" + std::string(200, 'x') + "\n";
+  Setting setting;
+  setting.file(text);
+  const std::vector<std::string> warnings = Options::read().warnings();
+  CHECK_EQ(warnings.size(), 6u);
+  for (std::size_t i = 0; i < 5 && i < warnings.size(); ++i) {
+    CHECK_EQ(warnings[i], setting.path() + ":" + std::to_string(i + 1) + ": not an option: '?[2J?" +
+                              std::string(55, 'x') + "...'; ignored");
+  }
+  CHECK_EQ(warnings.back(), setting.path() + ": and 295 more lines like these");
+}
+
+TEST(a_mode_lets_nobody_else_write) {
+  for (const char* mode : {"0600", "600", "0640", "0644", "0604"}) {
+    Setting setting;
+    setting.file("").set("COMMLENS_MODE", mode);
+    CHECK_EQ(Options::read().mode(), static_cast<mode_t>(std::strtoul(mode, nullptr, 8)));
+    CHECK(Options::read().warnings().empty());
+  }
+  for (const char* none : {"0666", "0660", "0755", "0400", "06000", "60", "0x180", "u=rw", "-600"}) {
+    Setting setting;
+    setting.file("mode = 0600\n").set("COMMLENS_MODE", none);
+    CHECK_EQ(Options::read().mode(), 0600u);
+    CHECK(one_warning(Options::read(), "COMMLENS_MODE"));
+  }
+  Setting setting;
+  setting.file("").set("COMMLENS_MODE", "");
+  CHECK_EQ(Options::read().mode(), 0644u);
 }
 
 TEST(a_file_of_anything_does_no_harm) {

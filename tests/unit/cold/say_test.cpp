@@ -54,6 +54,21 @@ TEST(a_line_that_is_too_long_is_cut_and_still_ends) {
   CHECK_EQ(writes.at(0)[writes.at(0).size() - 2], 'x');
 }
 
+TEST(what_a_terminal_would_act_on_is_not_said) {
+  const auto said = [](const char* text) { return heard([text] { say("<%s>", text); }).at(0); };
+  CHECK_EQ(said("a\x1b[2J\nb\x7f\tc"), std::string("commlens: <a?[2J?b??c>\n"));
+  CHECK_EQ(said("\xc2\x9b"
+                "31m \x9b"),
+           std::string("commlens: <??31m ?>\n"));  // C1
+  CHECK_EQ(said("x\xe2\x80\xae"
+                "bd.y"),
+           std::string("commlens: <x???bd.y>\n"));                                 // right to left
+  CHECK_EQ(said("\xc0\x8a \xe2\x82 \xf5"), std::string("commlens: <?? ?? ?>\n"));  // no UTF-8
+  for (const char* text : {"gr\xc3\xbc\xc3\x9f", "\xe2\x82\xac \xf0\x9f\x98\x80", "a b"}) {
+    CHECK_EQ(said(text), "commlens: <" + std::string(text) + ">\n");
+  }
+}
+
 TEST(saying_something_leaves_errno_alone) {
   int after_saying = 0;
   heard([&] {
