@@ -17,6 +17,7 @@
 #include <new>
 
 #include "core/cold/blocked_signal.h"
+#include "core/cold/loss.h"
 #include "core/cold/memory.h"
 #include "core/cold/private_folder.h"
 #include "core/cold/say.h"
@@ -63,7 +64,7 @@ bool reserve(int descriptor, std::uint64_t from, std::uint64_t bytes) noexcept {
     if (n <= 0) return false;
     done += static_cast<std::uint64_t>(n);
   }
-  return fdatasync(descriptor) == 0;  // a file server may say only now that there is no room
+  return fdatasync(descriptor) == 0 || !is_loss(errno);  // a file server may say only now that there is no room
 }
 
 // Maps the next `bytes` of the file; null when there is no room.  No descriptor stays open: the application's numbers
@@ -108,7 +109,7 @@ void make_private() noexcept {
   }
 }
 
-std::string user_text() { return std::to_string(static_cast<unsigned long>(getuid())); }
+std::string user_text() { return std::to_string(static_cast<unsigned long>(geteuid())); }
 
 bool open_in(const std::string& place, const Process& process) {
   const std::string name = place + "/" + file_name(process);

@@ -17,17 +17,21 @@ namespace {
 
 // What all have to know before they pack.
 struct Outline {
-  bool in_session = false, summary = false;
+  bool in_session = false, summary = false, unwanted = false;
   unsigned long aggregators = 0;
   std::uint64_t rows = 0;  // cells of all ranks
   SlicePlan slices;
 };
 
+// True where the profile goes to /dev/null.
+bool is_unwanted(const Terms& terms) { return out::target_of(terms.name()) == out::Target::nothing; }
+
 bool outline(Group& group, const Terms& terms, const Counted* counted, Outline& result) {
-  enum : std::size_t { in_session, summary, aggregators, cells, first_of_slices };
+  enum : std::size_t { in_session, summary, unwanted, aggregators, cells, first_of_slices };
   std::vector<std::uint64_t> values(first_of_slices + SliceRows::size);
   values[in_session] = terms.in_session ? 1 : 0;
   values[summary] = terms.summary ? 1 : 0;
+  values[unwanted] = group.rank() == 0 && counted != nullptr && is_unwanted(terms) ? 1 : 0;
   values[aggregators] = terms.aggregators;
   SliceRows slices;
   if (counted != nullptr) {
@@ -44,13 +48,14 @@ bool outline(Group& group, const Terms& terms, const Counted* counted, Outline& 
   const auto fold = [&](std::vector<std::uint64_t>& sum, const std::vector<std::uint64_t>& one) {
     SliceRows rows = rows_in(sum);
     rows.add(rows_in(one));
-    for (const std::size_t i : {in_session, summary, aggregators}) sum[i] = std::max(sum[i], one[i]);
+    for (const std::size_t i : {in_session, summary, unwanted, aggregators}) sum[i] = std::max(sum[i], one[i]);
     sum[cells] += one[cells];
     std::copy(rows.numbers.begin(), rows.numbers.end(), sum.begin() + first_of_slices);
   };
   if (!everywhere(group, values, fold)) return false;
   result.in_session = values[in_session] != 0;
   result.summary = values[summary] != 0;
+  result.unwanted = values[unwanted] != 0;
   result.aggregators = static_cast<unsigned long>(values[aggregators]);
   result.rows = values[cells];
   result.slices = rows_in(values).within(slice_rows_for(result.rows));
@@ -181,6 +186,10 @@ void say_stored(const Terms& terms, const Profile::Oddities& oddities, std::uint
   }
 }
 
+void say_unwanted(const Terms& terms) {
+  if (!terms.quiet) say("no profile is written: %s is /dev/null", terms.name().c_str());
+}
+
 const char kept[] = "What was counted is kept on the nodes: commlens recover";
 
 // Blocks of ranks that are missing: "4-7, 12-15".
@@ -219,7 +228,7 @@ bool write_index(const Terms& terms, const Orders& orders, const Profile& profil
     say("%d of %d files are missing in the profile, of ranks %s: %s. %s", count - written, count,
         blocks_of(shards).c_str(), error.c_str(), kept);
   }
-  const out::Stored stored = out::store_index(profile, orders.meta, shards, orders.directory);
+  const out::Stored stored = out::store_index(profile, orders.meta, shards, orders.directory, terms.mode);
   if (stored.path.empty()) {
     say("%s; commlens reads the files in %s even so", stored.error.c_str(), orders.directory.c_str());
   } else {
@@ -231,7 +240,7 @@ bool write_index(const Terms& terms, const Orders& orders, const Profile& profil
 bool write_file(const Terms& terms, int ranks, const Profile& profile, const out::Totals& totals, out::Phases phases) {
   phases.agreed = terms.clock();
   const out::Meta meta = out::with_totals(terms.meta(), totals, ranks);
-  const out::Stored stored = out::store(profile, meta, terms.name(), phases);
+  const out::Stored stored = out::store(profile, meta, terms.name(), phases, terms.mode);
   if (stored.path.empty()) {
     say("no profile: %s. %s", stored.error.c_str(), terms.kept.empty() ? kept : terms.kept.c_str());
     return false;
@@ -258,7 +267,7 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
       orders.totals = totals_from(bytes);
       orders.meta = out::with_totals(terms.meta(), orders.totals, ranks);
       orders.catalogue = profile.dictionary.catalogue().packed();
-      orders.directory = out::make_directory(terms.name(), elsewhere);
+      orders.directory = out::make_directory(terms.name(), terms.mode, elsewhere);
       if (orders.directory.empty()) say("no profile: %s. %s", elsewhere.c_str(), kept);
       bytes = orders.directory.empty() ? std::vector<char>() : written(orders);
     } catch (const std::bad_alloc&) {
@@ -280,7 +289,7 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
       profile.slice_ns = orders.totals.slice_ns;
       profile.slices_folded = orders.totals.slices_folded;
       profile.settle(std::move(catalogue), own);
-      is_stored = out::store_shard(profile, orders.meta, orders.directory, phases, shard);
+      is_stored = out::store_shard(profile, orders.meta, orders.directory, phases, terms.mode, shard);
     } else {
       shard.error = "no memory for what the ranks have in common";
     }
@@ -304,6 +313,10 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
 }  // namespace
 
 bool write_file(const Terms& terms, int ranks, Profile& profile, out::Phases phases) {
+  if (is_unwanted(terms)) {
+    say_unwanted(terms);
+    return true;
+  }
   profile.world_size = ranks;
   profile.finish();
   return write_file(terms, ranks, profile, out::Totals(profile), phases);
@@ -444,6 +457,10 @@ Collected collect_together(Group& group, const Terms& terms) {
     }
     if (!outline(group, terms, has_counted ? &counted : nullptr, plan)) return Collected::not_stored;
     if (plan.in_session) return Collected::too_early;
+    if (plan.unwanted) {
+      if (group.rank() == 0) say_unwanted(terms);
+      return Collected::stored;
+    }
     const Clocked begin{terms.begin, terms.clock};
     try {
       if (has_counted) own = plan.summary ? packed_for_summary(counted, begin) : packed(counted, begin, plan.slices);

@@ -20,9 +20,10 @@ struct Terms {
   unsigned long aggregators = 0;      // 0: as many as suit what there is; the largest of all ranks counts
   bool summary = false;               // what all ranks together say instead of rows for each, if one asks for it
   bool quiet = false;
-  std::string kept;        // where what was counted is when it cannot be stored; empty: in the arenas
-  Ticks begin = 0;         // when collecting began here
-  Ticks (*clock)() = now;  // of the phases
+  mode_t mode = out::usual_mode;  // of the files
+  std::string kept;               // where what was counted is when it cannot be stored; empty: in the arenas
+  Ticks begin = 0;                // when collecting began here
+  Ticks (*clock)() = now;         // of the phases
 };
 
 enum class Collected {

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/arena/arena.h"
+#include "core/cold/command_line.h"
 #include "core/cold/coverage.h"
 #include "core/cold/floating_point.h"
 #include "core/cold/journal.h"
@@ -117,7 +118,7 @@ std::string allowed_cpus() {
 std::vector<std::string> read_command_line() {
   std::vector<std::string> arguments;
   std::FILE* const file = std::fopen("/proc/self/cmdline", "re");
-  if (file == nullptr) return arguments;
+  if (file == nullptr) return {program_invocation_name};  // no /proc
   std::string current;
   for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) {
     if (c != '\0') {
@@ -135,20 +136,6 @@ std::vector<std::string> read_command_line() {
 const std::vector<std::string>& command_line() {
   static const auto* const first = new std::vector<std::string>(read_command_line());  // never destroyed
   return *first;
-}
-
-std::string quoted_for_shell(const std::string& argument) {
-  constexpr char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
-  if (!argument.empty() && argument.find_first_not_of(plain) == std::string::npos) return argument;
-  std::string text = "'";
-  for (const char c : argument) {
-    if (c == '\'') {
-      text += "'\\''";
-    } else {
-      text += c;
-    }
-  }
-  return text + "'";
 }
 
 std::string utc(std::time_t t, const char* format) {
@@ -217,11 +204,15 @@ RankFacts own_facts(const TickScale& scale) {
   return facts;
 }
 
+CommandLine command_line_wanted() {
+  const std::string& how = options().text(Option::command_line);
+  if (how == "program") return CommandLine::program;
+  return how == "full" ? CommandLine::full : CommandLine::masked;
+}
+
 // What table meta says of the job, as far as it is known when counting begins.
 out::Meta meta_at_start() {
-  std::string command;
   const std::vector<std::string>& arguments = command_line();
-  for (const std::string& argument : arguments) command += (command.empty() ? "" : " ") + quoted_for_shell(argument);
   char library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
   int length = 0, version = 0, subversion = 0;
   api.Get_library_version(library, &length);
@@ -229,7 +220,7 @@ out::Meta meta_at_start() {
   return {
       {"commlens_version", COMMLENS_VERSION},
       {"commlens_build", COMMLENS_BUILD},
-      {"command_line", command},
+      {"command_line", shown(arguments, command_line_wanted())},
       {"program", arguments.empty() ? std::string() : out::base_name(arguments[0])},
       {"working_directory", job.directory},
       {"start_time", utc(job.began, "%Y-%m-%dT%H:%M:%SZ")},
@@ -244,8 +235,9 @@ out::Meta meta_at_start() {
   };
 }
 
-// Where the profile goes; the default name, with the time of day in it, differs from rank to rank.
-std::string profile_name() {
+// Where a profile goes for such a COMMLENS_OUTPUT; the default name, with the time of day in it, differs from rank to
+// rank.
+std::string profile_name(const std::string& pattern) {
   out::NameFields fields;
   const std::vector<std::string>& arguments = command_line();
   if (!arguments.empty()) fields.program = out::base_name(arguments[0]);
@@ -254,7 +246,6 @@ std::string profile_name() {
   if (fields.job.empty()) fields.job = utc(std::time(nullptr), "%Y%m%dT%H%M%SZ-") + std::to_string(getpid());
   fields.ranks = job.size;
   const std::string default_name = out::output_name(option_facts[static_cast<int>(Option::output)].initial, fields);
-  const std::string& pattern = options().text(Option::output);
   std::string name = pattern.empty() ? default_name : out::output_name(pattern, fields);
   if (name[0] != '/' && job.directory[0] != '\0') name = std::string(job.directory) + "/" + name;
   struct stat directory;
@@ -264,6 +255,20 @@ std::string profile_name() {
     name += "/" + default_name;
   }
   return name;
+}
+
+std::string profile_name() { return profile_name(options().text(Option::output)); }
+
+// Beside this the processes of a job leave files for each other, and for commlens recover: the profile, or, where that
+// cannot be where it was asked to be, what takes its place.  Also for /dev/null, because other ranks may not have been
+// told so.
+std::string name_beside(const std::string& name) {
+  switch (out::target_of(name)) {
+    case out::Target::free: return name;
+    case out::Target::nothing: return profile_name("");
+    case out::Target::other: break;
+  }
+  return out::name_elsewhere(name);
 }
 
 Counted own_counted() {
@@ -322,13 +327,16 @@ Identity id_of_launch() {
 enum class Coming { all, late, through_files };
 
 // Where the parts of a job are that cannot collect together: named by what all its processes know.
-out::Parts parts_of_job() { return {profile_name(), job.world_id != 0 ? job.world_id : id_of_launch(), job.began}; }
+out::Parts parts_of_job() {
+  return {name_beside(profile_name()), job.world_id != 0 ? job.world_id : id_of_launch(), job.began};
+}
 
 // Rank 0's word counts: no other rank is sure to have been told what the user asked for.
 std::vector<char> written(const Terms& terms) {
   WireWriter out;
   out.text(terms.name());
   out.number(terms.quiet ? 1 : 0);
+  out.number(terms.mode);
   out.pairs(terms.meta());
   return out.bytes();
 }
@@ -337,10 +345,12 @@ void obey(const std::vector<char>& orders, Terms& terms) {
   WireReader in(orders.data(), orders.size());
   std::string name = in.text();
   const bool quiet = in.number() != 0;
+  const auto mode = static_cast<mode_t>(in.number());
   out::Meta meta = in.pairs();
   if (!in.ok()) return;
   terms.name = [name = std::move(name)] { return name; };
   terms.quiet = quiet;
+  terms.mode = mode;
   terms.meta = [meta = std::move(meta)] { return meta; };
 }
 
@@ -415,13 +425,15 @@ Terms terms(Ticks begin, const std::string& mark = "") {
   terms.counted = own_counted;
   terms.meta = meta_at_start;
   terms.name = [mark] {
-    const std::string name = profile_name();
-    return mark.empty() ? name : out::marked_name(name, mark);
+    std::string name = profile_name();
+    const bool has_no_mark = mark.empty() || out::target_of(name) != out::Target::free;
+    return has_no_mark ? name : out::marked_name(name, mark);
   };
   terms.in_session = job.sessions > 0;
   terms.aggregators = options().number(Option::aggregators);
   terms.summary = options().text(Option::detail) == "summary";
   terms.quiet = options().on(Option::quiet);
+  terms.mode = options().mode();
   terms.begin = begin;
   return terms;
 }
@@ -473,13 +485,13 @@ void note_job() noexcept try {
   entry.own_call = job.own_call;
   entry.node = host_name();
   entry.cpus = allowed_cpus();
-  entry.output = profile_name();
+  entry.output = name_beside(profile_name());
   entry.meta = meta_at_start();
   journal::note(entry);
+  if (out::target_of(profile_name()) == out::Target::nothing) return;  // no copies either
   char name[64];
   std::snprintf(name, sizeof name, "commlens-arenas-%016llx", static_cast<unsigned long long>(entry.launch));
-  const std::size_t slash = entry.output.rfind('/');
-  survive((slash == std::string::npos ? std::string() : entry.output.substr(0, slash + 1)) + name, job.rank);
+  survive(entry.output.substr(0, entry.output.rfind('/') + 1) + name, job.rank);
 } catch (const std::bad_alloc&) {
   return;  // what it counts cannot be recovered
 }

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/out/sqlite.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <set>
 #include <string_view>
 
@@ -260,6 +254,12 @@ class Gap {
     std::fill_n(bytes_, filler.size(), static_cast<unsigned char>(0));
   }
 
+  // As the last of what is written to the file.
+  Finish filling() {
+    return [this](int file) { fill(file); };
+  }
+
+ private:
   void fill(int file) {
     if (bytes_ == nullptr) return;
     const std::array<unsigned char, 8> time = stored(TickScale::since_start().ns(clock_() - begin_));
@@ -267,7 +267,6 @@ class Gap {
       std::copy(time.begin(), time.end(), bytes_);
   }
 
- private:
   // No counter comes near it, and no text has it but by chance.
   static std::uint64_t some_number() { return (mixed(now() ^ static_cast<Identity>(getpid())) >> 2) | 1ull << 61; }
 
@@ -424,80 +423,6 @@ void fill_lines(Database& db, const Profile& profile) {
   }
 }
 
-std::string failed(const char* doing, const std::string& path) {
-  return std::string("cannot ") + doing + " " + path + ": " + std::strerror(errno);
-}
-
-std::string write_all(int file, const unsigned char* bytes, std::size_t size, const std::string& path, Gap* gap) {
-  std::string error;
-  for (std::size_t done = 0; done < size;) {
-    const ssize_t n = write(file, bytes + done, size - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      error = failed("write", path);
-      break;
-    }
-    done += static_cast<std::size_t>(n);
-  }
-  if (error.empty() && fsync(file) != 0 && errno != EINVAL) error = failed("write", path);
-  if (error.empty() && gap != nullptr) gap->fill(file);
-  if (close(file) != 0 && error.empty()) error = failed("write", path);
-  return error;
-}
-
-// Writes all of it under a temporary name and links it to the first free name.
-Stored write_file(const unsigned char* bytes, std::size_t size, const std::string& name, Gap* gap) {
-  // Process ids repeat across nodes and containers that share the directory: a name that exists is another's.
-  std::string temporary;
-  int file = -1;
-  for (int n = 0; file < 0; ++n) {
-    temporary = name + ".tmp." + std::to_string(getpid()) + "." + std::to_string(n);
-    file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file < 0 && errno != EEXIST) return {"", failed("create", temporary)};
-  }
-  Stored result;
-  result.error = write_all(file, bytes, size, temporary, gap);
-  for (int n = 0; result.error.empty() && result.path.empty(); ++n) {
-    const std::string wanted = n == 0 ? name : numbered_name(name, n);
-    if (link(temporary.c_str(), wanted.c_str()) == 0) {
-      result.path = wanted;
-    } else if (errno == EEXIST) {
-      continue;
-    } else {
-      // No hard links on this file system: take the name first, then replace our own empty file.
-      const int own = open(wanted.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (own < 0 && errno == EEXIST) continue;
-      if (own < 0) {
-        result.error = failed("create", wanted);
-      } else {
-        close(own);
-        if (rename(temporary.c_str(), wanted.c_str()) == 0) return {wanted, ""};
-        result.error = failed("rename to", wanted);
-        unlink(wanted.c_str());
-      }
-    }
-  }
-  unlink(temporary.c_str());
-  return result;
-}
-
-// The same in a directory of our own, where no name is taken: two operations on names, not three.
-Stored write_part(const unsigned char* bytes, std::size_t size, const std::string& directory, const std::string& name,
-                  Gap* gap) {
-  const std::string path = directory + "/" + name, temporary = path + ".tmp";
-  const auto create = [&] { return open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666); };
-  int file = create();
-  // Where each node has a file system of its own, the directory is on that of rank 0 only.
-  if (file < 0 && errno == ENOENT && mkdir(directory.c_str(), 0777) == 0) file = create();
-  if (file < 0) return {"", failed("create", temporary)};
-  std::string error = write_all(file, bytes, size, temporary, gap);
-  if (error.empty() && rename(temporary.c_str(), path.c_str()) == 0) return {path, ""};
-  if (error.empty()) error = failed("rename to", path);
-  unlink(temporary.c_str());
-  rmdir(directory.c_str());  // unless others have written something
-  return {"", error};
-}
-
 }  // namespace
 
 Totals::Totals(const Profile& profile)
@@ -540,17 +465,13 @@ class Image {
 
   unsigned char* bytes() const { return bytes_; }
   std::size_t size() const { return static_cast<std::size_t>(size_); }
+  Content content() const { return {bytes(), size()}; }
   std::string error;  // empty: none
 
  private:
   unsigned char* bytes_ = nullptr;
   sqlite3_int64 size_ = 0;
 };
-
-std::string temporary_directory() {
-  const char* const directory = std::getenv("TMPDIR");
-  return directory != nullptr && *directory != '\0' ? directory : "/tmp";
-}
 
 // Views as rows of the schema: to create one, SQLite parses it twice and looks for its name in all that there is.  That
 // was most of what the profile of a small job took, and who reads it parses them once more.
@@ -604,23 +525,8 @@ std::uint32_t crc32(const unsigned char* bytes, std::size_t size) {
 
 }  // namespace
 
-std::string make_directory(const std::string& name, std::string& error) {
-  const std::size_t ending = name.size() > 3 && name.compare(name.size() - 3, 3, ".db") == 0 ? 3 : 0;
-  const std::string wanted = name.substr(0, name.size() - ending) + ".commlens";
-  for (const std::string& first : {wanted, temporary_directory() + "/" + base_name(wanted)}) {
-    for (int n = 0;; ++n) {
-      const std::string path = n == 0 ? first : numbered_name(first, n);
-      if (mkdir(path.c_str(), 0777) == 0) return path;
-      if (errno == EEXIST) continue;
-      error += (error.empty() ? "" : "; ") + failed("create", path);
-      break;
-    }
-  }
-  return {};
-}
-
 bool store_shard(const Profile& profile, const Meta& meta, const std::string& directory, const Phases& phases,
-                 Shard& shard) {
+                 mode_t mode, Shard& shard) {
   Meta own = meta;
   for (auto& [key, value] : own) {
     if (key == "shard") value = std::to_string(shard.number);
@@ -636,7 +542,8 @@ bool store_shard(const Profile& profile, const Meta& meta, const std::string& di
   Stored stored{"", image.error};
   if (image.error.empty()) {
     gap.find(image.bytes(), image.size());
-    stored = write_part(image.bytes(), image.size(), directory, "shard." + std::to_string(shard.number) + ".db", &gap);
+    const std::string name = "shard." + std::to_string(shard.number) + ".db";
+    stored = write_part(image.content(), directory, name, mode, gap.filling());
   }
   shard.error = stored.error;
   shard.file = base_name(stored.path);
@@ -649,7 +556,7 @@ bool store_shard(const Profile& profile, const Meta& meta, const std::string& di
 }
 
 Stored store_index(const Profile& profile, const Meta& meta, const std::vector<Shard>& shards,
-                   const std::string& directory) {
+                   const std::string& directory, mode_t mode) {
   const Image image = built(Part::index, false, [&](Database& db) {
     fill(db, profile, meta, Part::index);
     Insert insert(db, "shard", 7);
@@ -660,10 +567,10 @@ Stored store_index(const Profile& profile, const Meta& meta, const std::vector<S
   });
   if (!image.error.empty()) return {"", image.error};
   const BlockedSignal file_size_limit(SIGXFSZ);
-  return write_part(image.bytes(), image.size(), directory, "index.db", nullptr);
+  return write_part(image.content(), directory, "index.db", mode, nullptr);
 }
 
-Stored store(const Profile& profile, const Meta& meta, const std::string& name, const Phases& phases) {
+Stored store(const Profile& profile, const Meta& meta, const std::string& name, const Phases& phases, mode_t mode) {
   Gap gap(phases.clock);
   const Image image = built(Part::whole, profile.is_summary, [&](Database& db) {
     fill(db, profile, meta, Part::whole);
@@ -675,9 +582,9 @@ Stored store(const Profile& profile, const Meta& meta, const std::string& name, 
   if (!image.error.empty()) return {"", image.error};
   const BlockedSignal file_size_limit(SIGXFSZ);
   gap.find(image.bytes(), image.size());
-  Stored result = write_file(image.bytes(), image.size(), name, &gap);
+  Stored result = write_file(image.content(), name, mode, gap.filling());
   if (result.path.empty()) {
-    const Stored second = write_file(image.bytes(), image.size(), temporary_directory() + "/" + base_name(name), &gap);
+    const Stored second = write_file(image.content(), name_elsewhere(name), mode, gap.filling());
     if (second.path.empty()) {
       result.error += "; " + second.error;
     } else {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/collect/profile.h"
+#include "core/out/files.h"
 
 namespace commlens::out {
 
@@ -35,15 +36,10 @@ struct Phases {
   Ticks (*clock)() = now;
 };
 
-// The result of an attempt to store a profile: where it went, or what went wrong, in words for a person.
-struct Stored {
-  std::string path;   // empty: not stored
-  std::string error;  // empty: no problem; beside a path: why it is not where it was asked to be
-};
-
 // Builds the SQLite file in memory and writes it in one go under a temporary name, then gives it its own; an
 // existing file is never replaced.  When `name` cannot be written, falls back to $TMPDIR or /tmp.
-Stored store(const Profile& profile, const Meta& meta, const std::string& name, const Phases& phases);
+Stored store(const Profile& profile, const Meta& meta, const std::string& name, const Phases& phases,
+             mode_t mode = usual_mode);
 
 // One file of a profile that has several, as table shard has it.
 struct Shard {
@@ -52,16 +48,12 @@ struct Shard {
   std::string error;  // empty: it is there
 };
 
-// Makes the directory for a profile of that name: "a.db" gives "a.commlens", or "a.1.commlens" where that exists; below
-// $TMPDIR or /tmp when it cannot be made, with `error`.  Empty when it can be made nowhere.
-std::string make_directory(const std::string& name, std::string& error);
-
 // Writes what the ranks of one block have, numbered as in the whole, and fills in `shard`.
 bool store_shard(const Profile& profile, const Meta& meta, const std::string& directory, const Phases& phases,
-                 Shard& shard);
+                 mode_t mode, Shard& shard);
 
 // Writes what all blocks have in common, and which there are.
 Stored store_index(const Profile& profile, const Meta& meta, const std::vector<Shard>& shards,
-                   const std::string& directory);
+                   const std::string& directory, mode_t mode);
 
 }  // namespace commlens::out

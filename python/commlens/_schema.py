@@ -605,7 +605,7 @@ META_KEYS: dict[str, str] = {
     'schema_version': 'The schema version of this file; the same number as PRAGMA user_version.',
     'commlens_version': 'Version of the library that measured.',
     'commlens_build': 'Compiler, build type and MPI family the library was built for.',
-    'command_line': 'Command line of world rank 0, arguments quoted for a POSIX shell where needed.',
+    'command_line': 'Command line of world rank 0, arguments quoted for a POSIX shell where needed. *** stands for what looks like a secret (COMMLENS_COMMAND_LINE).',
     'program': 'File name of the executable of world rank 0.',
     'working_directory': 'Working directory of world rank 0 when MPI was initialised.',
     'start_time': 'When MPI_Init returned on world rank 0: UTC, ISO 8601.',

@@ -50,10 +50,18 @@ static void fill(const char* directory) {
   close(file);
 }
 
-/* From now on this process is over its quota: the kernel refuses it pages of files.  Messages are smaller than that. */
-static void quota(void) {
+static void obey(size_t n, struct sock_filter* rules) {
+  struct sock_fprog program = {(unsigned short)n, rules};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) {
+    fputs("no seccomp\n", stderr);
+    MPI_Abort(MPI_COMM_WORLD, 77);
+  }
+}
 #define NUMBER(field) (unsigned)offsetof(struct seccomp_data, field)
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, NUMBER(field))
+
+/* From now on this process is over its quota: the kernel refuses it pages of files.  Messages are smaller than that. */
+static void quota(void) {
   struct sock_filter rules[] = {
       LOAD(nr),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 3, 0),
@@ -63,11 +71,19 @@ static void quota(void) {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 122 /* EDQUOT */),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
-  struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) {
-    fputs("no seccomp\n", stderr);
-    MPI_Abort(MPI_COMM_WORLD, 77);
-  }
+  obey(sizeof rules / sizeof *rules, rules);
+}
+
+/* From now on the kernel refuses this process to have files brought to disk. */
+static void nosync(int error) {
+  struct sock_filter rules[] = {
+      LOAD(nr),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fsync, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fdatasync, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  obey(sizeof rules / sizeof *rules, rules);
 }
 
 static void until(double seconds) {
@@ -88,6 +104,7 @@ int main(int argc, char** argv) {
   for (char** step = argv + 1; *step != NULL; ++step) {
     char const* const what = *step;
     if (strcmp(what, "quota") == 0) quota();
+    if (strcmp(what, "nosync") == 0) nosync(atoi(*++step));
     if (strcmp(what, "alone") == 0) alone = 1;
     if (strcmp(what, "work") == 0) work(atoi(*++step));
     if (strcmp(what, "grow") == 0) grow(atoi(*++step));

@@ -357,6 +357,7 @@ TEST(a_rank_with_a_session_keeps_all_from_collecting) {
     VirtualJob job;
     job.ranks = 6;
     Terms terms;
+    terms.name = [] { return std::string("not.db"); };
     terms.counted = [&] { return job.counted(member.rank(), records); };
     terms.in_session = member.rank() == 4;
     terms.aggregators = 2;
@@ -365,6 +366,14 @@ TEST(a_rank_with_a_session_keeps_all_from_collecting) {
     early += result == Collected::too_early ? 1 : 0;
   });
   CHECK_EQ(early, 6);
+}
+
+TEST(a_profile_for_dev_null_is_not_written_and_done_with) {
+  VirtualJob job;
+  job.ranks = 6;
+  for (const unsigned long aggregators : {1, 3}) CHECK_EQ(collected(job, "/dev/null", aggregators), 6);
+  CHECK_EQ(collected(job, "/dev/null", 1, 2), 6);
+  for (const char* name : {"/dev/null.1", "/dev/null.commlens"}) CHECK(!fs::exists(name));
 }
 
 TEST(slices_become_wider_and_then_families_until_they_fit) {

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/out/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/unit/check.h"
+
+namespace {
+int sync_error = 0;  // of fsync(); 0: it works
+}
+
+// fsync(), as the linker calls it (--wrap, CMakeLists.txt).
+extern "C" int __real_fsync(int file);
+extern "C" int __wrap_fsync(int file) {
+  if (sync_error == 0) return __real_fsync(file);
+  errno = sync_error;
+  return -1;
+}
+
+namespace commlens::out {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned char text[] = "content";
+constexpr Content content{text, 7};
+
+// An empty directory, $TMPDIR in it, and a umask that takes nothing away.
+class Place {
+ public:
+  Place() : umask_(umask(0)) {
+    char path[] = "/tmp/commlens-files-XXXXXX";
+    root_ = mkdtemp(path) != nullptr ? path : "/nonexistent";
+    fs::create_directory(root_ + "/tmp");
+    setenv("TMPDIR", (root_ + "/tmp").c_str(), 1);
+  }
+  ~Place() {
+    umask(umask_);
+    unsetenv("TMPDIR");
+    std::error_code ignored;
+    fs::remove_all(root_, ignored);
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+
+  std::string operator/(const std::string& name) const { return root_ + "/" + name; }
+
+ private:
+  mode_t umask_;
+  std::string root_;
+};
+
+unsigned mode_of(const std::string& path) {
+  struct stat facts{};
+  return lstat(path.c_str(), &facts) == 0 ? facts.st_mode & 07777u : 0;
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::size_t entries(const std::string& path) {
+  std::size_t n = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(path)) ++n;
+  return n;
+}
+
+}  // namespace
+
+TEST(an_error_of_fsync_that_loses_nothing_loses_nothing) {
+  for (const int error : {EPERM, EINVAL, EROFS, ENOSYS, ENOTSUP, EACCES, EBADF}) {
+    const Place place;
+    sync_error = error;
+    const Stored stored = write_file(content, place / "a.db", usual_mode, nullptr);
+    sync_error = 0;
+    CHECK_EQ(stored.path, place / "a.db");
+    CHECK_EQ(content_of(place / "a.db"), std::string("content"));
+  }
+  for (const int error : {EIO, ENOSPC, EDQUOT, ESTALE}) {
+    const Place place;
+    sync_error = error;
+    const Stored stored = write_file(content, place / "a.db", usual_mode, nullptr);
+    sync_error = 0;
+    CHECK(stored.path.empty() && !stored.error.empty());
+    CHECK_EQ(entries(place / ""), 1u);
+  }
+}
+
+TEST(no_file_or_directory_can_be_written_by_others) {
+  const Place place;
+  std::string error;
+  CHECK_EQ(write_file(content, place / "a.db", usual_mode, nullptr).path, place / "a.db");
+  CHECK_EQ(mode_of(place / "a.db"), 0644u);
+  CHECK_EQ(make_directory(place / "a.db", usual_mode, error), place / "a.commlens");
+  CHECK_EQ(mode_of(place / "a.commlens"), 0755u);
+  CHECK_EQ(write_part(content, place / "a.commlens", "x.db", usual_mode, nullptr).path, place / "a.commlens/x.db");
+  CHECK_EQ(mode_of(place / "a.commlens/x.db"), 0644u);
+  write_part(content, place / "new.commlens", "x.db", usual_mode, nullptr);
+  CHECK_EQ(mode_of(place / "new.commlens"), 0755u);
+}
+
+TEST(a_mode_holds_for_files_and_directories) {
+  const Place place;
+  std::string error;
+  write_file(content, place / "a.db", 0600, nullptr);
+  CHECK_EQ(mode_of(place / "a.db"), 0600u);
+  make_directory(place / "a.db", 0640, error);
+  CHECK_EQ(mode_of(place / "a.commlens"), 0750u);
+  make_directory(place / "b.db", 0600, error);
+  CHECK_EQ(mode_of(place / "b.commlens"), 0700u);
+  // The rank that made the directory was told the mode, others may not have been.
+  write_part(content, place / "b.commlens", "x.db", usual_mode, nullptr);
+  CHECK_EQ(mode_of(place / "b.commlens/x.db"), 0600u);
+}
+
+TEST(what_is_no_file_is_neither_written_nor_numbered) {
+  const Place place;
+  CHECK_EQ(mkfifo((place / "a.db").c_str(), 0600), 0);
+  CHECK(target_of(place / "a.db") == Target::other);
+  CHECK(target_of("/dev/zero") == Target::other);
+  CHECK(target_of("/dev/null") == Target::nothing);
+  CHECK_EQ(symlink("/dev/null", (place / "link").c_str()), 0);
+  CHECK(target_of(place / "link") == Target::nothing);
+  CHECK(target_of(place / "b.db") == Target::free);
+  CHECK(target_of(place / "") == Target::free);
+  const Stored stored = write_file(content, place / "a.db", usual_mode, nullptr);
+  CHECK(stored.path.empty());
+  CHECK_EQ(stored.error, "cannot write " + (place / "a.db") + ": it is neither a file nor a folder");
+  std::string error;
+  CHECK_EQ(make_directory(place / "a.db", usual_mode, error), place / "tmp/a.commlens");
+  CHECK_EQ(error, stored.error);
+  CHECK_EQ(entries(place / ""), 3u);
+}
+
+TEST(a_part_goes_into_no_folder_that_is_not_ours) {
+  const Place place;
+  fs::create_directory(place / "open");
+  CHECK_EQ(chmod((place / "open").c_str(), 01777), 0);
+  fs::create_directory(place / "mine");
+  fs::create_directory_symlink(place / "mine", place / "link");
+  fs::create_directory(place / "theirs");
+  const bool has_theirs = chown((place / "theirs").c_str(), 65534, 65534) == 0;  // only root can give one away
+  for (const char* name : {"open", "link", "theirs"}) {
+    if (name == std::string("theirs") && !has_theirs) continue;
+    const Stored stored = write_part(content, place / name, "x.db", usual_mode, nullptr);
+    if (!stored.path.empty() || stored.error.empty()) check::fail(__FILE__, __LINE__, name);
+  }
+  CHECK_EQ(entries(place / "mine"), 0u);
+}
+
+TEST(a_part_follows_no_link_and_takes_no_file) {
+  const Place place;
+  std::ofstream(place / "precious") << "precious";
+  for (const bool is_link : {true, false}) {
+    fs::create_directory(place / "folder");
+    const std::string temporary = place / "folder/x.db.tmp";
+    is_link ? fs::create_symlink(place / "precious", temporary) : fs::create_hard_link(place / "precious", temporary);
+    CHECK(write_part(content, place / "folder", "x.db", usual_mode, nullptr).path.empty());
+    CHECK_EQ(content_of(place / "precious"), std::string("precious"));
+    fs::remove_all(place / "folder");
+  }
+}
+
+}  // namespace commlens::out
