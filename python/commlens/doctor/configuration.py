@@ -57,7 +57,7 @@ def read_lines(path: Path) -> list[str]:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        absent = isinstance(error, FileNotFoundError | NotADirectoryError)
+        absent = isinstance(error, (FileNotFoundError, NotADirectoryError))
         raise UnusableError(reason, is_absent=absent) from None
     lines = text.decode("utf-8", "replace").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
