@@ -19,6 +19,15 @@ SPEC = "spec/schema.toml"
 
 TYPES = {"INTEGER", "TEXT", "REAL"}
 UNITS = {"", "ns", "bytes", "processes"}
+FACTS = {"null", "range", "most", "values", "ref", "zero", "since", "absent"}
+RANGES = {
+    "": (0, 1 << 60),
+    "world": (0, 1 << 31),
+    "difference": (-(1 << 60), 1 << 60),
+    "any": (-(1 << 63), (1 << 63) - 1),
+}
+LONGEST_TEXT = 4096  # bytes
+OLDEST = 2  # the first version that readers know
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
@@ -33,7 +42,7 @@ def read_spec() -> dict[str, Any]:
     spec = output.read_toml(SPEC)
     tables, views = spec["table"], spec.get("view", {})
     require(not set(tables) & set(views), "a name is both table and view")
-    for name, relation in {**tables, **views}.items():
+    for name, relation in [*tables.items(), *views.items(), *spec.get("former", {}).items()]:
         require(bool(IDENTIFIER.match(name)), f"'{name}' is no identifier")
         require(relation.get("doc", "").endswith("."), f"{name}: doc is missing or no sentence")
         seen: set[str] = set()
@@ -44,6 +53,10 @@ def read_spec() -> dict[str, Any]:
             require(column["type"] in TYPES, f"{what}: unknown type {column['type']}")
             require(column["unit"] in UNITS, f"{what}: unknown unit {column['unit']}")
             require(column["doc"].endswith("."), f"{what}: doc is no sentence")
+            unknown = set(column) - FACTS - {"name", "type", "key", "unit", "doc"}
+            require(not unknown, f"{what}: unknown fact {', '.join(sorted(unknown))}")
+            span = column.get("range", "")
+            require(isinstance(span, list) or span in RANGES, f"{what}: unknown range {span}")
             seen.add(column["name"])
     columns = {f"{name}.{c['name']}" for name, table in tables.items() for c in table["columns"]}
     for name, table in tables.items():
@@ -67,6 +80,17 @@ def read_spec() -> dict[str, Any]:
     for name, view in views.items():
         require("sql" in view, f"{name}: a view needs its sql")
     return spec
+
+
+def key_of(table: dict[str, Any]) -> list[str]:
+    """Return the columns of a table's key, or none."""
+    return table.get("primary_key") or [c["name"] for c in table["columns"] if c.get("key")]
+
+
+def range_of(column: dict[str, Any]) -> tuple[int, int]:
+    """Return the smallest and the largest value a column of integers may have."""
+    span = column.get("range", "")
+    return tuple(span) if isinstance(span, list) else RANGES[span]
 
 
 def described(column: dict[str, Any]) -> str:
@@ -159,21 +183,33 @@ inline constexpr char views_sql[] =
 def python_text(spec: dict[str, Any]) -> str:
     """Return python/commlens/_schema.py."""
 
+    def column(kind: str, c: dict[str, Any]) -> str:
+        facts = [repr(c[fact]) for fact in ("name", "type", "unit", "doc")]
+        if kind == "table":
+            facts += [f"{name}={value!r}" for name, value in facts_of(c).items()]
+        return f"            Column({', '.join(facts)}),"
+
     def relation(kind: str, name: str, entry: dict[str, Any]) -> str:
-        columns = "\n".join(
-            f"            Column({c['name']!r}, {c['type']!r}, {c['unit']!r}, {c['doc']!r}),"
-            for c in entry["columns"]
+        columns = "\n".join(column(kind, c) for c in entry["columns"])
+        more = "".join(
+            f"        {fact}={value!r},\n"
+            for fact, value in (("key", tuple(key_of(entry))), ("since", entry.get("since", OLDEST)))
+            if value and value != OLDEST
         )
+        sql = create_table(name, entry) if kind == "table" else create_view(name, entry)
+        require('"""' not in sql and "\\" not in sql, "a statement ends the Python string")
         return (
-            f"    {name!r}: Relation(\n"
-            f"        {kind!r},\n        {entry['doc']!r},\n        (\n{columns}\n        ),\n    ),"
+            f"    {name!r}: Relation(\n        {kind!r},\n        {entry['doc']!r},\n        (\n{columns}\n        ),\n"
+            f'        """\\\n{sql}\n""",\n{more}    ),'
         )
 
     relations = [relation("table", n, t) for n, t in spec["table"].items()]
     relations += [relation("view", n, v) for n, v in spec.get("view", {}).items()]
-    keys = "\n".join(f"    {k['name']!r}: {k['doc']!r}," for k in spec["table"]["meta"]["keys"])
-    sql = "\n".join([*table_statements(spec), *view_statements(spec)])
-    require('"""' not in sql and "\\" not in sql, "a statement ends the Python string")
+    former = [relation("table", n, t) for n, t in spec.get("former", {}).items()]
+    until = {n: t["until"] for n, t in spec.get("former", {}).items()}
+    meta_keys = spec["table"]["meta"]["keys"]
+    keys = "\n".join(f"    {k['name']!r}: {k['doc']!r}," for k in meta_keys)
+    numbers = tuple(k["name"] for k in meta_keys if k.get("number"))
     return f'''# SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT: written by gen/schema.py from spec/schema.toml.
 """Tables and views of a profile, as this reader knows them."""
@@ -187,54 +223,110 @@ APPLICATION_ID = {spec["application_id"]}
 
 
 class Column(NamedTuple):
-    """One column of a table or view."""
+    """One column of a table or view; of tables also what its values must be, as the head of spec/schema.toml says."""
 
     name: str
     type: str
     unit: str
     doc: str
+    low: int = {RANGES[""][0]}
+    high: int = {RANGES[""][1]}
+    is_of_world: bool = False
+    most: int = {LONGEST_TEXT}
+    values: tuple[str, ...] = ()
+    ref: str = ""
+    zero: bool = False
+    null: bool = False
+    since: int = {OLDEST}
+    absent: str = "NULL"
 
 
 class Relation(NamedTuple):
-    """One table or view."""
+    """One table or view, and the statement that makes it."""
 
     kind: str
     doc: str
     columns: tuple[Column, ...]
+    sql: str
+    key: tuple[str, ...] = ()
+    since: int = {OLDEST}
 
 
 RELATIONS: dict[str, Relation] = {{
 {chr(10).join(relations)}
 }}
 
+FORMER: dict[str, Relation] = {{
+{chr(10).join(former)}
+}}
+
+FORMER_UNTIL = {until!r}
+
 META_KEYS: dict[str, str] = {{
 {keys}
 }}
 
-SQL = """\\
-{sql}
-"""
+META_NUMBERS = {numbers!r}
+
+SQL = "".join(
+    [
+        f"PRAGMA application_id = {{APPLICATION_ID}};\\nPRAGMA user_version = {{VERSION}};\\n",
+        *(relation.sql for relation in RELATIONS.values()),
+    ]
+)
 '''
+
+
+def facts_of(column: dict[str, Any]) -> dict[str, Any]:
+    """Return what the reader checks of a column, as far as it is not what most have."""
+    low, high = range_of(column)
+    found = {
+        "low": low if low != RANGES[""][0] else None,
+        "high": high if high != RANGES[""][1] else None,
+        "is_of_world": column.get("range") == "world" or None,
+        **{fact: column.get(fact) for fact in ("most", "ref", "zero", "null", "since", "absent")},
+        "values": tuple(column["values"]) if "values" in column else None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def allowed(column: dict[str, Any]) -> str:
+    """Return the values of a column, for the reference."""
+    if column["type"] == "INTEGER" and isinstance(column.get("range"), list):
+        text = "{:,} to {:,}".format(*column["range"])
+    elif column.get("range") == "difference":
+        text = "may be negative"
+    elif column.get("range") == "any":
+        text = "any"
+    elif "most" in column:
+        text = f"at most {column['most']:,} bytes"
+    else:
+        text = ""
+    return ", ".join(part for part in (text, "or NULL" if column.get("null") else "") if part)
 
 
 def markdown_text(spec: dict[str, Any]) -> str:
     """Return docs/reference/tables.md."""
 
-    def section(name: str, entry: dict[str, Any]) -> list[str]:
+    def section(name: str, entry: dict[str, Any], *, is_table: bool) -> list[str]:
         lines = [
             f"### {name}",
             "",
             entry["doc"],
             "",
-            "| column | type | unit | meaning |",
-            "|---|---|---|---|",
+            *(
+                ["| column | type | unit | meaning | values |", "|---|---|---|---|---|"]
+                if is_table
+                else ["| column | type | unit | meaning |", "|---|---|---|---|"]
+            ),
         ]
         for c in entry["columns"]:
             key = c.get("key") or c["name"] in entry.get("primary_key", [])
             meaning = c["doc"].replace("|", "\\|") + (" Key." if key else "")
             if "ref" in c:
                 meaning += f" → `{c['ref']}`"
-            lines.append(f"| `{c['name']}` | {c['type']} | {c['unit']} | {meaning} |")
+            values = f" {allowed(c)} |" if is_table else ""
+            lines.append(f"| `{c['name']}` | {c['type']} | {c['unit']} | {meaning} |{values}")
         return [*lines, ""]
 
     lines = [
@@ -246,11 +338,15 @@ def markdown_text(spec: dict[str, Any]) -> str:
         "All times are integers in nanoseconds, all volumes integers in bytes. The descriptions below are also in the",
         "file: `sqlite3 PROFILE .schema` shows them, and so does `commlens schema`.",
         "",
+        "Values are never NULL, numbers are never negative and texts have at most 4,096 bytes, unless column *values* says",
+        "otherwise; what → points to exists, but for ranks, of which some may be missing. The reader checks all of this when it opens a profile: a row that breaks it is",
+        "left out, a value that may be NULL counts as NULL, and `commlens` says how many and ends with exit code 3.",
+        "",
         "## Tables",
         "",
     ]
     for name, table in spec["table"].items():
-        lines += section(name, table)
+        lines += section(name, table, is_table=True)
     lines += ["## Keys of meta", "", "| key | value |", "|---|---|"]
     lines += [f"| `{k['name']}` | {k['doc']} |" for k in spec["table"]["meta"]["keys"]]
     lines += [
@@ -261,7 +357,7 @@ def markdown_text(spec: dict[str, Any]) -> str:
         "",
     ]
     for name, view in spec.get("view", {}).items():
-        lines += section(name, view)
+        lines += section(name, view, is_table=False)
         lines += ["```sql", textwrap.dedent(view["sql"]).strip(), "```", ""]
     return "\n".join(lines).rstrip() + "\n"
 

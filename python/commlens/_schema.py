@@ -11,20 +11,33 @@ APPLICATION_ID = 1129073742
 
 
 class Column(NamedTuple):
-    """One column of a table or view."""
+    """One column of a table or view; of tables also what its values must be, as the head of spec/schema.toml says."""
 
     name: str
     type: str
     unit: str
     doc: str
+    low: int = 0
+    high: int = 1152921504606846976
+    is_of_world: bool = False
+    most: int = 4096
+    values: tuple[str, ...] = ()
+    ref: str = ""
+    zero: bool = False
+    null: bool = False
+    since: int = 2
+    absent: str = "NULL"
 
 
 class Relation(NamedTuple):
-    """One table or view."""
+    """One table or view, and the statement that makes it."""
 
     kind: str
     doc: str
     columns: tuple[Column, ...]
+    sql: str
+    key: tuple[str, ...] = ()
+    since: int = 2
 
 
 RELATIONS: dict[str, Relation] = {
@@ -32,19 +45,27 @@ RELATIONS: dict[str, Relation] = {
         'table',
         'One line per fact about the run: what ran, where, with which MPI, and with which options.',
         (
-            Column('key', 'TEXT', '', "Name of the fact; the names are listed under 'Keys of meta'."),
-            Column('value', 'TEXT', '', 'Its value, as text.'),
+            Column('key', 'TEXT', '', "Name of the fact; the names are listed under 'Keys of meta'.", most=256),
+            Column('value', 'TEXT', '', 'Its value, as text.', most=4194304),
         ),
+        """\
+CREATE TABLE meta ( -- One line per fact about the run: what ran, where, with which MPI, and with which options.
+  key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
+  value TEXT, -- Its value, as text.
+  PRIMARY KEY (key)
+) WITHOUT ROWID;
+""",
+        key=('key',),
     ),
     'rank': Relation(
         'table',
         'One row per process of MPI_COMM_WORLD.',
         (
-            Column('rank', 'INTEGER', '', 'Rank in MPI_COMM_WORLD.'),
-            Column('world', 'INTEGER', '', 'Random 64-bit id of the MPI_COMM_WORLD this process belongs to.'),
+            Column('rank', 'INTEGER', '', 'Rank in MPI_COMM_WORLD.', high=2147483648, is_of_world=True),
+            Column('world', 'INTEGER', '', 'Random 64-bit id of the MPI_COMM_WORLD this process belongs to.', low=-9223372036854775808, high=9223372036854775807),
             Column('node', 'TEXT', '', 'Host name.'),
             Column('pid', 'INTEGER', '', 'Process id on that host.'),
-            Column('cpus', 'TEXT', '', 'CPUs the process may run on when MPI was initialised, as ranges: 0-3,8.'),
+            Column('cpus', 'TEXT', '', 'CPUs the process may run on when MPI was initialised, as ranges: 0-3,8.', most=65536),
             Column('init_ns', 'INTEGER', 'ns', 'Time inside MPI_Init or MPI_Init_thread, without ours.'),
             Column('app_ns', 'INTEGER', 'ns', 'From the return of MPI_Init to the call of MPI_Finalize; without time in which the program had paused counting, and from when it last cleared the counters.'),
             Column('mpi_ns', 'INTEGER', 'ns', 'Time inside measured MPI calls of this process, all threads added up; the sum of time_ns of its cells.'),
@@ -53,37 +74,84 @@ RELATIONS: dict[str, Relation] = {
             Column('lost_calls', 'INTEGER', '', 'Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.'),
             Column('state', 'TEXT', '', 'How the process ended: finalized, or what is known of one whose calls were recovered: running (still there when somebody looked), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.'),
         ),
+        """\
+CREATE TABLE rank ( -- One row per process of MPI_COMM_WORLD.
+  rank INTEGER PRIMARY KEY, -- Rank in MPI_COMM_WORLD.
+  world INTEGER, -- Random 64-bit id of the MPI_COMM_WORLD this process belongs to.
+  node TEXT, -- Host name.
+  pid INTEGER, -- Process id on that host.
+  cpus TEXT, -- CPUs the process may run on when MPI was initialised, as ranges: 0-3,8.
+  init_ns INTEGER, -- [ns] Time inside MPI_Init or MPI_Init_thread, without ours.
+  app_ns INTEGER, -- [ns] From the return of MPI_Init to the call of MPI_Finalize; without time in which the program had paused counting, and from when it last cleared the counters.
+  mpi_ns INTEGER, -- [ns] Time inside measured MPI calls of this process, all threads added up; the sum of time_ns of its cells.
+  threads INTEGER, -- Threads that made a measured MPI call or were in a region.
+  calls INTEGER, -- Measured MPI calls of this process; the sum of calls of its cells.
+  lost_calls INTEGER, -- Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.
+  state TEXT -- How the process ended: finalized, or what is known of one whose calls were recovered: running (still there when somebody looked), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.
+);
+""",
+        key=('rank',),
     ),
     'comm': Relation(
         'table',
         "One row per communicator, plus two kinds that are none: 'none' for calls that have no communicator, 'set' for completion calls whose requests belong to several.",
         (
             Column('id', 'INTEGER', '', "Number within this file; 0 is 'no communicator'."),
-            Column('hash', 'INTEGER', '', '64-bit identity, the same on every member, computed without communication.'),
-            Column('name', 'TEXT', '', "Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end: it is the first of many that share the row; s*.1, in summary detail: of many with different leaders."),
-            Column('user_name', 'TEXT', '', 'The name the application gave with MPI_Comm_set_name, or NULL; also NULL where those that share the row in summary detail have different ones.'),
-            Column('kind', 'TEXT', '', 'intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.'),
-            Column('parent', 'INTEGER', '', 'Communicator it was made from, or NULL.'),
-            Column('creator', 'INTEGER', '', 'Procedure that made it, or NULL for predefined ones.'),
-            Column('callsite', 'INTEGER', '', "Where the application made it, or NULL; the leader's call site where ranks differ."),
-            Column('size', 'INTEGER', 'processes', "Processes in it; of an intercommunicator, in the leader's local group. NULL for none and set."),
-            Column('remote_size', 'INTEGER', 'processes', 'Processes in the remote group of an intercommunicator, else NULL.'),
-            Column('leader', 'INTEGER', '', 'World rank of its rank 0, or NULL; also NULL where those that share the row have different ones.'),
-            Column('members', 'TEXT', '', "World ranks in the order of its ranks, as ranges with an optional stride: 0-3, 0-14:2, 5. Of an intercommunicator both groups, joined by ' | '. NULL in summary detail."),
-            Column('topology', 'TEXT', '', 'cart 4x2 periodic 10; graph 3 nodes 4 edges; dist_graph or dist_graph weighted; or NULL, as for user_name.'),
-            Column('created_ns', 'INTEGER', 'ns', 'When the leader had it, since its MPI_Init returned.'),
-            Column('freed_ns', 'INTEGER', 'ns', 'When the leader freed it, since its MPI_Init returned, or NULL.'),
+            Column('hash', 'INTEGER', '', '64-bit identity, the same on every member, computed without communication.', low=-9223372036854775808, high=9223372036854775807),
+            Column('name', 'TEXT', '', "Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end: it is the first of many that share the row; s*.1, in summary detail: of many with different leaders.", most=65536),
+            Column('user_name', 'TEXT', '', 'The name the application gave with MPI_Comm_set_name, or NULL; also NULL where those that share the row in summary detail have different ones.', null=True),
+            Column('kind', 'TEXT', '', 'intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.', values=('intra', 'inter', 'set', 'none')),
+            Column('parent', 'INTEGER', '', 'Communicator it was made from, or NULL.', ref='comm.id', null=True),
+            Column('creator', 'INTEGER', '', 'Procedure that made it, or NULL for predefined ones.', ref='op.id', null=True),
+            Column('callsite', 'INTEGER', '', "Where the application made it, or NULL; the leader's call site where ranks differ.", ref='callsite.id', null=True),
+            Column('size', 'INTEGER', 'processes', "Processes in it; of an intercommunicator, in the leader's local group. NULL for none and set.", high=2147483648, is_of_world=True, null=True),
+            Column('remote_size', 'INTEGER', 'processes', 'Processes in the remote group of an intercommunicator, else NULL.', high=2147483648, is_of_world=True, null=True),
+            Column('leader', 'INTEGER', '', 'World rank of its rank 0, or NULL; also NULL where those that share the row have different ones.', high=2147483648, is_of_world=True, null=True),
+            Column('members', 'TEXT', '', "World ranks in the order of its ranks, as ranges with an optional stride: 0-3, 0-14:2, 5. Of an intercommunicator both groups, joined by ' | '. NULL in summary detail.", most=8388608, null=True),
+            Column('topology', 'TEXT', '', 'cart 4x2 periodic 10; graph 3 nodes 4 edges; dist_graph or dist_graph weighted; or NULL, as for user_name.', null=True),
+            Column('created_ns', 'INTEGER', 'ns', 'When the leader had it, since its MPI_Init returned.', null=True),
+            Column('freed_ns', 'INTEGER', 'ns', 'When the leader freed it, since its MPI_Init returned, or NULL.', null=True),
             Column('family', 'INTEGER', '', 'Communicators made by the same procedure at the same call site from the same family of parents share this number.'),
-            Column('communicators', 'INTEGER', '', 'How many communicators share this row: 1, or more for those beyond COMMLENS_COMMS of one parent, of one procedure, leader and size; in summary detail for all of one size that one call made on all ranks, such as the rows of a grid. MPI_Comm_create_group and what has no parent: all of one size made with one tag.'),
+            Column('communicators', 'INTEGER', '', 'How many communicators share this row: 1, or more for those beyond COMMLENS_COMMS of one parent, of one procedure, leader and size; in summary detail for all of one size that one call made on all ranks, such as the rows of a grid. MPI_Comm_create_group and what has no parent: all of one size made with one tag.', since=3, absent='1'),
         ),
+        """\
+CREATE TABLE comm ( -- One row per communicator, plus two kinds that are none: 'none' for calls that have no communicator, 'set' for completion calls whose requests belong to several.
+  id INTEGER PRIMARY KEY, -- Number within this file; 0 is 'no communicator'.
+  hash INTEGER, -- 64-bit identity, the same on every member, computed without communication.
+  name TEXT, -- Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end: it is the first of many that share the row; s*.1, in summary detail: of many with different leaders.
+  user_name TEXT, -- The name the application gave with MPI_Comm_set_name, or NULL; also NULL where those that share the row in summary detail have different ones.
+  kind TEXT, -- intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.
+  parent INTEGER REFERENCES comm(id), -- Communicator it was made from, or NULL.
+  creator INTEGER REFERENCES op(id), -- Procedure that made it, or NULL for predefined ones.
+  callsite INTEGER REFERENCES callsite(id), -- Where the application made it, or NULL; the leader's call site where ranks differ.
+  size INTEGER, -- [processes] Processes in it; of an intercommunicator, in the leader's local group. NULL for none and set.
+  remote_size INTEGER, -- [processes] Processes in the remote group of an intercommunicator, else NULL.
+  leader INTEGER, -- World rank of its rank 0, or NULL; also NULL where those that share the row have different ones.
+  members TEXT, -- World ranks in the order of its ranks, as ranges with an optional stride: 0-3, 0-14:2, 5. Of an intercommunicator both groups, joined by ' | '. NULL in summary detail.
+  topology TEXT, -- cart 4x2 periodic 10; graph 3 nodes 4 edges; dist_graph or dist_graph weighted; or NULL, as for user_name.
+  created_ns INTEGER, -- [ns] When the leader had it, since its MPI_Init returned.
+  freed_ns INTEGER, -- [ns] When the leader freed it, since its MPI_Init returned, or NULL.
+  family INTEGER, -- Communicators made by the same procedure at the same call site from the same family of parents share this number.
+  communicators INTEGER -- How many communicators share this row: 1, or more for those beyond COMMLENS_COMMS of one parent, of one procedure, leader and size; in summary detail for all of one size that one call made on all ranks, such as the rows of a grid. MPI_Comm_create_group and what has no parent: all of one size made with one tag.
+);
+""",
+        key=('id',),
     ),
     'comm_set': Relation(
         'table',
         "Which communicators a comm of kind 'set' stands for.",
         (
-            Column('comm', 'INTEGER', '', 'The set.'),
-            Column('member', 'INTEGER', '', 'One communicator in it.'),
+            Column('comm', 'INTEGER', '', 'The set.', ref='comm.id'),
+            Column('member', 'INTEGER', '', 'One communicator in it.', ref='comm.id'),
         ),
+        """\
+CREATE TABLE comm_set ( -- Which communicators a comm of kind 'set' stands for.
+  comm INTEGER REFERENCES comm(id), -- The set.
+  member INTEGER REFERENCES comm(id), -- One communicator in it.
+  PRIMARY KEY (comm, member)
+) WITHOUT ROWID;
+""",
+        key=('comm', 'member'),
     ),
     'op': Relation(
         'table',
@@ -93,6 +161,14 @@ RELATIONS: dict[str, Relation] = {
             Column('name', 'TEXT', '', 'Name in C: MPI_Allreduce.'),
             Column('class', 'TEXT', '', 'p2p, collective, neighbor, rma, io, completion, comm or other.'),
         ),
+        """\
+CREATE TABLE op ( -- The MPI procedures; the same ids in every profile of one schema version. Large-count forms (_c) share the row of the plain form.
+  id INTEGER PRIMARY KEY, -- Number of the procedure; 0 is 'unknown'.
+  name TEXT, -- Name in C: MPI_Allreduce.
+  class TEXT -- p2p, collective, neighbor, rma, io, completion, comm or other.
+);
+""",
+        key=('id',),
     ),
     'coverage': Relation(
         'table',
@@ -101,29 +177,51 @@ RELATIONS: dict[str, Relation] = {
             Column('symbol', 'TEXT', '', 'The name as it is imported: MPI_Send, PMPI_Send, MPI_Send_c, mpi_send_.'),
             Column('object', 'TEXT', '', 'File name of the executable or shared object that imports it.'),
             Column('procedure', 'TEXT', '', 'The procedure it stands for, by its name in C as in op.name; the symbol where it stands for none.'),
-            Column('state', 'TEXT', '', 'measured; skipped: left out on purpose; absent: the MPI library does not have it; unseen: its calls are missing in this profile.'),
-            Column('reason', 'TEXT', '', 'Why its calls are not in cells, else NULL.'),
+            Column('state', 'TEXT', '', 'measured; skipped: left out on purpose; absent: the MPI library does not have it; unseen: its calls are missing in this profile.', values=('measured', 'skipped', 'absent', 'unseen')),
+            Column('reason', 'TEXT', '', 'Why its calls are not in cells, else NULL.', null=True),
             Column('ranks', 'INTEGER', 'processes', 'Processes of this profile that import it.'),
         ),
+        """\
+CREATE TABLE coverage ( -- The MPI names that the application imports, in its executable and shared objects loaded in MPI_Finalize, and whether commlens measures their calls: what tells 'never called' from 'not seen'.
+  symbol TEXT, -- The name as it is imported: MPI_Send, PMPI_Send, MPI_Send_c, mpi_send_.
+  object TEXT, -- File name of the executable or shared object that imports it.
+  procedure TEXT, -- The procedure it stands for, by its name in C as in op.name; the symbol where it stands for none.
+  state TEXT, -- measured; skipped: left out on purpose; absent: the MPI library does not have it; unseen: its calls are missing in this profile.
+  reason TEXT, -- Why its calls are not in cells, else NULL.
+  ranks INTEGER, -- [processes] Processes of this profile that import it.
+  PRIMARY KEY (symbol, object)
+) WITHOUT ROWID;
+""",
+        key=('symbol', 'object'),
+        since=3,
     ),
     'region': Relation(
         'table',
         'Code regions that the application has marked, as a tree; region 0 is the whole program.',
         (
             Column('id', 'INTEGER', '', "Number within this file; the numbers of a region's parents are smaller."),
-            Column('parent', 'INTEGER', '', 'Enclosing region, or NULL.'),
-            Column('name', 'TEXT', '', 'Name of the region; empty for the whole program.'),
-            Column('kind', 'TEXT', '', 'program, region, loop, or others: regions beyond the 16,384 that a process tells apart, all in one.'),
+            Column('parent', 'INTEGER', '', 'Enclosing region, or NULL.', ref='region.id', null=True),
+            Column('name', 'TEXT', '', 'Name of the region; empty for the whole program.', most=1024),
+            Column('kind', 'TEXT', '', 'program, region, loop, or others: regions beyond the 16,384 that a process tells apart, all in one.', since=5, absent="CASE id WHEN 0 THEN 'program' ELSE 'region' END", values=('program', 'region', 'loop', 'others')),
         ),
+        """\
+CREATE TABLE region ( -- Code regions that the application has marked, as a tree; region 0 is the whole program.
+  id INTEGER PRIMARY KEY, -- Number within this file; the numbers of a region's parents are smaller.
+  parent INTEGER REFERENCES region(id), -- Enclosing region, or NULL.
+  name TEXT, -- Name of the region; empty for the whole program.
+  kind TEXT -- program, region, loop, or others: regions beyond the 16,384 that a process tells apart, all in one.
+);
+""",
+        key=('id',),
     ),
     'region_time': Relation(
         'table',
         "Time in code regions, one row per region, execution, iteration and rank that was in it; ranks that were not have no row. Regions within each other have each their own row: the path is part of the region. A region's totals on a rank are the sums over execution and iteration (view region_rank).",
         (
-            Column('region', 'INTEGER', '', 'The region; never 0.'),
-            Column('execution', 'INTEGER', '', 'Which run of the outermost region around it, from 0, counted by each thread; the last of COMMLENS_EXECUTIONS stands for all that follow.'),
-            Column('iteration', 'INTEGER', '', 'Which iteration of the innermost loop around it that keeps iterations apart, from 0; -1: not in such a loop, or beyond COMMLENS_ITERATIONS.'),
-            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('region', 'INTEGER', '', 'The region; never 0.', ref='region.id'),
+            Column('execution', 'INTEGER', '', 'Which run of the outermost region around it, from 0, counted by each thread; the last of COMMLENS_EXECUTIONS stands for all that follow.', high=1048575),
+            Column('iteration', 'INTEGER', '', 'Which iteration of the innermost loop around it that keeps iterations apart, from 0; -1: not in such a loop, or beyond COMMLENS_ITERATIONS.', low=-1, high=4194303),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
             Column('calls', 'INTEGER', '', 'How many times it was entered.'),
             Column('open', 'INTEGER', '', 'How many of these had not come to an end when the profile was made; their time until then is in time_ns, and not in time_min_ns and time_max_ns.'),
             Column('time_ns', 'INTEGER', 'ns', 'Time from entry to end, added up; of all threads.'),
@@ -132,15 +230,33 @@ RELATIONS: dict[str, Relation] = {
             Column('nested_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent in regions within it; the rest is its exclusive time.'),
             Column('mpi_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent inside measured MPI calls, also in regions within it.'),
         ),
+        """\
+CREATE TABLE region_time ( -- Time in code regions, one row per region, execution, iteration and rank that was in it; ranks that were not have no row. Regions within each other have each their own row: the path is part of the region. A region's totals on a rank are the sums over execution and iteration (view region_rank).
+  region INTEGER REFERENCES region(id), -- The region; never 0.
+  execution INTEGER, -- Which run of the outermost region around it, from 0, counted by each thread; the last of COMMLENS_EXECUTIONS stands for all that follow.
+  iteration INTEGER, -- Which iteration of the innermost loop around it that keeps iterations apart, from 0; -1: not in such a loop, or beyond COMMLENS_ITERATIONS.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  calls INTEGER, -- How many times it was entered.
+  open INTEGER, -- How many of these had not come to an end when the profile was made; their time until then is in time_ns, and not in time_min_ns and time_max_ns.
+  time_ns INTEGER, -- [ns] Time from entry to end, added up; of all threads.
+  time_min_ns INTEGER, -- [ns] Shortest of those that ended; 0 where none has.
+  time_max_ns INTEGER, -- [ns] Longest of those that ended.
+  nested_ns INTEGER, -- [ns] Part of time_ns that was spent in regions within it; the rest is its exclusive time.
+  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls, also in regions within it.
+  PRIMARY KEY (region, execution, iteration, rank)
+) WITHOUT ROWID;
+""",
+        key=('region', 'execution', 'iteration', 'rank'),
+        since=5,
     ),
     'loop_time': Relation(
         'table',
         'Time of the iterations of loops, one row per loop, execution, iteration and rank. Iterations that are not told apart are one row, -1.',
         (
-            Column('region', 'INTEGER', '', 'The loop.'),
-            Column('execution', 'INTEGER', '', 'As in region_time.'),
-            Column('iteration', 'INTEGER', '', 'Which iteration, from 0; -1: all that are not kept apart, of a loop that is counted as one sum, or beyond COMMLENS_ITERATIONS.'),
-            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('region', 'INTEGER', '', 'The loop.', ref='region.id'),
+            Column('execution', 'INTEGER', '', 'As in region_time.', high=1048575),
+            Column('iteration', 'INTEGER', '', 'Which iteration, from 0; -1: all that are not kept apart, of a loop that is counted as one sum, or beyond COMMLENS_ITERATIONS.', low=-1, high=4194303),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
             Column('iterations', 'INTEGER', '', 'How many iterations: one, or more where the loop was run several times in one execution, or for -1.'),
             Column('time_ns', 'INTEGER', 'ns', 'Time of these iterations, added up.'),
             Column('time_min_ns', 'INTEGER', 'ns', 'Shortest.'),
@@ -148,28 +264,69 @@ RELATIONS: dict[str, Relation] = {
             Column('nested_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent in regions within the loop.'),
             Column('mpi_ns', 'INTEGER', 'ns', 'Part of time_ns that was spent inside measured MPI calls.'),
         ),
+        """\
+CREATE TABLE loop_time ( -- Time of the iterations of loops, one row per loop, execution, iteration and rank. Iterations that are not told apart are one row, -1.
+  region INTEGER REFERENCES region(id), -- The loop.
+  execution INTEGER, -- As in region_time.
+  iteration INTEGER, -- Which iteration, from 0; -1: all that are not kept apart, of a loop that is counted as one sum, or beyond COMMLENS_ITERATIONS.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  iterations INTEGER, -- How many iterations: one, or more where the loop was run several times in one execution, or for -1.
+  time_ns INTEGER, -- [ns] Time of these iterations, added up.
+  time_min_ns INTEGER, -- [ns] Shortest.
+  time_max_ns INTEGER, -- [ns] Longest.
+  nested_ns INTEGER, -- [ns] Part of time_ns that was spent in regions within the loop.
+  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls.
+  PRIMARY KEY (region, execution, iteration, rank)
+) WITHOUT ROWID;
+""",
+        key=('region', 'execution', 'iteration', 'rank'),
+        since=5,
     ),
     'loop_bin': Relation(
         'table',
         "How the times of a loop's iterations are distributed, whether they are kept apart or not.",
         (
-            Column('region', 'INTEGER', '', 'The loop.'),
-            Column('execution', 'INTEGER', '', 'As in region_time.'),
-            Column('rank', 'INTEGER', '', 'World rank.'),
-            Column('bin', 'INTEGER', '', 'k for iterations of 2^(k-1) <= time < 2^k nanoseconds, by the length that a tick of the clock was taken for when the first loop began; 0 for none.'),
+            Column('region', 'INTEGER', '', 'The loop.', ref='region.id'),
+            Column('execution', 'INTEGER', '', 'As in region_time.', high=1048575),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('bin', 'INTEGER', '', 'k for iterations of 2^(k-1) <= time < 2^k nanoseconds, by the length that a tick of the clock was taken for when the first loop began; 0 for none.', high=63),
             Column('iterations', 'INTEGER', '', 'How many.'),
         ),
+        """\
+CREATE TABLE loop_bin ( -- How the times of a loop's iterations are distributed, whether they are kept apart or not.
+  region INTEGER REFERENCES region(id), -- The loop.
+  execution INTEGER, -- As in region_time.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  bin INTEGER, -- k for iterations of 2^(k-1) <= time < 2^k nanoseconds, by the length that a tick of the clock was taken for when the first loop began; 0 for none.
+  iterations INTEGER, -- How many.
+  PRIMARY KEY (region, execution, rank, bin)
+) WITHOUT ROWID;
+""",
+        key=('region', 'execution', 'rank', 'bin'),
+        since=5,
     ),
     'region_slice': Relation(
         'table',
         'Time in code regions over time, in the same slices as table slice; rows are there for slices in which something happened.',
         (
-            Column('region', 'INTEGER', '', 'The region.'),
-            Column('rank', 'INTEGER', '', 'World rank.'),
-            Column('slot', 'INTEGER', '', 'Slice, as in slice.slot. What was before MPI_Init counts in 0.'),
+            Column('region', 'INTEGER', '', 'The region.', ref='region.id'),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('slot', 'INTEGER', '', 'Slice, as in slice.slot. What was before MPI_Init counts in 0.', high=65535),
             Column('calls', 'INTEGER', '', 'How many times it ended in it.'),
             Column('exclusive_ns', 'INTEGER', 'ns', 'Time in it in this slice, without regions within it. Looked at when an MPI call or a region ends: what was between two of them counts where the later one ended.'),
         ),
+        """\
+CREATE TABLE region_slice ( -- Time in code regions over time, in the same slices as table slice; rows are there for slices in which something happened.
+  region INTEGER REFERENCES region(id), -- The region.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  slot INTEGER, -- Slice, as in slice.slot. What was before MPI_Init counts in 0.
+  calls INTEGER, -- How many times it ended in it.
+  exclusive_ns INTEGER, -- [ns] Time in it in this slice, without regions within it. Looked at when an MPI call or a region ends: what was between two of them counts where the later one ended.
+  PRIMARY KEY (region, rank, slot)
+) WITHOUT ROWID;
+""",
+        key=('region', 'rank', 'slot'),
+        since=5,
     ),
     'metric': Relation(
         'table',
@@ -179,32 +336,69 @@ RELATIONS: dict[str, Relation] = {
             Column('name', 'TEXT', '', 'Name the application gave.'),
             Column('unit', 'TEXT', '', 'Unit it gave, or empty. The same name with another unit is another quantity.'),
         ),
+        """\
+CREATE TABLE metric ( -- Quantities that the application has told, commlens_metric().
+  id INTEGER PRIMARY KEY, -- Number within this file.
+  name TEXT, -- Name the application gave.
+  unit TEXT -- Unit it gave, or empty. The same name with another unit is another quantity.
+);
+""",
+        key=('id',),
+        since=5,
     ),
     'metric_value': Relation(
         'table',
         'Their values, by where the application was when it told them.',
         (
-            Column('metric', 'INTEGER', '', 'The quantity.'),
-            Column('region', 'INTEGER', '', 'Innermost region around, or 0.'),
-            Column('execution', 'INTEGER', '', 'As in region_time; 0 outside all regions.'),
-            Column('iteration', 'INTEGER', '', 'As in region_time.'),
-            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('metric', 'INTEGER', '', 'The quantity.', ref='metric.id'),
+            Column('region', 'INTEGER', '', 'Innermost region around, or 0.', ref='region.id'),
+            Column('execution', 'INTEGER', '', 'As in region_time; 0 outside all regions.', high=1048575),
+            Column('iteration', 'INTEGER', '', 'As in region_time.', low=-1, high=4194303),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
             Column('count', 'INTEGER', '', 'How many values, those that are no finite number left out.'),
-            Column('sum', 'REAL', '', 'Their sum, in the unit of the metric; NULL where values of both signs are so large that it is no number.'),
-            Column('min', 'REAL', '', 'The smallest, or NULL.'),
-            Column('max', 'REAL', '', 'The largest, or NULL.'),
-            Column('last', 'REAL', '', 'The last; of several threads, of the one that was there first; or NULL.'),
+            Column('sum', 'REAL', '', 'Their sum, in the unit of the metric; NULL where values of both signs are so large that it is no number.', null=True),
+            Column('min', 'REAL', '', 'The smallest, or NULL.', null=True),
+            Column('max', 'REAL', '', 'The largest, or NULL.', null=True),
+            Column('last', 'REAL', '', 'The last; of several threads, of the one that was there first; or NULL.', null=True),
             Column('not_finite', 'INTEGER', '', 'How many values were NaN or infinite; they are in no other column.'),
         ),
+        """\
+CREATE TABLE metric_value ( -- Their values, by where the application was when it told them.
+  metric INTEGER REFERENCES metric(id), -- The quantity.
+  region INTEGER REFERENCES region(id), -- Innermost region around, or 0.
+  execution INTEGER, -- As in region_time; 0 outside all regions.
+  iteration INTEGER, -- As in region_time.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  count INTEGER, -- How many values, those that are no finite number left out.
+  sum REAL, -- Their sum, in the unit of the metric; NULL where values of both signs are so large that it is no number.
+  min REAL, -- The smallest, or NULL.
+  max REAL, -- The largest, or NULL.
+  last REAL, -- The last; of several threads, of the one that was there first; or NULL.
+  not_finite INTEGER, -- How many values were NaN or infinite; they are in no other column.
+  PRIMARY KEY (metric, region, execution, iteration, rank)
+) WITHOUT ROWID;
+""",
+        key=('metric', 'region', 'execution', 'iteration', 'rank'),
+        since=5,
     ),
     'tag': Relation(
         'table',
         'What the application has said of a region, commlens_tag(): COMP, IO. More than one value where it said different things.',
         (
-            Column('region', 'INTEGER', '', 'The region.'),
+            Column('region', 'INTEGER', '', 'The region.', ref='region.id'),
             Column('name', 'TEXT', '', 'Name of the tag.'),
             Column('value', 'TEXT', '', 'What it says.'),
         ),
+        """\
+CREATE TABLE tag ( -- What the application has said of a region, commlens_tag(): COMP, IO. More than one value where it said different things.
+  region INTEGER REFERENCES region(id), -- The region.
+  name TEXT, -- Name of the tag.
+  value TEXT, -- What it says.
+  PRIMARY KEY (region, name, value)
+) WITHOUT ROWID;
+""",
+        key=('region', 'name', 'value'),
+        since=5,
     ),
     'callsite': Relation(
         'table',
@@ -213,52 +407,105 @@ RELATIONS: dict[str, Relation] = {
             Column('id', 'INTEGER', '', 'Number within this file.'),
             Column('module', 'TEXT', '', 'Path of the executable or shared object; empty when it is not known.'),
             Column('build_id', 'TEXT', '', 'GNU build id of the module, hexadecimal, or empty.'),
-            Column('offset', 'INTEGER', 'bytes', 'Return address minus load address of the module.'),
+            Column('offset', 'INTEGER', 'bytes', 'Return address minus load address of the module.', low=-9223372036854775808, high=9223372036854775807),
         ),
+        """\
+CREATE TABLE callsite ( -- Places in the application that call MPI: the return address of the outermost MPI call.
+  id INTEGER PRIMARY KEY, -- Number within this file.
+  module TEXT, -- Path of the executable or shared object; empty when it is not known.
+  build_id TEXT, -- GNU build id of the module, hexadecimal, or empty.
+  offset INTEGER -- [bytes] Return address minus load address of the module.
+);
+""",
+        key=('id',),
     ),
     'key': Relation(
         'table',
         'What a cell counts, without the rank: one row per combination that occurred.',
         (
             Column('id', 'INTEGER', '', 'Number within this file, a multiple of the number of ranks in MPI_COMM_WORLD.'),
-            Column('comm', 'INTEGER', '', 'Communicator.'),
-            Column('op', 'INTEGER', '', 'MPI procedure.'),
-            Column('bin', 'INTEGER', '', 'Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives).'),
-            Column('region', 'INTEGER', '', 'Code region.'),
-            Column('callsite', 'INTEGER', '', 'Call site, or 0 when call sites are off.'),
-            Column('usual_calls', 'INTEGER', '', 'Calls of one rank, as many as most ranks have; cell_row has differences to it.'),
-            Column('usual_sent', 'INTEGER', 'bytes', 'Bytes sent by one rank, likewise.'),
-            Column('usual_received', 'INTEGER', 'bytes', 'Bytes received by one rank, likewise.'),
-            Column('usual_noncontig', 'INTEGER', '', 'Calls of one rank with a non-contiguous datatype, likewise.'),
+            Column('comm', 'INTEGER', '', 'Communicator.', ref='comm.id'),
+            Column('op', 'INTEGER', '', 'MPI procedure.', ref='op.id'),
+            Column('bin', 'INTEGER', '', 'Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives).', low=-1, high=63),
+            Column('region', 'INTEGER', '', 'Code region.', ref='region.id'),
+            Column('callsite', 'INTEGER', '', 'Call site, or 0 when call sites are off.', ref='callsite.id'),
+            Column('usual_calls', 'INTEGER', '', 'Calls of one rank, as many as most ranks have; cell_row has differences to it.', low=-1152921504606846976, since=3, absent='0'),
+            Column('usual_sent', 'INTEGER', 'bytes', 'Bytes sent by one rank, likewise.', low=-1152921504606846976, since=3, absent='0'),
+            Column('usual_received', 'INTEGER', 'bytes', 'Bytes received by one rank, likewise.', low=-1152921504606846976, since=3, absent='0'),
+            Column('usual_noncontig', 'INTEGER', '', 'Calls of one rank with a non-contiguous datatype, likewise.', low=-1152921504606846976, since=3, absent='0'),
         ),
+        """\
+CREATE TABLE key ( -- What a cell counts, without the rank: one row per combination that occurred.
+  id INTEGER PRIMARY KEY, -- Number within this file, a multiple of the number of ranks in MPI_COMM_WORLD.
+  comm INTEGER REFERENCES comm(id), -- Communicator.
+  op INTEGER REFERENCES op(id), -- MPI procedure.
+  bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives).
+  region INTEGER REFERENCES region(id), -- Code region.
+  callsite INTEGER REFERENCES callsite(id), -- Call site, or 0 when call sites are off.
+  usual_calls INTEGER, -- Calls of one rank, as many as most ranks have; cell_row has differences to it.
+  usual_sent INTEGER, -- [bytes] Bytes sent by one rank, likewise.
+  usual_received INTEGER, -- [bytes] Bytes received by one rank, likewise.
+  usual_noncontig INTEGER -- Calls of one rank with a non-contiguous datatype, likewise.
+);
+""",
+        key=('id',),
     ),
     'cell_row': Relation(
         'table',
         'The counters as they are stored, one row per key and rank; view cell has them as they are. Counts and bytes are differences to what key says is usual: where all ranks do the same these are 0, which takes no room.',
         (
             Column('id', 'INTEGER', '', 'key.id + world rank: keys are as far from each other as there are ranks in MPI_COMM_WORLD.'),
-            Column('calls', 'INTEGER', '', 'Number of calls, less key.usual_calls.'),
+            Column('calls', 'INTEGER', '', 'Number of calls, less key.usual_calls.', low=-1152921504606846976),
             Column('time_ns', 'INTEGER', 'ns', 'Time inside these calls, added up.'),
             Column('time_min_ns', 'INTEGER', 'ns', 'Shortest call.'),
             Column('time_max_ns', 'INTEGER', 'ns', 'Longest call.'),
-            Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes sent, less key.usual_sent.'),
-            Column('bytes_received', 'INTEGER', 'bytes', 'Bytes received, less key.usual_received.'),
-            Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype, less key.usual_noncontig.'),
+            Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes sent, less key.usual_sent.', low=-1152921504606846976),
+            Column('bytes_received', 'INTEGER', 'bytes', 'Bytes received, less key.usual_received.', low=-1152921504606846976),
+            Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype, less key.usual_noncontig.', low=-1152921504606846976),
         ),
+        """\
+CREATE TABLE cell_row ( -- The counters as they are stored, one row per key and rank; view cell has them as they are. Counts and bytes are differences to what key says is usual: where all ranks do the same these are 0, which takes no room.
+  id INTEGER PRIMARY KEY, -- key.id + world rank: keys are as far from each other as there are ranks in MPI_COMM_WORLD.
+  calls INTEGER, -- Number of calls, less key.usual_calls.
+  time_ns INTEGER, -- [ns] Time inside these calls, added up.
+  time_min_ns INTEGER, -- [ns] Shortest call.
+  time_max_ns INTEGER, -- [ns] Longest call.
+  bytes_sent INTEGER, -- [bytes] Bytes sent, less key.usual_sent.
+  bytes_received INTEGER, -- [bytes] Bytes received, less key.usual_received.
+  noncontiguous INTEGER -- Calls with a non-contiguous datatype, less key.usual_noncontig.
+);
+""",
+        key=('id',),
+        since=3,
     ),
     'slice': Relation(
         'table',
         'The same counters over time: the time since MPI_Init is cut into at most 128 slices of meta.slice_ns, fewer where a slice would be shorter than 65,536 ticks of the clock for each cell of a thread (then adding them up would take more than some 0.4 % of it), where a thread would keep more than 8,192 entries, or the profile would have more than 65,536 rows and more than an eighth of those of cell; rows are there for slices in which something happened.',
         (
-            Column('comm', 'INTEGER', '', 'Communicator; where meta.slice_of is family, the first one of the family for all of them.'),
-            Column('op', 'INTEGER', '', 'MPI procedure.'),
-            Column('rank', 'INTEGER', '', 'World rank.'),
-            Column('slot', 'INTEGER', '', 'Slice, from 0: it begins slot * slice_ns after MPI_Init returned on this rank. What was before counts in 0.'),
+            Column('comm', 'INTEGER', '', 'Communicator; where meta.slice_of is family, the first one of the family for all of them.', ref='comm.id'),
+            Column('op', 'INTEGER', '', 'MPI procedure.', ref='op.id'),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('slot', 'INTEGER', '', 'Slice, from 0: it begins slot * slice_ns after MPI_Init returned on this rank. What was before counts in 0.', high=65535),
             Column('calls', 'INTEGER', '', 'Calls that ended in it.'),
             Column('time_ns', 'INTEGER', 'ns', 'Time inside MPI in it; a long call has its time in all slices it spans.'),
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes sent by calls that ended in it.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes received that were known by its end: those of a request count when it is completed.'),
         ),
+        """\
+CREATE TABLE slice ( -- The same counters over time: the time since MPI_Init is cut into at most 128 slices of meta.slice_ns, fewer where a slice would be shorter than 65,536 ticks of the clock for each cell of a thread (then adding them up would take more than some 0.4 % of it), where a thread would keep more than 8,192 entries, or the profile would have more than 65,536 rows and more than an eighth of those of cell; rows are there for slices in which something happened.
+  comm INTEGER REFERENCES comm(id), -- Communicator; where meta.slice_of is family, the first one of the family for all of them.
+  op INTEGER REFERENCES op(id), -- MPI procedure.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  slot INTEGER, -- Slice, from 0: it begins slot * slice_ns after MPI_Init returned on this rank. What was before counts in 0.
+  calls INTEGER, -- Calls that ended in it.
+  time_ns INTEGER, -- [ns] Time inside MPI in it; a long call has its time in all slices it spans.
+  bytes_sent INTEGER, -- [bytes] Bytes sent by calls that ended in it.
+  bytes_received INTEGER, -- [bytes] Bytes received that were known by its end: those of a request count when it is completed.
+  PRIMARY KEY (comm, op, rank, slot)
+) WITHOUT ROWID;
+""",
+        key=('comm', 'op', 'rank', 'slot'),
+        since=3,
     ),
     'flow': Relation(
         'table',
@@ -266,97 +513,196 @@ RELATIONS: dict[str, Relation] = {
         (
             Column('id', 'INTEGER', '', 'Number of the kind.'),
             Column('name', 'TEXT', '', "sent, received: messages of the application's own two-sided calls, told at both ends. written, read: one-sided, told by the origin. collective: messages inside a collective, told by the sender, where the MPI library lets them be seen; internal: likewise inside any other call. share: what a collective has for each single process, where that is not the same for all; of neighbourhood collectives, and with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape."),
-            Column('outward', 'INTEGER', '', '1: the bytes go from rank to peer; 0: the other way.'),
+            Column('outward', 'INTEGER', '', '1: the bytes go from rank to peer; 0: the other way.', high=1),
         ),
+        """\
+CREATE TABLE flow ( -- The kinds of traffic that table peer tells apart; the same in every profile of one schema version.
+  id INTEGER PRIMARY KEY, -- Number of the kind.
+  name TEXT, -- sent, received: messages of the application's own two-sided calls, told at both ends. written, read: one-sided, told by the origin. collective: messages inside a collective, told by the sender, where the MPI library lets them be seen; internal: likewise inside any other call. share: what a collective has for each single process, where that is not the same for all; of neighbourhood collectives, and with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape.
+  outward INTEGER -- 1: the bytes go from rank to peer; 0: the other way.
+);
+""",
+        key=('id',),
+        since=6,
     ),
     'peer': Relation(
         'table',
         'Who talks to whom: one row per communicator, kind, rank, peer and message size that occurred, and per region and slice where COMMLENS_MATRIX_BY asks for them. Empty with COMMLENS_MATRIX=off and in summary detail.',
         (
-            Column('comm', 'INTEGER', '', 'Communicator; of one-sided traffic that of the window. 0: one the MPI library made for itself.'),
-            Column('flow', 'INTEGER', '', 'Kind of traffic.'),
-            Column('op', 'INTEGER', '', 'Of what is inside calls, and of shapes, the procedure; else 0.'),
-            Column('call_bin', 'INTEGER', '', 'Of messages inside a collective, its own size bin, as key.bin; NULL: not known, as of v and w forms, or none.'),
-            Column('region', 'INTEGER', '', 'Code region of the call, or of that which made the request; 0 unless COMMLENS_MATRIX_BY asks for it.'),
-            Column('slice', 'INTEGER', '', 'Slice of time, as in slice.slot; 0 unless COMMLENS_MATRIX_BY asks for it.'),
-            Column('rank', 'INTEGER', '', 'World rank that tells it.'),
-            Column('peer', 'INTEGER', '', 'World rank of the other end, or NULL: a process of another world, a block of processes, one of a communicator that had been freed when it was met, one that the MPI library does not tell in a communicator of its own, or a shape, which has no peer.'),
-            Column('first', 'INTEGER', '', "Where peer is NULL: rank of the other end in the communicator (in the remote group of an intercommunicator), of a block the first one; NULL otherwise, of shapes, and in communicators of the MPI library's own."),
-            Column('peers', 'INTEGER', 'processes', '1, or how many consecutive ranks of the communicator are counted together in this row, beyond COMMLENS_MATRIX_PAIRS.'),
-            Column('bin', 'INTEGER', '', 'Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.'),
+            Column('comm', 'INTEGER', '', 'Communicator; of one-sided traffic that of the window. 0: one the MPI library made for itself.', ref='comm.id'),
+            Column('flow', 'INTEGER', '', 'Kind of traffic.', ref='flow.id'),
+            Column('op', 'INTEGER', '', 'Of what is inside calls, and of shapes, the procedure; else 0.', ref='op.id', zero=True),
+            Column('call_bin', 'INTEGER', '', 'Of messages inside a collective, its own size bin, as key.bin; NULL: not known, as of v and w forms, or none.', low=-1, high=63, null=True),
+            Column('region', 'INTEGER', '', 'Code region of the call, or of that which made the request; 0 unless COMMLENS_MATRIX_BY asks for it.', ref='region.id'),
+            Column('slice', 'INTEGER', '', 'Slice of time, as in slice.slot; 0 unless COMMLENS_MATRIX_BY asks for it.', high=65535),
+            Column('rank', 'INTEGER', '', 'World rank that tells it.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('peer', 'INTEGER', '', 'World rank of the other end, or NULL: a process of another world, a block of processes, one of a communicator that had been freed when it was met, one that the MPI library does not tell in a communicator of its own, or a shape, which has no peer.', high=2147483648, is_of_world=True, null=True),
+            Column('first', 'INTEGER', '', "Where peer is NULL: rank of the other end in the communicator (in the remote group of an intercommunicator), of a block the first one; NULL otherwise, of shapes, and in communicators of the MPI library's own.", high=2147483648, is_of_world=True, null=True),
+            Column('peers', 'INTEGER', 'processes', '1, or how many consecutive ranks of the communicator are counted together in this row, beyond COMMLENS_MATRIX_PAIRS.', high=2147483648, is_of_world=True),
+            Column('bin', 'INTEGER', '', 'Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.', high=63),
             Column('messages', 'INTEGER', '', 'Messages; of shapes calls.'),
             Column('bytes', 'INTEGER', 'bytes', 'Their bytes.'),
         ),
+        """\
+CREATE TABLE peer ( -- Who talks to whom: one row per communicator, kind, rank, peer and message size that occurred, and per region and slice where COMMLENS_MATRIX_BY asks for them. Empty with COMMLENS_MATRIX=off and in summary detail.
+  comm INTEGER REFERENCES comm(id), -- Communicator; of one-sided traffic that of the window. 0: one the MPI library made for itself.
+  flow INTEGER REFERENCES flow(id), -- Kind of traffic.
+  op INTEGER REFERENCES op(id), -- Of what is inside calls, and of shapes, the procedure; else 0.
+  call_bin INTEGER, -- Of messages inside a collective, its own size bin, as key.bin; NULL: not known, as of v and w forms, or none.
+  region INTEGER REFERENCES region(id), -- Code region of the call, or of that which made the request; 0 unless COMMLENS_MATRIX_BY asks for it.
+  slice INTEGER, -- Slice of time, as in slice.slot; 0 unless COMMLENS_MATRIX_BY asks for it.
+  rank INTEGER REFERENCES rank(rank), -- World rank that tells it.
+  peer INTEGER, -- World rank of the other end, or NULL: a process of another world, a block of processes, one of a communicator that had been freed when it was met, one that the MPI library does not tell in a communicator of its own, or a shape, which has no peer.
+  first INTEGER, -- Where peer is NULL: rank of the other end in the communicator (in the remote group of an intercommunicator), of a block the first one; NULL otherwise, of shapes, and in communicators of the MPI library's own.
+  peers INTEGER, -- [processes] 1, or how many consecutive ranks of the communicator are counted together in this row, beyond COMMLENS_MATRIX_PAIRS.
+  bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.
+  messages INTEGER, -- Messages; of shapes calls.
+  bytes INTEGER -- [bytes] Their bytes.
+);
+""",
+        since=6,
     ),
     'line': Relation(
         'table',
         'What the rows of spread are about, in a profile of summary detail; else empty. NULL means all of them together: the line where all but members are NULL is the whole run. Where procedure and size have one call site only, its line stands for all.',
         (
             Column('id', 'INTEGER', '', 'Number within this file.'),
-            Column('family', 'INTEGER', '', 'Family of communicators, comm.family, or NULL; lines of single communicators have none.'),
-            Column('comm', 'INTEGER', '', 'Communicator, or NULL.'),
-            Column('op', 'INTEGER', '', 'MPI procedure, or NULL.'),
-            Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin, or NULL.'),
-            Column('callsite', 'INTEGER', '', 'Call site, or NULL.'),
-            Column('key', 'INTEGER', '', 'The key it is about, or NULL for lines that add up several.'),
-            Column('members', 'INTEGER', 'processes', 'Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in lines of procedures. Of a set: ranks that completed such requests.'),
-            Column('region', 'INTEGER', '', 'Code region, or NULL: lines that have one are about the time in it, and have nothing else.'),
+            Column('family', 'INTEGER', '', 'Family of communicators, comm.family, or NULL; lines of single communicators have none.', null=True),
+            Column('comm', 'INTEGER', '', 'Communicator, or NULL.', ref='comm.id', null=True),
+            Column('op', 'INTEGER', '', 'MPI procedure, or NULL.', ref='op.id', null=True),
+            Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin, or NULL.', low=-1, high=63, null=True),
+            Column('callsite', 'INTEGER', '', 'Call site, or NULL.', ref='callsite.id', null=True),
+            Column('key', 'INTEGER', '', 'The key it is about, or NULL for lines that add up several.', ref='key.id', null=True),
+            Column('members', 'INTEGER', 'processes', 'Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in lines of procedures. Of a set: ranks that completed such requests.', high=2147483648, is_of_world=True, null=True),
+            Column('region', 'INTEGER', '', 'Code region, or NULL: lines that have one are about the time in it, and have nothing else.', ref='region.id', null=True, since=5),
         ),
+        """\
+CREATE TABLE line ( -- What the rows of spread are about, in a profile of summary detail; else empty. NULL means all of them together: the line where all but members are NULL is the whole run. Where procedure and size have one call site only, its line stands for all.
+  id INTEGER PRIMARY KEY, -- Number within this file.
+  family INTEGER, -- Family of communicators, comm.family, or NULL; lines of single communicators have none.
+  comm INTEGER REFERENCES comm(id), -- Communicator, or NULL.
+  op INTEGER REFERENCES op(id), -- MPI procedure, or NULL.
+  bin INTEGER, -- Message size bin, as in key.bin, or NULL.
+  callsite INTEGER REFERENCES callsite(id), -- Call site, or NULL.
+  key INTEGER REFERENCES key(id), -- The key it is about, or NULL for lines that add up several.
+  members INTEGER, -- [processes] Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in lines of procedures. Of a set: ranks that completed such requests.
+  region INTEGER REFERENCES region(id) -- Code region, or NULL: lines that have one are about the time in it, and have nothing else.
+);
+""",
+        key=('id',),
+        since=4,
     ),
     'spread': Relation(
         'table',
         'How a counter is spread over the ranks, in a profile of summary detail; else empty. Reduced while the ranks collect, so that its size depends on what the application does, not on how many ranks do it.',
         (
-            Column('line', 'INTEGER', '', 'What is counted.'),
+            Column('line', 'INTEGER', '', 'What is counted.', ref='line.id'),
             Column('counter', 'TEXT', '', 'A column of view cell, added up over the keys of the line; of a region calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns less mpi_ns), as in view region_rank; of the whole run a column of table rank, outside_ns (app_ns less mpi_ns), or what overhead has: own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns. Times in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.'),
-            Column('ranks', 'INTEGER', 'processes', 'Ranks that have the line: that made such calls.'),
-            Column('sum', 'INTEGER', '', 'Sum over these ranks; NULL for time_min_ns and time_max_ns.'),
+            Column('ranks', 'INTEGER', 'processes', 'Ranks that have the line: that made such calls.', high=2147483648, is_of_world=True),
+            Column('sum', 'INTEGER', '', 'Sum over these ranks; NULL for time_min_ns and time_max_ns.', null=True),
             Column('min', 'INTEGER', '', 'Smallest value of a rank.'),
-            Column('min_rank', 'INTEGER', '', 'World rank that has it, the lowest of several.'),
+            Column('min_rank', 'INTEGER', '', 'World rank that has it, the lowest of several.', high=2147483648, is_of_world=True),
             Column('max', 'INTEGER', '', 'Largest value of a rank.'),
-            Column('max_rank', 'INTEGER', '', 'World rank that has it, the lowest of several.'),
-            Column('p05', 'INTEGER', '', '5 % of the ranks have no more than this; within 1/16 of the true value, as are the following; NULL, like these, where all ranks have the same.'),
-            Column('p25', 'INTEGER', '', '25 % of the ranks have no more.'),
-            Column('p50', 'INTEGER', '', 'Half of the ranks have no more: the median.'),
-            Column('p75', 'INTEGER', '', '75 % of the ranks have no more.'),
-            Column('p95', 'INTEGER', '', '95 % of the ranks have no more.'),
+            Column('max_rank', 'INTEGER', '', 'World rank that has it, the lowest of several.', high=2147483648, is_of_world=True),
+            Column('p05', 'INTEGER', '', '5 % of the ranks have no more than this; within 1/16 of the true value, as are the following; NULL, like these, where all ranks have the same.', null=True),
+            Column('p25', 'INTEGER', '', '25 % of the ranks have no more.', null=True),
+            Column('p50', 'INTEGER', '', 'Half of the ranks have no more: the median.', null=True),
+            Column('p75', 'INTEGER', '', '75 % of the ranks have no more.', null=True),
+            Column('p95', 'INTEGER', '', '95 % of the ranks have no more.', null=True),
         ),
+        """\
+CREATE TABLE spread ( -- How a counter is spread over the ranks, in a profile of summary detail; else empty. Reduced while the ranks collect, so that its size depends on what the application does, not on how many ranks do it.
+  line INTEGER REFERENCES line(id), -- What is counted.
+  counter TEXT, -- A column of view cell, added up over the keys of the line; of a region calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns less mpi_ns), as in view region_rank; of the whole run a column of table rank, outside_ns (app_ns less mpi_ns), or what overhead has: own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns. Times in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
+  ranks INTEGER, -- [processes] Ranks that have the line: that made such calls.
+  sum INTEGER, -- Sum over these ranks; NULL for time_min_ns and time_max_ns.
+  min INTEGER, -- Smallest value of a rank.
+  min_rank INTEGER, -- World rank that has it, the lowest of several.
+  max INTEGER, -- Largest value of a rank.
+  max_rank INTEGER, -- World rank that has it, the lowest of several.
+  p05 INTEGER, -- 5 % of the ranks have no more than this; within 1/16 of the true value, as are the following; NULL, like these, where all ranks have the same.
+  p25 INTEGER, -- 25 % of the ranks have no more.
+  p50 INTEGER, -- Half of the ranks have no more: the median.
+  p75 INTEGER, -- 75 % of the ranks have no more.
+  p95 INTEGER, -- 95 % of the ranks have no more.
+  PRIMARY KEY (line, counter)
+) WITHOUT ROWID;
+""",
+        key=('line', 'counter'),
+        since=4,
     ),
     'position': Relation(
         'table',
         'Where the threads of a process were that did not reach MPI_Finalize; empty for those that did.',
         (
-            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
             Column('thread', 'INTEGER', '', 'Thread, in the order of their first MPI calls, from 0.'),
-            Column('inside', 'INTEGER', '', '1: in this call; 0: outside MPI, and this was its last call.'),
-            Column('op', 'INTEGER', '', 'MPI procedure.'),
-            Column('comm', 'INTEGER', '', 'Communicator of the call.'),
-            Column('callsite', 'INTEGER', '', 'Where the application called, or 0.'),
+            Column('inside', 'INTEGER', '', '1: in this call; 0: outside MPI, and this was its last call.', high=1),
+            Column('op', 'INTEGER', '', 'MPI procedure.', ref='op.id'),
+            Column('comm', 'INTEGER', '', 'Communicator of the call.', ref='comm.id'),
+            Column('callsite', 'INTEGER', '', 'Where the application called, or 0.', ref='callsite.id'),
             Column('since_ns', 'INTEGER', 'ns', 'When the call began, since MPI_Init returned.'),
-            Column('region', 'INTEGER', '', 'Code region it was in, or 0.'),
+            Column('region', 'INTEGER', '', 'Code region it was in, or 0.', ref='region.id', since=5, absent='0'),
         ),
+        """\
+CREATE TABLE position ( -- Where the threads of a process were that did not reach MPI_Finalize; empty for those that did.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  thread INTEGER, -- Thread, in the order of their first MPI calls, from 0.
+  inside INTEGER, -- 1: in this call; 0: outside MPI, and this was its last call.
+  op INTEGER REFERENCES op(id), -- MPI procedure.
+  comm INTEGER REFERENCES comm(id), -- Communicator of the call.
+  callsite INTEGER REFERENCES callsite(id), -- Where the application called, or 0.
+  since_ns INTEGER, -- [ns] When the call began, since MPI_Init returned.
+  region INTEGER REFERENCES region(id), -- Code region it was in, or 0.
+  PRIMARY KEY (rank, thread)
+) WITHOUT ROWID;
+""",
+        key=('rank', 'thread'),
+        since=3,
     ),
     'shard': Relation(
         'table',
         'The files of a profile that has several; empty where it is one file. In index.db.',
         (
             Column('number', 'INTEGER', '', 'Number of the file, from 0.'),
-            Column('file', 'TEXT', '', 'Its name, or NULL when it could not be written.'),
-            Column('first_rank', 'INTEGER', '', 'First world rank of its block.'),
-            Column('ranks', 'INTEGER', 'processes', 'Processes whose data is in it.'),
+            Column('file', 'TEXT', '', 'Its name, or NULL when it could not be written.', null=True),
+            Column('first_rank', 'INTEGER', '', 'First world rank of its block.', high=2147483648, is_of_world=True),
+            Column('ranks', 'INTEGER', 'processes', 'Processes whose data is in it.', high=2147483648, is_of_world=True),
             Column('cells', 'INTEGER', '', 'Rows of its table cell.'),
             Column('bytes', 'INTEGER', 'bytes', 'Its size.'),
-            Column('crc32', 'INTEGER', '', 'CRC-32 of its bytes, as zlib computes it.'),
+            Column('crc32', 'INTEGER', '', 'CRC-32 of its bytes, as zlib computes it.', high=4294967295),
         ),
+        """\
+CREATE TABLE shard ( -- The files of a profile that has several; empty where it is one file. In index.db.
+  number INTEGER PRIMARY KEY, -- Number of the file, from 0.
+  file TEXT, -- Its name, or NULL when it could not be written.
+  first_rank INTEGER, -- First world rank of its block.
+  ranks INTEGER, -- [processes] Processes whose data is in it.
+  cells INTEGER, -- Rows of its table cell.
+  bytes INTEGER, -- [bytes] Its size.
+  crc32 INTEGER -- CRC-32 of its bytes, as zlib computes it.
+);
+""",
+        key=('number',),
+        since=3,
     ),
     'overhead': Relation(
         'table',
         'What commlens itself cost.',
         (
-            Column('rank', 'INTEGER', '', 'World rank.'),
+            Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
             Column('what', 'TEXT', '', "init: inside MPI_Init. Inside MPI_Finalize, one after the other: wait, until all ranks were there and knew it of each other, or COMMLENS_PATIENCE was over; collect, until this rank's data is ready to send; and on a rank that writes a file gather, until it has the data of all ranks of its block, agree, until all who write have the same numbers, write, building the file, and store, until it is on disk. What comes after has no room in it: its name, word to the other ranks, the end of the arenas. call: estimated for one measured call. calls: that, times the calls of the rank."),
             Column('ns', 'INTEGER', 'ns', 'Time.'),
         ),
+        """\
+CREATE TABLE overhead ( -- What commlens itself cost.
+  rank INTEGER REFERENCES rank(rank), -- World rank.
+  what TEXT, -- init: inside MPI_Init. Inside MPI_Finalize, one after the other: wait, until all ranks were there and knew it of each other, or COMMLENS_PATIENCE was over; collect, until this rank's data is ready to send; and on a rank that writes a file gather, until it has the data of all ranks of its block, agree, until all who write have the same numbers, write, building the file, and store, until it is on disk. What comes after has no room in it: its name, word to the other ranks, the end of the arenas. call: estimated for one measured call. calls: that, times the calls of the rank.
+  ns INTEGER, -- [ns] Time.
+  PRIMARY KEY (rank, what)
+) WITHOUT ROWID;
+""",
+        key=('rank', 'what'),
     ),
     'cell': Relation(
         'view',
@@ -372,6 +718,17 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers; docs/bytes.md has the rule.'),
             Column('noncontiguous', 'INTEGER', '', 'Calls of these with a non-contiguous datatype: its elements, as many as a block of the message has, leave gaps in memory, so that MPI must pack them. docs/bytes.md has the rule.'),
         ),
+        """\
+CREATE VIEW cell AS -- The counters: one row per key and rank.
+SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1;
+""",
+        since=3,
     ),
     'key_total': Relation(
         'view',
@@ -386,6 +743,23 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers of all ranks.'),
             Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype.'),
         ),
+        """\
+CREATE VIEW key_total AS -- The counters of every key, all ranks added up; in full and in summary detail.
+SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns, MIN(time_min_ns) AS time_min_ns,
+       MAX(time_max_ns) AS time_max_ns, SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received,
+       SUM(noncontiguous) AS noncontiguous
+  FROM cell GROUP BY key
+UNION ALL
+SELECT line.key, SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END),
+       SUM(CASE counter WHEN 'time_ns' THEN sum ELSE 0 END),
+       COALESCE(MIN(CASE counter WHEN 'time_min_ns' THEN min END), 0),
+       COALESCE(MAX(CASE counter WHEN 'time_max_ns' THEN max END), 0),
+       SUM(CASE counter WHEN 'bytes_sent' THEN sum ELSE 0 END),
+       SUM(CASE counter WHEN 'bytes_received' THEN sum ELSE 0 END),
+       SUM(CASE counter WHEN 'noncontiguous' THEN sum ELSE 0 END)
+  FROM line JOIN spread ON spread.line = line.id WHERE line.key IS NOT NULL GROUP BY line.key;
+""",
+        since=4,
     ),
     'size_bin': Relation(
         'view',
@@ -395,6 +769,13 @@ RELATIONS: dict[str, Relation] = {
             Column('size_low', 'INTEGER', 'bytes', 'Smallest size in it, NULL for bin -1.'),
             Column('size_high', 'INTEGER', 'bytes', 'Largest size in it, NULL for bin -1.'),
         ),
+        """\
+CREATE VIEW size_bin AS -- The message sizes of every bin.
+WITH RECURSIVE power(bin) AS (SELECT 0 UNION ALL SELECT bin + 1 FROM power WHERE bin < 63)
+SELECT -1 AS bin, NULL AS size_low, NULL AS size_high
+UNION ALL
+SELECT bin, CASE bin WHEN 0 THEN 0 ELSE 1 << (bin - 1) END, ~(-1 << bin) FROM power;
+""",
     ),
     'pair': Relation(
         'view',
@@ -410,6 +791,17 @@ RELATIONS: dict[str, Relation] = {
             Column('messages', 'INTEGER', '', 'Messages.'),
             Column('bytes', 'INTEGER', 'bytes', 'Their bytes.'),
         ),
+        """\
+CREATE VIEW pair AS -- Messages and bytes of each pair of processes, from source to destination, as told by one of the two ends; all sizes added up. Pairs of which an end is not known have NULL there.
+SELECT comm, flow.name AS kind, op, region, slice,
+       CASE outward WHEN 1 THEN rank ELSE peer END AS source,
+       CASE outward WHEN 1 THEN peer ELSE rank END AS destination,
+       SUM(messages) AS messages, SUM(bytes) AS bytes
+  FROM peer JOIN flow ON flow.id = peer.flow
+ WHERE flow.name NOT IN ('one_to_all', 'all_to_one', 'all_to_all')
+ GROUP BY comm, flow, op, region, slice, rank, peer, first;
+""",
+        since=6,
     ),
     'member_range': Relation(
         'view',
@@ -420,6 +812,28 @@ RELATIONS: dict[str, Relation] = {
             Column('high', 'INTEGER', '', 'Last world rank.'),
             Column('stride', 'INTEGER', '', 'Distance from one to the next.'),
         ),
+        """\
+CREATE VIEW member_range AS -- The members of every comm as ranges of world ranks: comm.members taken apart. A set has the members of its communicators, comm 0 has all ranks.
+WITH RECURSIVE
+  written(comm, members) AS (
+    SELECT id, members FROM comm WHERE members IS NOT NULL
+    UNION ALL
+    SELECT comm_set.comm, comm.members FROM comm_set JOIN comm ON comm.id = comm_set.member
+     WHERE comm.members IS NOT NULL
+    UNION ALL
+    SELECT comm.id, '0-' || (SELECT MAX(rank) FROM rank) FROM comm WHERE comm.kind = 'none'),
+  piece(comm, token, rest) AS (
+    SELECT comm, '', REPLACE(REPLACE(members, '|', ','), ' ', '') || ',' FROM written
+    UNION ALL
+    SELECT comm, SUBSTR(rest, 1, INSTR(rest, ',') - 1), SUBSTR(rest, INSTR(rest, ',') + 1)
+      FROM piece WHERE rest <> '')
+SELECT comm,
+       CAST(token AS INTEGER) AS low,
+       CAST(SUBSTR(token, INSTR(token, '-') + 1) AS INTEGER) AS high,
+       CASE INSTR(token, ':') WHEN 0 THEN 1
+            ELSE CAST(SUBSTR(token, INSTR(token, ':') + 1) AS INTEGER) END AS stride
+  FROM piece WHERE token GLOB '[0-9]*';
+""",
     ),
     'member': Relation(
         'view',
@@ -428,6 +842,12 @@ RELATIONS: dict[str, Relation] = {
             Column('comm', 'INTEGER', '', 'The communicator, comm.id.'),
             Column('rank', 'INTEGER', '', 'World rank of one member.'),
         ),
+        """\
+CREATE VIEW member AS -- Which world ranks belong to which comm.
+SELECT DISTINCT member_range.comm, rank.rank
+  FROM member_range JOIN rank
+    ON rank.rank BETWEEN low AND high AND (rank.rank - low) % stride = 0;
+""",
     ),
     'counter': Relation(
         'view',
@@ -452,6 +872,15 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers.'),
             Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype.'),
         ),
+        """\
+CREATE VIEW counter AS -- Every cell with names in place of numbers: the view to start own queries from.
+SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, op.class, key.bin,
+       CASE WHEN key.bin > 0 THEN 1 << (key.bin - 1) WHEN key.bin = 0 THEN 0 END AS size_low,
+       CASE WHEN key.bin >= 0 THEN ~(-1 << key.bin) END AS size_high,
+       key.region, key.callsite, cell.rank, cell.calls, cell.time_ns, cell.time_min_ns, cell.time_max_ns,
+       cell.bytes_sent, cell.bytes_received, cell.noncontiguous
+  FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op;
+""",
     ),
     'procedure': Relation(
         'view',
@@ -464,6 +893,24 @@ RELATIONS: dict[str, Relation] = {
             Column('calls', 'INTEGER', '', 'Calls of all ranks; NULL where they are not in cells.'),
             Column('objects', 'TEXT', '', 'Files that import it, joined by a comma; NULL when none does and the application has looked the name up.'),
         ),
+        """\
+CREATE VIEW procedure AS -- What the application imports or calls of MPI: one row per procedure, state and reason.
+WITH called AS (
+       SELECT op.name AS procedure, SUM(part.calls) AS calls
+         FROM key_total AS part JOIN key ON key.id = part.key JOIN op ON op.id = key.op
+        WHERE op.id <> 0 GROUP BY op.name),
+     imported AS (
+       SELECT procedure, state, reason, GROUP_CONCAT(DISTINCT object) AS objects
+         FROM (SELECT * FROM coverage ORDER BY object) GROUP BY procedure, state, reason)
+SELECT imported.procedure, op.class, state, reason,
+       CASE WHEN state = 'measured' AND reason IS NULL THEN COALESCE(called.calls, 0) END AS calls, objects
+  FROM imported LEFT JOIN op ON op.name = imported.procedure
+                LEFT JOIN called ON called.procedure = imported.procedure
+UNION ALL
+SELECT called.procedure, op.class, 'measured', NULL, called.calls, NULL
+  FROM called JOIN op ON op.name = called.procedure
+ WHERE called.procedure NOT IN (SELECT procedure FROM coverage WHERE state = 'measured');
+""",
     ),
     'family': Relation(
         'view',
@@ -481,6 +928,32 @@ RELATIONS: dict[str, Relation] = {
             Column('user_name', 'TEXT', '', 'The name the application gave, if it gave all the same, else NULL.'),
             Column('topology', 'TEXT', '', 'Their topology, if all have the same, else NULL.'),
         ),
+        """\
+CREATE VIEW family AS -- Families of communicators, one row each; communicators that are alone are a family of one.
+SELECT comm.family,
+       CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+            WHEN MIN(comm.kind) = 'set' THEN '{*}'
+            ELSE SUBSTR(MIN(comm.name), 1, 1)
+              || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                      THEN MIN(comm.leader) ELSE '*' END || '.'
+              || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                         = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                      THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+       END AS name,
+       MIN(comm.kind) AS kind,
+       SUM(comm.communicators) AS communicators,
+       MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+       MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+       MIN(parent.family) AS parent,
+       MIN(op.name) AS creator,
+       MIN(comm.callsite) AS callsite,
+       CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+            THEN MIN(comm.user_name) END AS user_name,
+       CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+            THEN MIN(comm.topology) END AS topology
+  FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+ GROUP BY comm.family;
+""",
     ),
     'comm_total': Relation(
         'view',
@@ -495,6 +968,24 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers by all ranks.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers of all ranks.'),
         ),
+        """\
+CREATE VIEW comm_total AS -- Totals of every comm that has calls: what a report prints for a communicator that is not folded.
+WITH total AS (
+  SELECT key.comm, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
+    FROM key_total AS part JOIN key ON key.id = part.key
+   GROUP BY key.comm)
+SELECT total.comm, size.ranks, calls, time_ns,
+       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent FROM key JOIN cell ON cell.key = key.id
+                                 WHERE key.comm = total.comm GROUP BY cell.rank)),
+                (SELECT max FROM line JOIN spread ON spread.line = line.id
+                  WHERE spread.counter = 'time_ns' AND line.comm = total.comm AND line.op IS NULL)) AS rank_max_ns,
+       (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
+       bytes_sent, bytes_received
+  FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm
+                    UNION ALL SELECT comm, members FROM line WHERE comm IS NOT NULL AND members IS NOT NULL) AS size
+    ON size.comm = total.comm;
+""",
     ),
     'comm_operation': Relation(
         'view',
@@ -512,6 +1003,27 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers by all ranks.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers of all ranks.'),
         ),
+        """\
+CREATE VIEW comm_operation AS -- Totals of every comm, operation and size bin: the rows of a report that is not folded.
+WITH total AS (
+  SELECT key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
+    FROM key_total AS part JOIN key ON key.id = part.key
+   GROUP BY key.comm, key.op, key.bin)
+SELECT total.comm, op, bin, calls, time_ns,
+       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent FROM key JOIN cell ON cell.key = key.id
+                                 WHERE key.comm = total.comm AND key.op = total.op AND key.bin = total.bin
+                                 GROUP BY cell.rank)),
+                (SELECT max FROM line JOIN spread ON spread.line = line.id
+                  WHERE spread.counter = 'time_ns' AND line.comm = total.comm AND line.op = total.op
+                    AND line.bin = total.bin ORDER BY line.callsite IS NOT NULL LIMIT 1)) AS rank_max_ns,
+       (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
+       call_min_ns, call_max_ns, bytes_sent, bytes_received
+  FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm
+                    UNION ALL SELECT comm, members FROM line WHERE comm IS NOT NULL AND members IS NOT NULL) AS size
+    ON size.comm = total.comm;
+""",
     ),
     'family_total': Relation(
         'view',
@@ -526,6 +1038,27 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers by all ranks.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers of all ranks.'),
         ),
+        """\
+CREATE VIEW family_total AS -- Totals of every family that has calls: the communicator lines of a report.
+WITH total AS (
+  SELECT comm.family, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
+    FROM key_total AS part JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm
+   GROUP BY comm.family)
+SELECT total.family, size.ranks, calls, time_ns,
+       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent
+                                  FROM comm JOIN key ON key.comm = comm.id JOIN cell ON cell.key = key.id
+                                 WHERE comm.family = total.family GROUP BY cell.rank)),
+                (SELECT max FROM line JOIN spread ON spread.line = line.id
+                  WHERE spread.counter = 'time_ns' AND line.family = total.family AND line.op IS NULL)) AS rank_max_ns,
+       (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
+       bytes_sent, bytes_received
+  FROM total
+  JOIN (SELECT comm.family, COUNT(DISTINCT member.rank) AS ranks FROM member JOIN comm ON comm.id = member.comm
+         GROUP BY comm.family
+        UNION ALL SELECT family, members FROM line WHERE family IS NOT NULL AND members IS NOT NULL) AS size
+    ON size.family = total.family;
+""",
     ),
     'family_operation': Relation(
         'view',
@@ -543,6 +1076,30 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers by all ranks.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers of all ranks.'),
         ),
+        """\
+CREATE VIEW family_operation AS -- Totals of every family, operation and size bin: the rows of a report without options.
+WITH total AS (
+  SELECT comm.family, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+         MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
+         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
+    FROM key_total AS part JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm
+   GROUP BY comm.family, key.op, key.bin)
+SELECT total.family, op, bin, calls, time_ns,
+       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent
+                                  FROM comm JOIN key ON key.comm = comm.id JOIN cell ON cell.key = key.id
+                                 WHERE comm.family = total.family AND key.op = total.op AND key.bin = total.bin
+                                 GROUP BY cell.rank)),
+                (SELECT max FROM line JOIN spread ON spread.line = line.id
+                  WHERE spread.counter = 'time_ns' AND line.family = total.family AND line.op = total.op
+                    AND line.bin = total.bin ORDER BY line.callsite IS NOT NULL LIMIT 1)) AS rank_max_ns,
+       (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
+       call_min_ns, call_max_ns, bytes_sent, bytes_received
+  FROM total
+  JOIN (SELECT comm.family, COUNT(DISTINCT member.rank) AS ranks FROM member JOIN comm ON comm.id = member.comm
+         GROUP BY comm.family
+        UNION ALL SELECT family, members FROM line WHERE family IS NOT NULL AND members IS NOT NULL) AS size
+    ON size.family = total.family;
+""",
     ),
     'region_path': Relation(
         'view',
@@ -552,6 +1109,16 @@ RELATIONS: dict[str, Relation] = {
             Column('depth', 'INTEGER', '', '0 for the whole program, 1 for an outermost region.'),
             Column('path', 'TEXT', '', 'The names from the outermost region to this one, joined by /; empty for the whole program.'),
         ),
+        """\
+CREATE VIEW region_path AS -- Code regions with their whole path.
+WITH RECURSIVE walk(region, depth, path) AS (
+  SELECT id, 0, '' FROM region WHERE parent IS NULL
+  UNION ALL
+  SELECT region.id, walk.depth + 1, CASE walk.path WHEN '' THEN region.name ELSE walk.path || '/' || region.name END
+    FROM region JOIN walk ON region.parent = walk.region)
+SELECT region, depth, path FROM walk;
+""",
+        since=5,
     ),
     'region_rank': Relation(
         'view',
@@ -565,6 +1132,16 @@ RELATIONS: dict[str, Relation] = {
             Column('mpi_ns', 'INTEGER', 'ns', 'Time inside measured MPI calls, also in regions within it.'),
             Column('useful_ns', 'INTEGER', 'ns', 'time_ns - mpi_ns; NULL for region 0 of a process with several threads in MPI, whose times are added up and not subtracted from that of one.'),
         ),
+        """\
+CREATE VIEW region_rank AS -- Totals of every code region on every rank that was in it; region 0 is the time from MPI_Init to MPI_Finalize of the process.
+SELECT CAST(0 AS INTEGER) AS region, rank, 1 AS calls, app_ns AS time_ns, NULL AS exclusive_ns, mpi_ns,
+       CASE WHEN threads <= 1 AND mpi_ns <= app_ns THEN app_ns - mpi_ns END AS useful_ns
+  FROM rank
+UNION ALL
+SELECT region, rank, SUM(calls), SUM(time_ns), SUM(time_ns - nested_ns), SUM(mpi_ns), SUM(time_ns - mpi_ns)
+  FROM region_time GROUP BY region, rank;
+""",
+        since=5,
     ),
     'region_total': Relation(
         'view',
@@ -582,6 +1159,32 @@ RELATIONS: dict[str, Relation] = {
             Column('communication_efficiency', 'REAL', '', 'Largest time outside MPI of a rank to the longest inclusive time of a rank.'),
             Column('parallel_efficiency', 'REAL', '', 'The product of the two: average time outside MPI to the longest inclusive time.'),
         ),
+        """\
+CREATE VIEW region_total AS -- Totals of every code region over the ranks, with the efficiencies of the POP methodology (docs/reference/efficiency.md); region 0 is the whole run.
+WITH total AS (
+  SELECT region, COUNT(*) AS ranks, SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(exclusive_ns) AS exclusive_ns,
+         SUM(mpi_ns) AS mpi_ns, MIN(time_ns) AS rank_min_ns, MAX(time_ns) AS rank_max_ns,
+         COUNT(useful_ns) AS useful_ranks, SUM(useful_ns) AS useful_sum, MAX(useful_ns) AS useful_max
+    FROM region_rank GROUP BY region
+  UNION ALL
+  SELECT COALESCE(line.region, 0), MAX(spread.ranks),
+         CASE WHEN line.region IS NULL THEN MAX(spread.ranks) ELSE SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END) END,
+         SUM(CASE WHEN counter IN ('time_ns', 'app_ns') THEN sum ELSE 0 END),
+         CASE WHEN line.region IS NOT NULL THEN SUM(CASE counter WHEN 'exclusive_ns' THEN sum ELSE 0 END) END,
+         SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END),
+         MAX(CASE WHEN counter IN ('time_ns', 'app_ns') THEN min END),
+         MAX(CASE WHEN counter IN ('time_ns', 'app_ns') THEN max END),
+         MAX(CASE counter WHEN 'outside_ns' THEN spread.ranks END), SUM(CASE counter WHEN 'outside_ns' THEN sum END),
+         MAX(CASE counter WHEN 'outside_ns' THEN max END)
+    FROM line JOIN spread ON spread.line = line.id
+   WHERE line.comm IS NULL AND line.family IS NULL GROUP BY COALESCE(line.region, 0))
+SELECT region, ranks, calls, time_ns, exclusive_ns, mpi_ns, rank_min_ns, rank_max_ns,
+       CASE useful_ranks WHEN ranks THEN 1.0 * useful_sum / ranks / NULLIF(useful_max, 0) END AS load_balance,
+       CASE useful_ranks WHEN ranks THEN 1.0 * useful_max / NULLIF(rank_max_ns, 0) END AS communication_efficiency,
+       CASE useful_ranks WHEN ranks THEN 1.0 * useful_sum / ranks / NULLIF(rank_max_ns, 0) END AS parallel_efficiency
+  FROM total;
+""",
+        since=5,
     ),
     'region_operation': Relation(
         'view',
@@ -598,8 +1201,52 @@ RELATIONS: dict[str, Relation] = {
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers by all ranks.'),
             Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers of all ranks.'),
         ),
+        """\
+CREATE VIEW region_operation AS -- What is called where: region, communicator, operation and size bin in one table, all ranks added up. Calls in regions within are theirs, not those of the regions around.
+SELECT key.region, key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
+       MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
+       SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
+  FROM key_total AS part JOIN key ON key.id = part.key
+ GROUP BY key.region, key.comm, key.op, key.bin;
+""",
+        since=5,
     ),
 }
+
+FORMER: dict[str, Relation] = {
+    'cell': Relation(
+        'table',
+        'The counters: one row per key and rank.',
+        (
+            Column('key', 'INTEGER', '', 'What is counted, key.id.', ref='key.id'),
+            Column('rank', 'INTEGER', '', 'World rank that counted.', high=2147483648, is_of_world=True, ref='rank.rank'),
+            Column('calls', 'INTEGER', '', 'Number of calls.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Time inside these calls, added up.'),
+            Column('time_min_ns', 'INTEGER', 'ns', 'Shortest call.'),
+            Column('time_max_ns', 'INTEGER', 'ns', 'Longest call.'),
+            Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers.'),
+            Column('bytes_received', 'INTEGER', 'bytes', 'Bytes written to receive buffers.'),
+            Column('noncontiguous', 'INTEGER', '', 'Calls with a non-contiguous datatype.'),
+        ),
+        """\
+CREATE TABLE cell ( -- The counters: one row per key and rank.
+  key INTEGER REFERENCES key(id), -- What is counted, key.id.
+  rank INTEGER REFERENCES rank(rank), -- World rank that counted.
+  calls INTEGER, -- Number of calls.
+  time_ns INTEGER, -- [ns] Time inside these calls, added up.
+  time_min_ns INTEGER, -- [ns] Shortest call.
+  time_max_ns INTEGER, -- [ns] Longest call.
+  bytes_sent INTEGER, -- [bytes] Bytes read from send buffers.
+  bytes_received INTEGER, -- [bytes] Bytes written to receive buffers.
+  noncontiguous INTEGER, -- Calls with a non-contiguous datatype.
+  PRIMARY KEY (key, rank)
+) WITHOUT ROWID;
+""",
+        key=('key', 'rank'),
+    ),
+}
+
+FORMER_UNTIL = {'cell': 2}
 
 META_KEYS: dict[str, str] = {
     'schema_version': 'The schema version of this file; the same number as PRAGMA user_version.',
@@ -627,475 +1274,11 @@ META_KEYS: dict[str, str] = {
     'options': 'The COMMLENS_ options in force, one NAME=value per line, all of them.',
 }
 
-SQL = """\
-PRAGMA application_id = 1129073742;
-PRAGMA user_version = 6;
-CREATE TABLE meta ( -- One line per fact about the run: what ran, where, with which MPI, and with which options.
-  key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
-  value TEXT, -- Its value, as text.
-  PRIMARY KEY (key)
-) WITHOUT ROWID;
-CREATE TABLE rank ( -- One row per process of MPI_COMM_WORLD.
-  rank INTEGER PRIMARY KEY, -- Rank in MPI_COMM_WORLD.
-  world INTEGER, -- Random 64-bit id of the MPI_COMM_WORLD this process belongs to.
-  node TEXT, -- Host name.
-  pid INTEGER, -- Process id on that host.
-  cpus TEXT, -- CPUs the process may run on when MPI was initialised, as ranges: 0-3,8.
-  init_ns INTEGER, -- [ns] Time inside MPI_Init or MPI_Init_thread, without ours.
-  app_ns INTEGER, -- [ns] From the return of MPI_Init to the call of MPI_Finalize; without time in which the program had paused counting, and from when it last cleared the counters.
-  mpi_ns INTEGER, -- [ns] Time inside measured MPI calls of this process, all threads added up; the sum of time_ns of its cells.
-  threads INTEGER, -- Threads that made a measured MPI call or were in a region.
-  calls INTEGER, -- Measured MPI calls of this process; the sum of calls of its cells.
-  lost_calls INTEGER, -- Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.
-  state TEXT -- How the process ended: finalized, or what is known of one whose calls were recovered: running (still there when somebody looked), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.
-);
-CREATE TABLE comm ( -- One row per communicator, plus two kinds that are none: 'none' for calls that have no communicator, 'set' for completion calls whose requests belong to several.
-  id INTEGER PRIMARY KEY, -- Number within this file; 0 is 'no communicator'.
-  hash INTEGER, -- 64-bit identity, the same on every member, computed without communication.
-  name TEXT, -- Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end: it is the first of many that share the row; s*.1, in summary detail: of many with different leaders.
-  user_name TEXT, -- The name the application gave with MPI_Comm_set_name, or NULL; also NULL where those that share the row in summary detail have different ones.
-  kind TEXT, -- intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.
-  parent INTEGER REFERENCES comm(id), -- Communicator it was made from, or NULL.
-  creator INTEGER REFERENCES op(id), -- Procedure that made it, or NULL for predefined ones.
-  callsite INTEGER REFERENCES callsite(id), -- Where the application made it, or NULL; the leader's call site where ranks differ.
-  size INTEGER, -- [processes] Processes in it; of an intercommunicator, in the leader's local group. NULL for none and set.
-  remote_size INTEGER, -- [processes] Processes in the remote group of an intercommunicator, else NULL.
-  leader INTEGER, -- World rank of its rank 0, or NULL; also NULL where those that share the row have different ones.
-  members TEXT, -- World ranks in the order of its ranks, as ranges with an optional stride: 0-3, 0-14:2, 5. Of an intercommunicator both groups, joined by ' | '. NULL in summary detail.
-  topology TEXT, -- cart 4x2 periodic 10; graph 3 nodes 4 edges; dist_graph or dist_graph weighted; or NULL, as for user_name.
-  created_ns INTEGER, -- [ns] When the leader had it, since its MPI_Init returned.
-  freed_ns INTEGER, -- [ns] When the leader freed it, since its MPI_Init returned, or NULL.
-  family INTEGER, -- Communicators made by the same procedure at the same call site from the same family of parents share this number.
-  communicators INTEGER -- How many communicators share this row: 1, or more for those beyond COMMLENS_COMMS of one parent, of one procedure, leader and size; in summary detail for all of one size that one call made on all ranks, such as the rows of a grid. MPI_Comm_create_group and what has no parent: all of one size made with one tag.
-);
-CREATE TABLE comm_set ( -- Which communicators a comm of kind 'set' stands for.
-  comm INTEGER REFERENCES comm(id), -- The set.
-  member INTEGER REFERENCES comm(id), -- One communicator in it.
-  PRIMARY KEY (comm, member)
-) WITHOUT ROWID;
-CREATE TABLE op ( -- The MPI procedures; the same ids in every profile of one schema version. Large-count forms (_c) share the row of the plain form.
-  id INTEGER PRIMARY KEY, -- Number of the procedure; 0 is 'unknown'.
-  name TEXT, -- Name in C: MPI_Allreduce.
-  class TEXT -- p2p, collective, neighbor, rma, io, completion, comm or other.
-);
-CREATE TABLE coverage ( -- The MPI names that the application imports, in its executable and shared objects loaded in MPI_Finalize, and whether commlens measures their calls: what tells 'never called' from 'not seen'.
-  symbol TEXT, -- The name as it is imported: MPI_Send, PMPI_Send, MPI_Send_c, mpi_send_.
-  object TEXT, -- File name of the executable or shared object that imports it.
-  procedure TEXT, -- The procedure it stands for, by its name in C as in op.name; the symbol where it stands for none.
-  state TEXT, -- measured; skipped: left out on purpose; absent: the MPI library does not have it; unseen: its calls are missing in this profile.
-  reason TEXT, -- Why its calls are not in cells, else NULL.
-  ranks INTEGER, -- [processes] Processes of this profile that import it.
-  PRIMARY KEY (symbol, object)
-) WITHOUT ROWID;
-CREATE TABLE region ( -- Code regions that the application has marked, as a tree; region 0 is the whole program.
-  id INTEGER PRIMARY KEY, -- Number within this file; the numbers of a region's parents are smaller.
-  parent INTEGER REFERENCES region(id), -- Enclosing region, or NULL.
-  name TEXT, -- Name of the region; empty for the whole program.
-  kind TEXT -- program, region, loop, or others: regions beyond the 16,384 that a process tells apart, all in one.
-);
-CREATE TABLE region_time ( -- Time in code regions, one row per region, execution, iteration and rank that was in it; ranks that were not have no row. Regions within each other have each their own row: the path is part of the region. A region's totals on a rank are the sums over execution and iteration (view region_rank).
-  region INTEGER REFERENCES region(id), -- The region; never 0.
-  execution INTEGER, -- Which run of the outermost region around it, from 0, counted by each thread; the last of COMMLENS_EXECUTIONS stands for all that follow.
-  iteration INTEGER, -- Which iteration of the innermost loop around it that keeps iterations apart, from 0; -1: not in such a loop, or beyond COMMLENS_ITERATIONS.
-  rank INTEGER REFERENCES rank(rank), -- World rank.
-  calls INTEGER, -- How many times it was entered.
-  open INTEGER, -- How many of these had not come to an end when the profile was made; their time until then is in time_ns, and not in time_min_ns and time_max_ns.
-  time_ns INTEGER, -- [ns] Time from entry to end, added up; of all threads.
-  time_min_ns INTEGER, -- [ns] Shortest of those that ended; 0 where none has.
-  time_max_ns INTEGER, -- [ns] Longest of those that ended.
-  nested_ns INTEGER, -- [ns] Part of time_ns that was spent in regions within it; the rest is its exclusive time.
-  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls, also in regions within it.
-  PRIMARY KEY (region, execution, iteration, rank)
-) WITHOUT ROWID;
-CREATE TABLE loop_time ( -- Time of the iterations of loops, one row per loop, execution, iteration and rank. Iterations that are not told apart are one row, -1.
-  region INTEGER REFERENCES region(id), -- The loop.
-  execution INTEGER, -- As in region_time.
-  iteration INTEGER, -- Which iteration, from 0; -1: all that are not kept apart, of a loop that is counted as one sum, or beyond COMMLENS_ITERATIONS.
-  rank INTEGER REFERENCES rank(rank), -- World rank.
-  iterations INTEGER, -- How many iterations: one, or more where the loop was run several times in one execution, or for -1.
-  time_ns INTEGER, -- [ns] Time of these iterations, added up.
-  time_min_ns INTEGER, -- [ns] Shortest.
-  time_max_ns INTEGER, -- [ns] Longest.
-  nested_ns INTEGER, -- [ns] Part of time_ns that was spent in regions within the loop.
-  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls.
-  PRIMARY KEY (region, execution, iteration, rank)
-) WITHOUT ROWID;
-CREATE TABLE loop_bin ( -- How the times of a loop's iterations are distributed, whether they are kept apart or not.
-  region INTEGER REFERENCES region(id), -- The loop.
-  execution INTEGER, -- As in region_time.
-  rank INTEGER REFERENCES rank(rank), -- World rank.
-  bin INTEGER, -- k for iterations of 2^(k-1) <= time < 2^k nanoseconds, by the length that a tick of the clock was taken for when the first loop began; 0 for none.
-  iterations INTEGER, -- How many.
-  PRIMARY KEY (region, execution, rank, bin)
-) WITHOUT ROWID;
-CREATE TABLE region_slice ( -- Time in code regions over time, in the same slices as table slice; rows are there for slices in which something happened.
-  region INTEGER REFERENCES region(id), -- The region.
-  rank INTEGER REFERENCES rank(rank), -- World rank.
-  slot INTEGER, -- Slice, as in slice.slot. What was before MPI_Init counts in 0.
-  calls INTEGER, -- How many times it ended in it.
-  exclusive_ns INTEGER, -- [ns] Time in it in this slice, without regions within it. Looked at when an MPI call or a region ends: what was between two of them counts where the later one ended.
-  PRIMARY KEY (region, rank, slot)
-) WITHOUT ROWID;
-CREATE TABLE metric ( -- Quantities that the application has told, commlens_metric().
-  id INTEGER PRIMARY KEY, -- Number within this file.
-  name TEXT, -- Name the application gave.
-  unit TEXT -- Unit it gave, or empty. The same name with another unit is another quantity.
-);
-CREATE TABLE metric_value ( -- Their values, by where the application was when it told them.
-  metric INTEGER REFERENCES metric(id), -- The quantity.
-  region INTEGER REFERENCES region(id), -- Innermost region around, or 0.
-  execution INTEGER, -- As in region_time; 0 outside all regions.
-  iteration INTEGER, -- As in region_time.
-  rank INTEGER REFERENCES rank(rank), -- World rank.
-  count INTEGER, -- How many values, those that are no finite number left out.
-  sum REAL, -- Their sum, in the unit of the metric; NULL where values of both signs are so large that it is no number.
-  min REAL, -- The smallest, or NULL.
-  max REAL, -- The largest, or NULL.
-  last REAL, -- The last; of several threads, of the one that was there first; or NULL.
-  not_finite INTEGER, -- How many values were NaN or infinite; they are in no other column.
-  PRIMARY KEY (metric, region, execution, iteration, rank)
-) WITHOUT ROWID;
-CREATE TABLE tag ( -- What the application has said of a region, commlens_tag(): COMP, IO. More than one value where it said different things.
-  region INTEGER REFERENCES region(id), -- The region.
-  name TEXT, -- Name of the tag.
-  value TEXT, -- What it says.
-  PRIMARY KEY (region, name, value)
-) WITHOUT ROWID;
-CREATE TABLE callsite ( -- Places in the application that call MPI: the return address of the outermost MPI call.
-  id INTEGER PRIMARY KEY, -- Number within this file.
-  module TEXT, -- Path of the executable or shared object; empty when it is not known.
-  build_id TEXT, -- GNU build id of the module, hexadecimal, or empty.
-  offset INTEGER -- [bytes] Return address minus load address of the module.
-);
-CREATE TABLE key ( -- What a cell counts, without the rank: one row per combination that occurred.
-  id INTEGER PRIMARY KEY, -- Number within this file, a multiple of the number of ranks in MPI_COMM_WORLD.
-  comm INTEGER REFERENCES comm(id), -- Communicator.
-  op INTEGER REFERENCES op(id), -- MPI procedure.
-  bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives).
-  region INTEGER REFERENCES region(id), -- Code region.
-  callsite INTEGER REFERENCES callsite(id), -- Call site, or 0 when call sites are off.
-  usual_calls INTEGER, -- Calls of one rank, as many as most ranks have; cell_row has differences to it.
-  usual_sent INTEGER, -- [bytes] Bytes sent by one rank, likewise.
-  usual_received INTEGER, -- [bytes] Bytes received by one rank, likewise.
-  usual_noncontig INTEGER -- Calls of one rank with a non-contiguous datatype, likewise.
-);
-CREATE TABLE cell_row ( -- The counters as they are stored, one row per key and rank; view cell has them as they are. Counts and bytes are differences to what key says is usual: where all ranks do the same these are 0, which takes no room.
-  id INTEGER PRIMARY KEY, -- key.id + world rank: keys are as far from each other as there are ranks in MPI_COMM_WORLD.
-  calls INTEGER, -- Number of calls, less key.usual_calls.
-  time_ns INTEGER, -- [ns] Time inside these calls, added up.
-  time_min_ns INTEGER, -- [ns] Shortest call.
-  time_max_ns INTEGER, -- [ns] Longest call.
-  bytes_sent INTEGER, -- [bytes] Bytes sent, less key.usual_sent.
-  bytes_received INTEGER, -- [bytes] Bytes received, less key.usual_received.
-  noncontiguous INTEGER -- Calls with a non-contiguous datatype, less key.usual_noncontig.
-);
-CREATE TABLE slice ( -- The same counters over time: the time since MPI_Init is cut into at most 128 slices of meta.slice_ns, fewer where a slice would be shorter than 65,536 ticks of the clock for each cell of a thread (then adding them up would take more than some 0.4 % of it), where a thread would keep more than 8,192 entries, or the profile would have more than 65,536 rows and more than an eighth of those of cell; rows are there for slices in which something happened.
-  comm INTEGER REFERENCES comm(id), -- Communicator; where meta.slice_of is family, the first one of the family for all of them.
-  op INTEGER REFERENCES op(id), -- MPI procedure.
-  rank INTEGER REFERENCES rank(rank), -- World rank.
-  slot INTEGER, -- Slice, from 0: it begins slot * slice_ns after MPI_Init returned on this rank. What was before counts in 0.
-  calls INTEGER, -- Calls that ended in it.
-  time_ns INTEGER, -- [ns] Time inside MPI in it; a long call has its time in all slices it spans.
-  bytes_sent INTEGER, -- [bytes] Bytes sent by calls that ended in it.
-  bytes_received INTEGER, -- [bytes] Bytes received that were known by its end: those of a request count when it is completed.
-  PRIMARY KEY (comm, op, rank, slot)
-) WITHOUT ROWID;
-CREATE TABLE flow ( -- The kinds of traffic that table peer tells apart; the same in every profile of one schema version.
-  id INTEGER PRIMARY KEY, -- Number of the kind.
-  name TEXT, -- sent, received: messages of the application's own two-sided calls, told at both ends. written, read: one-sided, told by the origin. collective: messages inside a collective, told by the sender, where the MPI library lets them be seen; internal: likewise inside any other call. share: what a collective has for each single process, where that is not the same for all; of neighbourhood collectives, and with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape.
-  outward INTEGER -- 1: the bytes go from rank to peer; 0: the other way.
-);
-CREATE TABLE peer ( -- Who talks to whom: one row per communicator, kind, rank, peer and message size that occurred, and per region and slice where COMMLENS_MATRIX_BY asks for them. Empty with COMMLENS_MATRIX=off and in summary detail.
-  comm INTEGER REFERENCES comm(id), -- Communicator; of one-sided traffic that of the window. 0: one the MPI library made for itself.
-  flow INTEGER REFERENCES flow(id), -- Kind of traffic.
-  op INTEGER REFERENCES op(id), -- Of what is inside calls, and of shapes, the procedure; else 0.
-  call_bin INTEGER, -- Of messages inside a collective, its own size bin, as key.bin; NULL: not known, as of v and w forms, or none.
-  region INTEGER REFERENCES region(id), -- Code region of the call, or of that which made the request; 0 unless COMMLENS_MATRIX_BY asks for it.
-  slice INTEGER, -- Slice of time, as in slice.slot; 0 unless COMMLENS_MATRIX_BY asks for it.
-  rank INTEGER REFERENCES rank(rank), -- World rank that tells it.
-  peer INTEGER, -- World rank of the other end, or NULL: a process of another world, a block of processes, one of a communicator that had been freed when it was met, one that the MPI library does not tell in a communicator of its own, or a shape, which has no peer.
-  first INTEGER, -- Where peer is NULL: rank of the other end in the communicator (in the remote group of an intercommunicator), of a block the first one; NULL otherwise, of shapes, and in communicators of the MPI library's own.
-  peers INTEGER, -- [processes] 1, or how many consecutive ranks of the communicator are counted together in this row, beyond COMMLENS_MATRIX_PAIRS.
-  bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.
-  messages INTEGER, -- Messages; of shapes calls.
-  bytes INTEGER -- [bytes] Their bytes.
-);
-CREATE TABLE line ( -- What the rows of spread are about, in a profile of summary detail; else empty. NULL means all of them together: the line where all but members are NULL is the whole run. Where procedure and size have one call site only, its line stands for all.
-  id INTEGER PRIMARY KEY, -- Number within this file.
-  family INTEGER, -- Family of communicators, comm.family, or NULL; lines of single communicators have none.
-  comm INTEGER REFERENCES comm(id), -- Communicator, or NULL.
-  op INTEGER REFERENCES op(id), -- MPI procedure, or NULL.
-  bin INTEGER, -- Message size bin, as in key.bin, or NULL.
-  callsite INTEGER REFERENCES callsite(id), -- Call site, or NULL.
-  key INTEGER REFERENCES key(id), -- The key it is about, or NULL for lines that add up several.
-  members INTEGER, -- [processes] Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in lines of procedures. Of a set: ranks that completed such requests.
-  region INTEGER REFERENCES region(id) -- Code region, or NULL: lines that have one are about the time in it, and have nothing else.
-);
-CREATE TABLE spread ( -- How a counter is spread over the ranks, in a profile of summary detail; else empty. Reduced while the ranks collect, so that its size depends on what the application does, not on how many ranks do it.
-  line INTEGER REFERENCES line(id), -- What is counted.
-  counter TEXT, -- A column of view cell, added up over the keys of the line; of a region calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns less mpi_ns), as in view region_rank; of the whole run a column of table rank, outside_ns (app_ns less mpi_ns), or what overhead has: own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns. Times in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
-  ranks INTEGER, -- [processes] Ranks that have the line: that made such calls.
-  sum INTEGER, -- Sum over these ranks; NULL for time_min_ns and time_max_ns.
-  min INTEGER, -- Smallest value of a rank.
-  min_rank INTEGER, -- World rank that has it, the lowest of several.
-  max INTEGER, -- Largest value of a rank.
-  max_rank INTEGER, -- World rank that has it, the lowest of several.
-  p05 INTEGER, -- 5 % of the ranks have no more than this; within 1/16 of the true value, as are the following; NULL, like these, where all ranks have the same.
-  p25 INTEGER, -- 25 % of the ranks have no more.
-  p50 INTEGER, -- Half of the ranks have no more: the median.
-  p75 INTEGER, -- 75 % of the ranks have no more.
-  p95 INTEGER, -- 95 % of the ranks have no more.
-  PRIMARY KEY (line, counter)
-) WITHOUT ROWID;
-CREATE TABLE position ( -- Where the threads of a process were that did not reach MPI_Finalize; empty for those that did.
-  rank INTEGER REFERENCES rank(rank), -- World rank.
-  thread INTEGER, -- Thread, in the order of their first MPI calls, from 0.
-  inside INTEGER, -- 1: in this call; 0: outside MPI, and this was its last call.
-  op INTEGER REFERENCES op(id), -- MPI procedure.
-  comm INTEGER REFERENCES comm(id), -- Communicator of the call.
-  callsite INTEGER REFERENCES callsite(id), -- Where the application called, or 0.
-  since_ns INTEGER, -- [ns] When the call began, since MPI_Init returned.
-  region INTEGER REFERENCES region(id), -- Code region it was in, or 0.
-  PRIMARY KEY (rank, thread)
-) WITHOUT ROWID;
-CREATE TABLE shard ( -- The files of a profile that has several; empty where it is one file. In index.db.
-  number INTEGER PRIMARY KEY, -- Number of the file, from 0.
-  file TEXT, -- Its name, or NULL when it could not be written.
-  first_rank INTEGER, -- First world rank of its block.
-  ranks INTEGER, -- [processes] Processes whose data is in it.
-  cells INTEGER, -- Rows of its table cell.
-  bytes INTEGER, -- [bytes] Its size.
-  crc32 INTEGER -- CRC-32 of its bytes, as zlib computes it.
-);
-CREATE TABLE overhead ( -- What commlens itself cost.
-  rank INTEGER REFERENCES rank(rank), -- World rank.
-  what TEXT, -- init: inside MPI_Init. Inside MPI_Finalize, one after the other: wait, until all ranks were there and knew it of each other, or COMMLENS_PATIENCE was over; collect, until this rank's data is ready to send; and on a rank that writes a file gather, until it has the data of all ranks of its block, agree, until all who write have the same numbers, write, building the file, and store, until it is on disk. What comes after has no room in it: its name, word to the other ranks, the end of the arenas. call: estimated for one measured call. calls: that, times the calls of the rank.
-  ns INTEGER, -- [ns] Time.
-  PRIMARY KEY (rank, what)
-) WITHOUT ROWID;
-CREATE VIEW cell AS -- The counters: one row per key and rank.
-SELECT key.id AS key, cell_row.id - key.id AS rank,
-       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
-       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
-       key.usual_received + cell_row.bytes_received AS bytes_received,
-       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
-  FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1;
-CREATE VIEW key_total AS -- The counters of every key, all ranks added up; in full and in summary detail.
-SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns, MIN(time_min_ns) AS time_min_ns,
-       MAX(time_max_ns) AS time_max_ns, SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received,
-       SUM(noncontiguous) AS noncontiguous
-  FROM cell GROUP BY key
-UNION ALL
-SELECT line.key, SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END),
-       SUM(CASE counter WHEN 'time_ns' THEN sum ELSE 0 END),
-       COALESCE(MIN(CASE counter WHEN 'time_min_ns' THEN min END), 0),
-       COALESCE(MAX(CASE counter WHEN 'time_max_ns' THEN max END), 0),
-       SUM(CASE counter WHEN 'bytes_sent' THEN sum ELSE 0 END),
-       SUM(CASE counter WHEN 'bytes_received' THEN sum ELSE 0 END),
-       SUM(CASE counter WHEN 'noncontiguous' THEN sum ELSE 0 END)
-  FROM line JOIN spread ON spread.line = line.id WHERE line.key IS NOT NULL GROUP BY line.key;
-CREATE VIEW size_bin AS -- The message sizes of every bin.
-WITH RECURSIVE power(bin) AS (SELECT 0 UNION ALL SELECT bin + 1 FROM power WHERE bin < 63)
-SELECT -1 AS bin, NULL AS size_low, NULL AS size_high
-UNION ALL
-SELECT bin, CASE bin WHEN 0 THEN 0 ELSE 1 << (bin - 1) END, ~(-1 << bin) FROM power;
-CREATE VIEW pair AS -- Messages and bytes of each pair of processes, from source to destination, as told by one of the two ends; all sizes added up. Pairs of which an end is not known have NULL there.
-SELECT comm, flow.name AS kind, op, region, slice,
-       CASE outward WHEN 1 THEN rank ELSE peer END AS source,
-       CASE outward WHEN 1 THEN peer ELSE rank END AS destination,
-       SUM(messages) AS messages, SUM(bytes) AS bytes
-  FROM peer JOIN flow ON flow.id = peer.flow
- WHERE flow.name NOT IN ('one_to_all', 'all_to_one', 'all_to_all')
- GROUP BY comm, flow, op, region, slice, rank, peer, first;
-CREATE VIEW member_range AS -- The members of every comm as ranges of world ranks: comm.members taken apart. A set has the members of its communicators, comm 0 has all ranks.
-WITH RECURSIVE
-  written(comm, members) AS (
-    SELECT id, members FROM comm WHERE members IS NOT NULL
-    UNION ALL
-    SELECT comm_set.comm, comm.members FROM comm_set JOIN comm ON comm.id = comm_set.member
-     WHERE comm.members IS NOT NULL
-    UNION ALL
-    SELECT comm.id, '0-' || (SELECT MAX(rank) FROM rank) FROM comm WHERE comm.kind = 'none'),
-  piece(comm, token, rest) AS (
-    SELECT comm, '', REPLACE(REPLACE(members, '|', ','), ' ', '') || ',' FROM written
-    UNION ALL
-    SELECT comm, SUBSTR(rest, 1, INSTR(rest, ',') - 1), SUBSTR(rest, INSTR(rest, ',') + 1)
-      FROM piece WHERE rest <> '')
-SELECT comm,
-       CAST(token AS INTEGER) AS low,
-       CAST(SUBSTR(token, INSTR(token, '-') + 1) AS INTEGER) AS high,
-       CASE INSTR(token, ':') WHEN 0 THEN 1
-            ELSE CAST(SUBSTR(token, INSTR(token, ':') + 1) AS INTEGER) END AS stride
-  FROM piece WHERE token GLOB '[0-9]*';
-CREATE VIEW member AS -- Which world ranks belong to which comm.
-SELECT DISTINCT member_range.comm, rank.rank
-  FROM member_range JOIN rank
-    ON rank.rank BETWEEN low AND high AND (rank.rank - low) % stride = 0;
-CREATE VIEW counter AS -- Every cell with names in place of numbers: the view to start own queries from.
-SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, op.class, key.bin,
-       CASE WHEN key.bin > 0 THEN 1 << (key.bin - 1) WHEN key.bin = 0 THEN 0 END AS size_low,
-       CASE WHEN key.bin >= 0 THEN ~(-1 << key.bin) END AS size_high,
-       key.region, key.callsite, cell.rank, cell.calls, cell.time_ns, cell.time_min_ns, cell.time_max_ns,
-       cell.bytes_sent, cell.bytes_received, cell.noncontiguous
-  FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op;
-CREATE VIEW procedure AS -- What the application imports or calls of MPI: one row per procedure, state and reason.
-WITH called AS (
-       SELECT op.name AS procedure, SUM(part.calls) AS calls
-         FROM key_total AS part JOIN key ON key.id = part.key JOIN op ON op.id = key.op
-        WHERE op.id <> 0 GROUP BY op.name),
-     imported AS (
-       SELECT procedure, state, reason, GROUP_CONCAT(DISTINCT object) AS objects
-         FROM (SELECT * FROM coverage ORDER BY object) GROUP BY procedure, state, reason)
-SELECT imported.procedure, op.class, state, reason,
-       CASE WHEN state = 'measured' AND reason IS NULL THEN COALESCE(called.calls, 0) END AS calls, objects
-  FROM imported LEFT JOIN op ON op.name = imported.procedure
-                LEFT JOIN called ON called.procedure = imported.procedure
-UNION ALL
-SELECT called.procedure, op.class, 'measured', NULL, called.calls, NULL
-  FROM called JOIN op ON op.name = called.procedure
- WHERE called.procedure NOT IN (SELECT procedure FROM coverage WHERE state = 'measured');
-CREATE VIEW family AS -- Families of communicators, one row each; communicators that are alone are a family of one.
-SELECT comm.family,
-       CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-            WHEN MIN(comm.kind) = 'set' THEN '{*}'
-            ELSE SUBSTR(MIN(comm.name), 1, 1)
-              || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                      THEN MIN(comm.leader) ELSE '*' END || '.'
-              || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                         = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                      THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-       END AS name,
-       MIN(comm.kind) AS kind,
-       SUM(comm.communicators) AS communicators,
-       MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-       MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-       MIN(parent.family) AS parent,
-       MIN(op.name) AS creator,
-       MIN(comm.callsite) AS callsite,
-       CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-            THEN MIN(comm.user_name) END AS user_name,
-       CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-            THEN MIN(comm.topology) END AS topology
-  FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
- GROUP BY comm.family;
-CREATE VIEW comm_total AS -- Totals of every comm that has calls: what a report prints for a communicator that is not folded.
-WITH total AS (
-  SELECT key.comm, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
-         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
-    FROM key_total AS part JOIN key ON key.id = part.key
-   GROUP BY key.comm)
-SELECT total.comm, size.ranks, calls, time_ns,
-       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent FROM key JOIN cell ON cell.key = key.id
-                                 WHERE key.comm = total.comm GROUP BY cell.rank)),
-                (SELECT max FROM line JOIN spread ON spread.line = line.id
-                  WHERE spread.counter = 'time_ns' AND line.comm = total.comm AND line.op IS NULL)) AS rank_max_ns,
-       (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
-       bytes_sent, bytes_received
-  FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm
-                    UNION ALL SELECT comm, members FROM line WHERE comm IS NOT NULL AND members IS NOT NULL) AS size
-    ON size.comm = total.comm;
-CREATE VIEW comm_operation AS -- Totals of every comm, operation and size bin: the rows of a report that is not folded.
-WITH total AS (
-  SELECT key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
-         MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
-         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
-    FROM key_total AS part JOIN key ON key.id = part.key
-   GROUP BY key.comm, key.op, key.bin)
-SELECT total.comm, op, bin, calls, time_ns,
-       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent FROM key JOIN cell ON cell.key = key.id
-                                 WHERE key.comm = total.comm AND key.op = total.op AND key.bin = total.bin
-                                 GROUP BY cell.rank)),
-                (SELECT max FROM line JOIN spread ON spread.line = line.id
-                  WHERE spread.counter = 'time_ns' AND line.comm = total.comm AND line.op = total.op
-                    AND line.bin = total.bin ORDER BY line.callsite IS NOT NULL LIMIT 1)) AS rank_max_ns,
-       (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
-       call_min_ns, call_max_ns, bytes_sent, bytes_received
-  FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm
-                    UNION ALL SELECT comm, members FROM line WHERE comm IS NOT NULL AND members IS NOT NULL) AS size
-    ON size.comm = total.comm;
-CREATE VIEW family_total AS -- Totals of every family that has calls: the communicator lines of a report.
-WITH total AS (
-  SELECT comm.family, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
-         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
-    FROM key_total AS part JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm
-   GROUP BY comm.family)
-SELECT total.family, size.ranks, calls, time_ns,
-       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent
-                                  FROM comm JOIN key ON key.comm = comm.id JOIN cell ON cell.key = key.id
-                                 WHERE comm.family = total.family GROUP BY cell.rank)),
-                (SELECT max FROM line JOIN spread ON spread.line = line.id
-                  WHERE spread.counter = 'time_ns' AND line.family = total.family AND line.op IS NULL)) AS rank_max_ns,
-       (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
-       bytes_sent, bytes_received
-  FROM total
-  JOIN (SELECT comm.family, COUNT(DISTINCT member.rank) AS ranks FROM member JOIN comm ON comm.id = member.comm
-         GROUP BY comm.family
-        UNION ALL SELECT family, members FROM line WHERE family IS NOT NULL AND members IS NOT NULL) AS size
-    ON size.family = total.family;
-CREATE VIEW family_operation AS -- Totals of every family, operation and size bin: the rows of a report without options.
-WITH total AS (
-  SELECT comm.family, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
-         MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
-         SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
-    FROM key_total AS part JOIN key ON key.id = part.key JOIN comm ON comm.id = key.comm
-   GROUP BY comm.family, key.op, key.bin)
-SELECT total.family, op, bin, calls, time_ns,
-       COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent
-                                  FROM comm JOIN key ON key.comm = comm.id JOIN cell ON cell.key = key.id
-                                 WHERE comm.family = total.family AND key.op = total.op AND key.bin = total.bin
-                                 GROUP BY cell.rank)),
-                (SELECT max FROM line JOIN spread ON spread.line = line.id
-                  WHERE spread.counter = 'time_ns' AND line.family = total.family AND line.op = total.op
-                    AND line.bin = total.bin ORDER BY line.callsite IS NOT NULL LIMIT 1)) AS rank_max_ns,
-       (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
-       call_min_ns, call_max_ns, bytes_sent, bytes_received
-  FROM total
-  JOIN (SELECT comm.family, COUNT(DISTINCT member.rank) AS ranks FROM member JOIN comm ON comm.id = member.comm
-         GROUP BY comm.family
-        UNION ALL SELECT family, members FROM line WHERE family IS NOT NULL AND members IS NOT NULL) AS size
-    ON size.family = total.family;
-CREATE VIEW region_path AS -- Code regions with their whole path.
-WITH RECURSIVE walk(region, depth, path) AS (
-  SELECT id, 0, '' FROM region WHERE parent IS NULL
-  UNION ALL
-  SELECT region.id, walk.depth + 1, CASE walk.path WHEN '' THEN region.name ELSE walk.path || '/' || region.name END
-    FROM region JOIN walk ON region.parent = walk.region)
-SELECT region, depth, path FROM walk;
-CREATE VIEW region_rank AS -- Totals of every code region on every rank that was in it; region 0 is the time from MPI_Init to MPI_Finalize of the process.
-SELECT CAST(0 AS INTEGER) AS region, rank, 1 AS calls, app_ns AS time_ns, NULL AS exclusive_ns, mpi_ns,
-       CASE WHEN threads <= 1 AND mpi_ns <= app_ns THEN app_ns - mpi_ns END AS useful_ns
-  FROM rank
-UNION ALL
-SELECT region, rank, SUM(calls), SUM(time_ns), SUM(time_ns - nested_ns), SUM(mpi_ns), SUM(time_ns - mpi_ns)
-  FROM region_time GROUP BY region, rank;
-CREATE VIEW region_total AS -- Totals of every code region over the ranks, with the efficiencies of the POP methodology (docs/reference/efficiency.md); region 0 is the whole run.
-WITH total AS (
-  SELECT region, COUNT(*) AS ranks, SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(exclusive_ns) AS exclusive_ns,
-         SUM(mpi_ns) AS mpi_ns, MIN(time_ns) AS rank_min_ns, MAX(time_ns) AS rank_max_ns,
-         COUNT(useful_ns) AS useful_ranks, SUM(useful_ns) AS useful_sum, MAX(useful_ns) AS useful_max
-    FROM region_rank GROUP BY region
-  UNION ALL
-  SELECT COALESCE(line.region, 0), MAX(spread.ranks),
-         CASE WHEN line.region IS NULL THEN MAX(spread.ranks) ELSE SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END) END,
-         SUM(CASE WHEN counter IN ('time_ns', 'app_ns') THEN sum ELSE 0 END),
-         CASE WHEN line.region IS NOT NULL THEN SUM(CASE counter WHEN 'exclusive_ns' THEN sum ELSE 0 END) END,
-         SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END),
-         MAX(CASE WHEN counter IN ('time_ns', 'app_ns') THEN min END),
-         MAX(CASE WHEN counter IN ('time_ns', 'app_ns') THEN max END),
-         MAX(CASE counter WHEN 'outside_ns' THEN spread.ranks END), SUM(CASE counter WHEN 'outside_ns' THEN sum END),
-         MAX(CASE counter WHEN 'outside_ns' THEN max END)
-    FROM line JOIN spread ON spread.line = line.id
-   WHERE line.comm IS NULL AND line.family IS NULL GROUP BY COALESCE(line.region, 0))
-SELECT region, ranks, calls, time_ns, exclusive_ns, mpi_ns, rank_min_ns, rank_max_ns,
-       CASE useful_ranks WHEN ranks THEN 1.0 * useful_sum / ranks / NULLIF(useful_max, 0) END AS load_balance,
-       CASE useful_ranks WHEN ranks THEN 1.0 * useful_max / NULLIF(rank_max_ns, 0) END AS communication_efficiency,
-       CASE useful_ranks WHEN ranks THEN 1.0 * useful_sum / ranks / NULLIF(rank_max_ns, 0) END AS parallel_efficiency
-  FROM total;
-CREATE VIEW region_operation AS -- What is called where: region, communicator, operation and size bin in one table, all ranks added up. Calls in regions within are theirs, not those of the regions around.
-SELECT key.region, key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
-       MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
-       SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
-  FROM key_total AS part JOIN key ON key.id = part.key
- GROUP BY key.region, key.comm, key.op, key.bin;
-"""
+META_NUMBERS = ('schema_version', 'elapsed_ns', 'ranks', 'ranks_collected', 'slice_ns', 'nodes', 'shard')
+
+SQL = "".join(
+    [
+        f"PRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {VERSION};\n",
+        *(relation.sql for relation in RELATIONS.values()),
+    ]
+)

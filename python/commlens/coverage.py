@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from commlens.errors import CommlensError
+from commlens.shape import has_table
 from commlens.table import Column, Table
 
 Row = dict[str, Any]
@@ -40,7 +41,7 @@ def statement(states: Sequence[str] = ()) -> str:
 
 def read_coverage(connection: sqlite3.Connection, sql: str) -> list[Row]:
     """Return the rows of a statement; refuse a profile that was written before there was this table."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'coverage'").fetchone():
+    if not has_table(connection, "coverage"):
         raise CommlensError(
             "this profile does not say what the application imports: an older commlens wrote it"
         )

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
 
 from commlens._schema import APPLICATION_ID, VERSION
 from commlens.errors import CommlensError
+from commlens.regular import ProfileFile
 
 OLDEST_VERSION = 2
 
@@ -15,7 +15,7 @@ MAGIC = b"SQLite format 3\0"
 HEADER_SIZE = 100  # https://www.sqlite.org/fileformat.html, section 1.3
 
 
-def check_header(path: Path) -> None:
+def check_header(file: ProfileFile) -> None:
     """Refuse a file that cannot be a profile this reader understands.
 
     Looks at the first bytes only: SQLite itself would take an empty file for an empty database, and
@@ -24,16 +24,11 @@ def check_header(path: Path) -> None:
     Raises
     ------
     CommlensError
-        The file is missing, unreadable, no profile, truncated, too new or too old.
+        The file is unreadable, no profile, truncated, too new or too old.
     """
+    path = file.path
     try:
-        if not path.exists():
-            raise CommlensError(f"{path}: no such file")
-        if not path.is_file():
-            raise CommlensError(f"{path}: not a profile, not even a file")
-        with path.open("rb") as file:
-            header = file.read(HEADER_SIZE)
-        file_size = path.stat().st_size
+        header = file.read(HEADER_SIZE)
     except OSError as error:
         raise CommlensError(f"{path}: cannot be read: {error.strerror}") from None
     if not header:
@@ -41,7 +36,7 @@ def check_header(path: Path) -> None:
     if not header.startswith(MAGIC) and not MAGIC.startswith(header):
         raise CommlensError(f"{path}: not a profile: no SQLite file")
     if len(header) < HEADER_SIZE:
-        raise CommlensError(f"{path}: truncated: {file_size} bytes are left")
+        raise CommlensError(f"{path}: truncated: {file.size} bytes are left")
     (application_id,) = struct.unpack_from(">i", header, 68)
     if application_id != APPLICATION_ID:
         raise CommlensError(f"{path}: not a profile: an SQLite file of another program")
@@ -56,5 +51,5 @@ def check_header(path: Path) -> None:
         )
     page_size, pages = struct.unpack_from(">H", header, 16)[0], struct.unpack_from(">I", header, 28)[0]
     page_size = 65536 if page_size == 1 else page_size
-    if file_size < page_size * pages:
-        raise CommlensError(f"{path}: truncated: {file_size} of {page_size * pages} bytes are left")
+    if file.size < page_size * pages:
+        raise CommlensError(f"{path}: truncated: {file.size} of {page_size * pages} bytes are left")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a profile, or says in one line why the file is none."""
+"""Opens a profile, or says in one line why the file is none.
+
+A profile may come from anybody: what it says is checked before anything is made of it (commlens.checked).
+"""
 
 from __future__ import annotations
 
@@ -8,34 +11,22 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from commlens.checked import Checker
+from commlens.database import Database, connect
 from commlens.errors import CommlensError
 from commlens.header import check_header
+from commlens.incomplete import complain
 from commlens.outputs import new
+from commlens.regular import opened
 from commlens.shards import NO_ROOM, is_directory, merge
 
-OLDEST_SQLITE = (3, 25, 0)  # window functions
+OLDEST_SQLITE = (3, 26, 0)  # table_xinfo; window functions
 
-
-def connect(path: Path) -> sqlite3.Connection:
-    """Return a read-only connection; works on read-only media."""
-    uri = path.resolve().as_uri()
-    # A file somebody put into WAL mode needs a second file beside it, even for reading.  Where that
-    # cannot be made, the only way is to promise that nobody changes the profile meanwhile.
-    for mode in ("?mode=ro", "?mode=ro&immutable=1"):
-        connection = sqlite3.connect(uri + mode, uri=True)
-        try:
-            connection.execute("SELECT value FROM meta LIMIT 1")
-        except sqlite3.DatabaseError as error:
-            connection.close()
-            failure = error
-            if isinstance(error, sqlite3.OperationalError):
-                continue
-            break
-        connection.execute("PRAGMA cache_size = -65536")  # 64 MiB: a large profile is read more than once
-        connection.row_factory = sqlite3.Row
-        connection.set_authorizer(_authorize)
-        return connection
-    raise failure
+# What SQLite leaves beside a file that somebody has changed.  We make no such file, and read none.
+BESIDE = {
+    "-wal": "what is in it is not read; 'sqlite3 {path} .tables' as its owner folds it in",
+    "-journal": "a change of the file was not finished; 'sqlite3 {path} .tables' as its owner undoes it",
+}
 
 
 def _authorize(action: int, *_: object) -> int:
@@ -46,32 +37,51 @@ def _authorize(action: int, *_: object) -> int:
 def is_shard(connection: sqlite3.Connection) -> bool:
     """Tell whether a file is one of several of a profile."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'shard'").fetchone()
-    return bool(row and row["value"])
+    return bool(row and row[0])
 
 
-def connect_all(path: Path) -> sqlite3.Connection:
+def connect_all(path: Path) -> Database:
     """Return a connection to a profile: a file, a directory with several, or one of these."""
-    if not is_directory(path):
-        check_header(path)
-        connection = connect(path)
-        if not is_shard(connection):
-            return connection
-        connection.close()
-    return put_together(path)
-
-
-def put_together(path: Path) -> sqlite3.Connection:
-    """Return a profile of several files, or one of these, as one in memory."""
-    connection = sqlite3.connect(":memory:", uri=True)
+    if is_directory(path):
+        return put_together(path)
+    with opened(path) as file:
+        check_header(file)
+        connection = connect(file)
     try:
-        merge(path, connection)
-        connection.execute("PRAGMA query_only = 1")
+        checker = Checker(connection)
+        checker.check()
+        if is_shard(connection):
+            connection.close()
+            return put_together(path)
     except BaseException:
         connection.close()
         raise
+    for complaint in checker.complaints:
+        complain(f"{path}: {complaint}")
+    for ending, what in BESIDE.items():
+        beside = path.with_name(path.name + ending)
+        if beside.is_file() and beside.stat().st_size:
+            complain(f"{beside}: {what.format(path=path)}")
+    return for_reading(connection)
+
+
+def for_reading(connection: Database) -> Database:
+    """Return a connection for queries only."""
+    connection.execute("PRAGMA query_only = ON")
     connection.row_factory = sqlite3.Row
     connection.set_authorizer(_authorize)
     return connection
+
+
+def put_together(path: Path) -> Database:
+    """Return a profile of several files, or one of these, as one in memory."""
+    connection = sqlite3.connect(":memory:", uri=True, factory=Database)
+    try:
+        merge(path, connection)
+        return for_reading(connection)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def merged_file(directory: Path, output: Path) -> None:
@@ -84,12 +94,11 @@ def merged_file(directory: Path, output: Path) -> None:
     """
     with new(output) as temporary:
         try:
-            with closing(sqlite3.connect(temporary, uri=True)) as connection:
-                connection.execute("PRAGMA journal_mode = OFF")
+            with closing(sqlite3.connect(temporary, uri=True, factory=Database)) as connection:
+                connection.execute("PRAGMA journal_mode = MEMORY")
                 connection.execute("PRAGMA synchronous = OFF")
                 merge(directory, connection)
                 connection.execute("DELETE FROM shard")
-                connection.commit()
                 connection.execute("VACUUM")  # pages in the order of their keys
         except sqlite3.Error as error:
             why = str(error)
@@ -110,13 +119,13 @@ def refusal(path: Path) -> str | None:
 
 
 @contextmanager
-def open_profile(name: str) -> Iterator[sqlite3.Connection]:
+def open_profile(name: str) -> Iterator[Database]:
     """Open a profile for reading: a file, or a directory with several.
 
     Warns
     -----
     IncompleteProfile
-        Some of several files cannot be read.
+        Some of several files cannot be read, or some rows make no sense.
 
     Raises
     ------
@@ -127,8 +136,13 @@ def open_profile(name: str) -> Iterator[sqlite3.Connection]:
         needed = ".".join(map(str, OLDEST_SQLITE))
         raise CommlensError(f"this Python has SQLite {sqlite3.sqlite_version}; commlens needs {needed}")
     path = Path(name)
+    connection = None
     try:
         with closing(connect_all(path)) as connection:
             yield connection
     except sqlite3.DatabaseError as error:
+        if connection is not None and connection.is_over:
+            raise CommlensError(
+                f"{path}: damaged: a query on so small a file does not take {connection.limit_s:.0f} s"
+            ) from error
         raise CommlensError(f"{path}: damaged: {error}") from error

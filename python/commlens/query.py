@@ -197,7 +197,7 @@ class Queries:
             return f""",
   spent AS (
   SELECT {columns}, CASE COUNT(*) WHEN 1 THEN MAX(max) END AS rank_max_ns
-    FROM chosen JOIN (SELECT said.key, max FROM main.line AS said JOIN spread ON spread.line = said.id
+    FROM chosen JOIN (SELECT said.key, max FROM line AS said JOIN spread ON spread.line = said.id
                        WHERE counter = 'time_ns' AND said.key IS NOT NULL) AS said ON said.key = chosen.key
    GROUP BY {columns})"""
         return f""",
@@ -217,13 +217,13 @@ class Queries:
         is_line = row == ["line"]
         if self.selection.key_conditions() if is_line else self.shape.buckets.kind != "log2":
             return "NULL"
-        conditions = [f"said.{'family' if self.shape.fold else 'comm'} = total.line", "line.is_whole"]
+        conditions = [f"said.{'family' if self.shape.fold else 'comm'} = total.line", "lines.is_whole"]
         conditions += [
             "said.op IS NULL" if is_line else "said.op = total.op AND said.bin = total.bucket",
             *(["said.callsite = total.callsite"] if "callsite" in row else []),
         ]
         return f"""\
-(SELECT max FROM main.line AS said JOIN spread ON spread.line = said.id AND counter = 'time_ns'
+(SELECT max FROM line AS said JOIN spread ON spread.line = said.id AND counter = 'time_ns'
      WHERE {" AND ".join(conditions)}
      ORDER BY said.callsite IS NOT NULL LIMIT 1)"""
 
@@ -232,8 +232,8 @@ class Queries:
         if self.is_summary:
             whose = "family" if self.shape.fold else "comm"
             return f"""\
-SELECT line.line, members AS ranks
-    FROM main.line AS said JOIN line ON line.line = said.{whose} AND line.is_whole
+SELECT lines.line, members AS ranks
+    FROM line AS said JOIN lines ON lines.line = said.{whose} AND lines.is_whole
    WHERE members IS NOT NULL"""
         ranks = "".join(f" AND {c}" for c in self.selection.rank_conditions("rank.rank"))
         return f"""\
@@ -244,7 +244,7 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
    GROUP BY line"""
 
     def selected(self, lines: Sequence[tuple[int, ...]] | None) -> str:
-        """Return the tables `selected`, `line` and `line_ranks`: what is meant, its name, its members."""
+        """Return the tables `selected`, `lines` and `line_ranks`: what is meant, its name, its members."""
         conditions = self.selection.comm_conditions()
         if lines is not None:
             conditions.append(f"{self.line} IN ({', '.join(map(str, sorted({line[-1] for line in lines})))})")
@@ -253,7 +253,7 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
   -- the communicators asked for, and the line of the report each belongs to
   selected AS (
   SELECT comm.id AS comm, {self.line} AS line FROM comm{where(conditions)}),
-  line AS (
+  lines AS (
   SELECT line,
          CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
               WHEN MIN(comm.kind) = 'set' THEN '{{*}}'
@@ -330,7 +330,7 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
         """Return the subquery for the time that shares are shares of: all MPI time of the ranks asked for."""
         if self.is_summary:
             return (
-                "(SELECT NULLIF(sum, 0) FROM main.line AS said JOIN spread ON spread.line = said.id"
+                "(SELECT NULLIF(sum, 0) FROM line AS said JOIN spread ON spread.line = said.id"
                 " WHERE said.family IS NULL AND said.comm IS NULL AND said.region IS NULL AND counter = 'mpi_ns')"
             )
         conditions = self.selection.rank_conditions("rank")
@@ -356,7 +356,7 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
     def region_ranks(self) -> str:
         """Return the query for how many ranks were in a region; region 0 has all."""
         if self.is_summary:
-            return "SELECT 0 AS region, MAX(members) AS ranks FROM main.line WHERE family IS NULL AND comm IS NULL AND region IS NULL"
+            return "SELECT 0 AS region, MAX(members) AS ranks FROM line WHERE family IS NULL AND comm IS NULL AND region IS NULL"
         conditions = self.selection.rank_conditions("rank")
         return f"SELECT region, COUNT(*) AS ranks FROM region_rank{where(conditions)} GROUP BY region"
 
@@ -412,15 +412,15 @@ WITH
    GROUP BY {columns}),
   report AS (
 SELECT {self.region_columns()}total.line AS {self.line_name}, communicator, user_name, kind, communicators, size_min, size_max, ranks,
-       {"family.name" if self.shape.fold else "line.parent"} AS parent, line.creator, created_at, line.topology,
+       {"family.name" if self.shape.fold else "lines.parent"} AS parent, lines.creator, created_at, lines.topology,
        calls, time_ns,
        {self.most_spent(self.line_row)} AS rank_max_ns,
        (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
        1.0 * time_ns / {self.all_time()} AS share,
        call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
-  FROM total{self.with_spent(self.line_row)} JOIN line ON line.line = total.line
+  FROM total{self.with_spent(self.line_row)} JOIN lines ON lines.line = total.line
        LEFT JOIN line_ranks ON line_ranks.line = total.line\
-{" LEFT JOIN (SELECT family, name FROM family) AS family ON family.family = line.parent" if self.shape.fold else ""}\
+{" LEFT JOIN (SELECT family, name FROM family) AS family ON family.family = lines.parent" if self.shape.fold else ""}\
 {self.with_path()})
 {self.cut(self.group, order)}"""
 
@@ -443,7 +443,7 @@ WITH
          (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
          1.0 * time_ns / {self.all_time()} AS share,
          call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
-    FROM total{self.with_spent(self.row)} JOIN line ON line.line = total.line
+    FROM total{self.with_spent(self.row)} JOIN lines ON lines.line = total.line
          LEFT JOIN line_ranks ON line_ranks.line = total.line
          JOIN (SELECT id, name AS operation, class FROM op) AS op ON op.id = total.op{self.with_path()})
 {self.cut([*self.group, self.line_name], order)}"""
@@ -473,6 +473,6 @@ WITH
   SELECT {self.row_columns()}, total.rank, calls, time_ns,
          1.0 * time_ns / {self.all_time()} AS share,
          call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
-    FROM total JOIN line ON line.line = total.line LEFT JOIN line_ranks ON line_ranks.line = total.line
+    FROM total JOIN lines ON lines.line = total.line LEFT JOIN line_ranks ON line_ranks.line = total.line
          JOIN (SELECT id, name AS operation, class FROM op) AS op ON op.id = total.op{self.with_path()})
 {self.cut([*self.group, self.line_name, *self.row[width:]], order)}"""

@@ -15,6 +15,7 @@ from typing import Any
 from commlens import run
 from commlens.errors import CommlensError
 from commlens.outputs import finite
+from commlens.shape import has_table, version_of
 from commlens.table import Column, Table
 from commlens.tree import Tree, prefix_text
 from commlens.units import name_text, share_text, time_text
@@ -269,8 +270,8 @@ class Regions:
 
 def refuse_older(connection: sqlite3.Connection) -> None:
     """Refuse a profile from before there were regions."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'region_total'").fetchone():
-        (version,) = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    if not has_table(connection, "region_time"):
+        version = version_of(connection)
         raise CommlensError(f"this profile has schema version {version}: code regions are in those from 5 on")
 
 

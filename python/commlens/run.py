@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from commlens.errors import CommlensError
+from commlens.shape import has_table
 from commlens.units import path_text, share_text, time_text
 
 META_SQL = "SELECT key, value FROM meta ORDER BY key"
@@ -312,14 +313,17 @@ def read_run(connection: sqlite3.Connection) -> Run:
     statements = SUMMARY_STATEMENTS if is_summary(connection) else STATEMENTS
     ranks = dict(connection.execute(statements[RANKS]).fetchone())
     overhead = dict(connection.execute(statements[COST]).fetchone())
-    known = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+
+    def row_of(table: str, sql: str) -> dict[str, Any] | None:
+        return dict(connection.execute(sql).fetchone()) if has_table(connection, table) else None
+
     return Run(
         meta=dict(tuple(row) for row in connection.execute(META_SQL)),
         ranks=ranks,
         nodes=[(node, count) for node, count in connection.execute(NODES_SQL)],
         overhead=overhead,
-        imported=dict(connection.execute(IMPORTED_SQL).fetchone()) if "coverage" in known else None,
-        regions=dict(connection.execute(REGIONS_SQL).fetchone()) if "region_time" in known else None,
-        under_way=dict(connection.execute(UNDER_WAY_SQL).fetchone()) if "position" in known else None,
+        imported=row_of("coverage", IMPORTED_SQL),
+        regions=row_of("region_time", REGIONS_SQL),
+        under_way=row_of("position", UNDER_WAY_SQL),
         statements=list(statements.items()),
     )

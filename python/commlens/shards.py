@@ -7,20 +7,28 @@ have in common and which of them there are. Numbers mean the same in all of them
 
 from __future__ import annotations
 
+import os
 import sqlite3
-import warnings
+import stat
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from commlens import _schema
+from commlens.checked import Checker
+from commlens.database import Database, connect, read_schema
 from commlens.errors import CommlensError
 from commlens.header import check_header
+from commlens.incomplete import IncompleteProfile, complain
 from commlens.progress import tracked
+from commlens.regular import ProfileFile, opened
+from commlens.shape import TABLES, shape_of
+
+__all__ = ["INDEX", "NO_ROOM", "IncompleteProfile", "complain", "is_directory", "merge"]
 
 INDEX = "index.db"
 ROWS = (
@@ -40,12 +48,10 @@ SELECT r.id, theirs.usual_calls + r.calls - ours.usual_calls, time_ns, time_min_
        CROSS JOIN part.cell_row AS r ON r.id BETWEEN theirs.id
        AND theirs.id + (SELECT CAST(value AS INTEGER) FROM part.meta WHERE key = 'ranks') - 1"""
 
+OF_CELLS = ("meta", "key", "cell_row")
+
 # What SQLite says where the file it writes cannot grow: without space, over a quota, at a limit of sizes.
 NO_ROOM = ("database or disk is full", "disk I/O error")
-
-
-class IncompleteProfile(UserWarning):
-    """Something of a profile cannot be read; the rest can."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +76,37 @@ def is_directory(path: Path) -> bool:
     return path.is_dir() and ((path / INDEX).exists() or any(path.glob("shard.*.db")))
 
 
-def complain(what: str) -> None:
-    """Warn that something is missing."""
-    warnings.warn(IncompleteProfile(what), stacklevel=3)
+MOST_SHARDS = 1 << 16
+MOST_COMPLAINTS = 100  # that are said one by one
+PAGES_PER_BYTE = (
+    8 / 4096
+)  # of what is put together: a shard has smaller pages, and a table takes one even if it is empty
+PART_OF_TIME = 0.5  # of that for all queries, for a file at a time half of what is left
 
 
-def merge(path: Path, into: sqlite3.Connection) -> None:
+@contextmanager
+def folder_of(path: Path) -> Iterator[int | None]:
+    """Open a directory; None for a single file."""
+    if not path.is_dir():
+        yield None
+        return
+    try:
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise CommlensError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def merge(path: Path, into: Database) -> None:
     """Put a directory, or one shard, into an empty database.
 
     Warns
     -----
     IncompleteProfile
-        A file is missing or damaged, or belongs to another job; all others are there.
+        A file is missing or damaged, or belongs to another job; all others are there. Or rows make no sense.
 
     Raises
     ------
@@ -89,50 +114,189 @@ def merge(path: Path, into: sqlite3.Connection) -> None:
         No file can be read.
     """
     into.executescript(_schema.SQL)
-    world = None
-    has_names = False
-    shards = [Shard(-1, path)]
-    if path.is_dir():
-        index = path / INDEX
-        known = listed(index)
-        shards = known or [Shard(-1, file) for file in sorted(path.glob("shard.*.db"), key=by_number)]
-        has_names = known is not None and takes_names(into, index)
-        if not has_names:
-            complain(f"{index} cannot be read: what no rank below has used is missing")
-            world = most_common_world(shards)
-    read = 0
-    for shard in tracked(shards, str(path)):
-        wrong = fault(shard)
-        if wrong is None:
-            own = world_of(shard.path)
-            world = own if world is None else world
-            wrong = None if own in (world, None) else "belongs to another job"
-        if wrong is None:
+    with folder_of(path) as folder:
+        size = size_of(path, folder)
+        into.guard(size)
+        into.execute(f"PRAGMA main.max_page_count = {1000 + int(size * PAGES_PER_BYTE)}")
+        has_names = Merging(path, folder, into).run()
+    checker = Checker(into, is_part=not has_names)
+    checker.check()
+    for name, source in checker.sources.items():
+        if source == f"temp.{name}":
+            into.execute(f"DELETE FROM main.{name}")
+            into.execute(f"INSERT INTO main.{name} SELECT * FROM temp.{name}")
+            into.execute(f"DROP TABLE temp.{name}")
+    for complaint in checker.complaints:
+        complain(f"{path}: {complaint}")
+
+
+def size_of(path: Path, folder: int | None) -> int:
+    """Return the bytes of all files that may be read."""
+    if folder is None:
+        return path.stat().st_size
+    facts = (
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+        for name in os.listdir(folder)  # noqa: PTH208 - a descriptor, not a path
+        if name.endswith(".db")
+    )
+    return sum(fact.st_size for fact in facts if stat.S_ISREG(fact.st_mode))
+
+
+class Merging:
+    """Puts the files of one profile into a database."""
+
+    def __init__(self, path: Path, folder: int | None, into: Database):
+        self.path, self.folder, self.into = path, folder, into
+        self.left_s = into.limit_s * PART_OF_TIME
+        self.complaints = 0
+
+    def run(self) -> bool:
+        """Read all files that can be; return whether the index has said what all ranks have in common."""
+        world = None
+        has_names = False
+        shards = [Shard(-1, self.path)]
+        if self.folder is not None:
+            index = self.path / INDEX
+            known = self.listed(index)
+            shards = known or [
+                Shard(-1, file) for file in sorted(self.path.glob("shard.*.db"), key=by_number)[:MOST_SHARDS]
+            ]
+            has_names = known is not None and self.takes_names(index)
+            if not has_names:
+                self.complain(f"{index} cannot be read: what no rank below has used is missing")
+                world = self.most_common_world(shards)
+        read = 0
+        for shard in tracked(shards, str(self.path)):
             try:
-                copy(
-                    into, shard.path, (*(() if has_names and shard.number >= 0 else ("meta", *NAMES)), *ROWS)
-                )
-                read += 1
-                continue
+                with self.sound(shard) as file:
+                    own = world_of(file)
+                    world = own if world is None else world
+                    if own not in (world, None):
+                        raise CommlensError(f"{shard.path}: belongs to another job")
+                    names = () if has_names and shard.number >= 0 else ("meta", *NAMES)
+                    self.copy(file, (*names, *ROWS))
+                    read += 1
+            except CommlensError as error:
+                self.complain(f"{shard.name()} {error.message.removeprefix(f'{shard.path}: ')}")
             except sqlite3.DatabaseError as error:
-                if has_no_room(into, error):
+                if has_no_room(self.into, error):
                     raise
-                wrong = f"is damaged: {error}"
-        complain(f"{shard.name()} {wrong}")
-    if read == 0:
-        raise CommlensError(f"{path}: none of its files can be read")
-    into.commit()
+                why = (
+                    "it takes too long to read" if self.into.is_over or "interrupted" in str(error) else error
+                )
+                self.complain(f"{shard.name()} is damaged: {why}")
+        if self.complaints > MOST_COMPLAINTS:
+            complain(f"{self.path}: {self.complaints - MOST_COMPLAINTS:,} more of its files cannot be read")
+        if read == 0:
+            raise CommlensError(f"{self.path}: none of its files can be read")
+        return has_names
+
+    def complain(self, what: str) -> None:
+        """Warn that a file cannot be read; of very many not each by itself."""
+        self.complaints += 1
+        if self.complaints <= MOST_COMPLAINTS:
+            complain(what)
+
+    @contextmanager
+    def sound(self, shard: Shard) -> Iterator[ProfileFile]:
+        """Open a file whose bytes are those that were written.
+
+        Raises
+        ------
+        CommlensError
+            What is wrong with it.
+        """
+        with opened(shard.path, self.folder) as file:
+            check_header(file)
+            if shard.crc32 >= 0:
+                try:
+                    is_same = file.size == shard.size and crc32_of(file) == shard.crc32
+                except OSError as error:
+                    raise CommlensError(f"{shard.path}: cannot be read: {error.strerror}") from None
+                if not is_same:
+                    raise CommlensError(
+                        f"{shard.path}: is damaged: its bytes are not those that were written"
+                    )
+            yield file
+
+    def listed(self, index: Path) -> list[Shard] | None:
+        """Return what the index lists, or None when it cannot be read."""
+        columns = ("number", "file", "first_rank", "ranks", "bytes", "crc32")
+        try:
+            with opened(index, self.folder) as file:
+                check_header(file)
+                rows = asked(file, "shard", columns)
+        except (CommlensError, sqlite3.DatabaseError):
+            return None
+        found: dict[str, Shard] = {}
+        for number, name, *facts in rows[:MOST_SHARDS]:
+            name = f"shard.{number}.db" if name is None else name
+            is_number = all(isinstance(fact, int) for fact in (number, *facts))
+            if not is_number or not is_plain(name) or name in found:
+                self.complain(f"{index}: file {number} makes no sense and is left out")
+                continue
+            found[name] = Shard(number, index.parent / name, *facts)
+        return list(found.values())
+
+    def takes_names(self, index: Path) -> bool:
+        """Take what all ranks have in common from the index; tell whether it can be read."""
+        try:
+            with opened(index, self.folder) as file:
+                check_header(file)
+                self.copy(file, ("meta", "coverage", "shard", *NAMES))
+        except CommlensError:
+            return False
+        except sqlite3.DatabaseError as error:
+            if has_no_room(self.into, error):
+                raise
+            return False
+        return True
+
+    def most_common_world(self, shards: Iterable[Shard]) -> int | None:
+        """Return the id of the job most files are of."""
+        worlds: Counter[int] = Counter()
+        for shard in shards:
+            try:
+                with self.sound(shard) as file:
+                    worlds.update(world for world in [world_of(file)] if world is not None)
+            except CommlensError:  # said when it is to be read
+                continue
+        return worlds.most_common(1)[0][0] if worlds else None
+
+    def copy(self, file: ProfileFile, tables: Sequence[str]) -> None:
+        """Add rows of these tables; those that are there already stay."""
+        into = self.into
+        into.is_own = into.is_own and file.is_own
+        with into.within(self.left_s / 2) as deadline:
+            into.execute("ATTACH ? AS part", (file.uri(),))
+            try:
+                if not file.is_open_again():
+                    raise CommlensError(f"{file.path}: was replaced while it was opened")
+                read_schema(into, "part")
+                into.execute("BEGIN")
+                for sql in copies(into, tables):
+                    into.execute(sql)
+                into.execute("COMMIT")
+            finally:
+                if into.in_transaction:
+                    into.execute("ROLLBACK")
+                into.execute("DETACH part")
+                self.left_s -= deadline.spent_s
 
 
-def takes_names(into: sqlite3.Connection, index: Path) -> bool:
-    """Take what all ranks have in common from the index; tell whether it can be read."""
-    try:
-        copy(into, index, ("meta", "coverage", "shard", *NAMES))
-    except sqlite3.DatabaseError as error:
-        if has_no_room(into, error):
-            raise
-        return False
-    return True
+def copies(connection: sqlite3.Connection, tables: Sequence[str]) -> Iterator[str]:
+    """Yield the statements that copy tables of a file; only what is a table as we make it is copied."""
+    shapes = {name: shape_of(connection, "part", name, TABLES[name]) for name in (*tables, *OF_CELLS)}
+    for table in tables:
+        columns = ", ".join(
+            column.name for column in TABLES[table].columns if column.name in shapes[table].columns
+        )
+        if columns:
+            yield f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM part.{table} NOT INDEXED"
+    if "rank" in tables and all(
+        len(shapes[name].columns) == len(TABLES[name].columns) and shapes[name].is_ours for name in OF_CELLS
+    ):
+        yield CELLS
 
 
 def has_no_room(connection: sqlite3.Connection, error: sqlite3.DatabaseError) -> bool:
@@ -145,82 +309,36 @@ def by_number(file: Path) -> tuple[int, str]:
     return len(file.name), file.name
 
 
-def asked(path: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a query, from a file that nobody changes."""
-    with closing(sqlite3.connect(frozen(path), uri=True)) as connection:
+def is_plain(name: object) -> bool:
+    """Tell whether a name is one of a file in a folder, and of no other.
+
+    >>> [is_plain(name) for name in ("shard.0.db", "../x", "/etc/passwd", "..", "", 7)]
+    [True, False, False, False, False, False]
+    """
+    return isinstance(name, str) and name not in ("", ".", "..") and "/" not in name and "\0" not in name
+
+
+def asked(file: ProfileFile, table: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return columns of a table of a file; nothing where it does not have them."""
+    with closing(connect(file)) as connection:
+        if not set(columns) <= shape_of(connection, "main", table, TABLES[table]).columns:
+            return []
+        sql = f"SELECT {', '.join(columns)} FROM main.{table} NOT INDEXED LIMIT {MOST_SHARDS}"
         return connection.execute(sql).fetchall()
 
 
-def frozen(path: Path) -> str:
-    """Return the URI by which SQLite only reads a file, and needs no second one for it."""
-    return f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+def crc32_of(file: ProfileFile) -> int:
+    """Return the CRC-32 of the bytes of a file."""
+    found = 0
+    for part in file.content():
+        found = zlib.crc32(part, found)
+    return found
 
 
-def listed(index: Path) -> list[Shard] | None:
-    """Return what the index lists, or None when it cannot be read."""
-    try:
-        check_header(index)
-        rows = asked(index, "SELECT number, file, first_rank, ranks, bytes, crc32 FROM shard")
-    except (CommlensError, sqlite3.DatabaseError):
-        return None
-    return [
-        Shard(number, index.parent / (file or f"shard.{number}.db"), first, ranks, size, crc)
-        for number, file, first, ranks, size, crc in rows
-    ]
-
-
-def fault(shard: Shard) -> str | None:
-    """Return what is wrong with a file, or None."""
-    try:
-        check_header(shard.path)
-        if shard.crc32 < 0:
-            return None
-        content = shard.path.read_bytes()
-    except CommlensError as error:
-        return error.message.removeprefix(f"{shard.path}: ")
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    if len(content) != shard.size or zlib.crc32(content) != shard.crc32:
-        return "is damaged: its bytes are not those that were written"
-    return None
-
-
-def world_of(path: Path) -> int | None:
+def world_of(file: ProfileFile) -> int | None:
     """Return the random id of the job, or None where no row tells it."""
     try:
-        rows = asked(path, "SELECT world FROM rank LIMIT 1")
+        rows = asked(file, "rank", ("world",))
     except sqlite3.DatabaseError:
         return None
-    return rows[0][0] if rows else None
-
-
-def most_common_world(shards: Iterable[Shard]) -> int | None:
-    """Return the id of the job most files are of."""
-    worlds = Counter(
-        world for shard in shards if fault(shard) is None and (world := world_of(shard.path)) is not None
-    )
-    return worlds.most_common(1)[0][0] if worlds else None
-
-
-def copy(into: sqlite3.Connection, path: Path, tables: Iterable[str]) -> None:
-    """Add rows of these tables; those that are there already stay."""
-    into.commit()
-    into.execute("ATTACH ? AS part", (frozen(path),))
-    try:
-        with into:
-            for table in tables:
-                columns = ", ".join(column_names(into, table))
-                if columns:
-                    into.execute(
-                        f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM part.{table}"
-                    )
-            if "rank" in tables:
-                into.execute(CELLS)
-    finally:
-        into.execute("DETACH part")
-
-
-def column_names(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    """Return the columns the file has of a table; none where it is from before there was this table."""
-    for _, name, *_ in connection.execute(f"PRAGMA part.table_info({table})"):
-        yield name
+    return rows[0][0] if rows and isinstance(rows[0][0], int) else None

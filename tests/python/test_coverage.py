@@ -124,7 +124,7 @@ def test_the_list_can_be_had_by_state_and_as_data(run: Run, tmp_path: Path) -> N
 def test_a_profile_from_before_the_table_is_read_all_the_same(run: Run, tmp_path: Path) -> None:
     path = profile(tmp_path)
     connection = sqlite3.connect(path)
-    connection.executescript("DROP VIEW procedure; DROP TABLE coverage;")
+    connection.executescript("DROP VIEW procedure; DROP TABLE coverage; PRAGMA user_version = 2")
     connection.close()
     assert run("report", path).exit_code == 0
     result = run("coverage", path)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from commlens.outputs import finite
+from commlens.shape import has_table
 
 Ranges = Sequence[tuple[int, int]]
 
@@ -249,7 +250,7 @@ def apart(name: str, taken: dict[str, int]) -> str:
 
 def has_regions(connection: sqlite3.Connection) -> bool:
     """Tell whether a profile is from after there were code regions."""
-    return bool(connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'region_time'").fetchone())
+    return has_table(connection, "region_time")
 
 
 def within(ranks: Ranges, column: str) -> str:

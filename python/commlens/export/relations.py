@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from commlens._schema import RELATIONS, Relation
+from commlens._schema import FORMER, FORMER_UNTIL, RELATIONS, Relation
 from commlens.errors import CommlensError
 from commlens.names import did_you_mean
 from commlens.outputs import CsvWriter
 from commlens.packages import load
 from commlens.progress import tracked
+from commlens.shape import has_table, version_of
 
 Rows = list[tuple[Any, ...]]
 
@@ -28,8 +29,13 @@ def known(connection: sqlite3.Connection, names: tuple[str, ...] = ()) -> dict[s
     CommlensError
         There is none of that name.
     """
-    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    all = {name: relation for name, relation in RELATIONS.items() if name in there}
+    version = version_of(connection)
+    all = {
+        name: relation
+        for name, relation in RELATIONS.items()
+        if (has_table(connection, name) if relation.kind == "table" else version >= relation.since)
+        or (name in FORMER and version <= FORMER_UNTIL[name])
+    }
     for name in names:
         if name not in all:
             raise CommlensError(f"no table or view '{name}'{did_you_mean(name, list(all))}")

@@ -18,6 +18,7 @@ from commlens.errors import CommlensError
 from commlens.matrix.pairs import NOBODY, Ints, Pairs, ints
 from commlens.names import did_you_mean
 from commlens.query import any_of, comm_condition, quoted, where
+from commlens.shape import has_table, version_of
 
 # What a user asks for -> the flows that are added up for it.  A message that both ends tell is in only one of them.
 KINDS = {
@@ -399,10 +400,9 @@ def shown_ranks(connection: sqlite3.Connection, selection: Selection, size: int,
 
 def refuse(connection: sqlite3.Connection) -> None:
     """Refuse a profile that cannot say who talks to whom."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'peer'").fetchone():
-        (version,) = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+    if not has_table(connection, "peer"):
         raise CommlensError(
-            f"this profile has schema version {version}: who talks to whom is in those from {FIRST_VERSION} on"
+            f"this profile has schema version {version_of(connection)}: who talks to whom is in those from {FIRST_VERSION} on"
         )
     if run.is_summary(connection):
         raise run.no_single_ranks("a matrix")

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks a profile by the facts of spec/schema.toml, and puts what is sound in place of what is not.
+
+The file itself is never written. What our queries name is looked for in the temporary schema first: there stand our own
+views, which take the place of those of the file, and a table in place of each one of the file with rows that make no
+sense, or that older versions did not have. A sound table is read where it is, after one pass over its rows.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from commlens import parents
+from commlens._schema import FORMER, RELATIONS, Column, Relation
+from commlens.database import Database
+from commlens.facts import LARGEST, Ids, good, is_difference, temporary
+from commlens.meta import mend_meta
+from commlens.shape import TABLES, Shape, relation_of, shape_of, version_of
+
+MOST_RANKS = 1 << 20
+"""World ranks and numbers of ranks that are believed, however few rows there are."""
+RANKS_PER_ROW = 16
+PART_OF_TIME = 0.5
+"""Of the time for all queries, what the checks may take together; a table gets half of what is left."""
+
+# In this order each table comes after those it refers to; meta and rank say how many ranks there are.
+FIRST = ("meta", "rank", "op", "callsite", "comm", "region", "metric", "flow", "key", "line")
+ORDER = (*FIRST, *(name for name in TABLES if name not in FIRST), *FORMER)
+
+
+@dataclass
+class Table:
+    """A table of the file that is being checked.
+
+    Attributes
+    ----------
+    source : str
+        Where it is read: the name of the table in the file.
+    shape : Shape
+    count : int
+        Its rows.
+    """
+
+    name: str
+    relation: Relation
+    source: str
+    shape: Shape
+    count: int = 0
+
+    def value(self, column: Column) -> str:
+        """Return the expression for a column; what an older version does not have is what it meant then."""
+        return f'"{column.name}"' if column.name in self.shape.columns else column.absent
+
+
+class Checker:
+    """Checks all tables of one file.
+
+    Attributes
+    ----------
+    complaints : list of str
+        What is missing or left out, a line for each thing.
+    sources : dict of str to str
+        Table -> where its sound rows are.
+    """
+
+    def __init__(self, connection: Database, *, is_part: bool = False):
+        self.connection = connection
+        self.version = version_of(connection)
+        self.is_part = is_part
+        self.complaints: list[str] = []
+        self.sources: dict[str, str] = {}
+        self.ids: dict[str, Ids] = {}
+        self.most_ranks = MOST_RANKS
+        self.ranks = 0
+
+    def check(self) -> None:
+        """Check everything, and make what stands in place of it."""
+        left = self.connection.limit_s * PART_OF_TIME
+        for name in ORDER:
+            relation = relation_of(self.connection, "main", name, self.version)
+            if relation is None:
+                continue
+            with self.connection.within(left / 2) as deadline:
+                self._check(name, relation)
+            left -= deadline.spent_s
+        for name, view in RELATIONS.items():
+            if view.kind == "view" and name not in self.sources:
+                self.connection.execute(temporary(view.sql))
+
+    def _check(self, name: str, relation: Relation) -> None:
+        """Check one table; what cannot be read at all is empty."""
+        try:
+            table = self._table(name, relation)
+            if table is None:
+                self._empty(name, relation)
+            elif not self._is_sound(table):
+                self._copy(table)
+            elif len(table.shape.columns) < len(relation.columns):
+                self._fill_in(table)
+            self._more(name)
+        except sqlite3.DatabaseError:
+            self._empty(name, relation)
+            self.complaints.append(f"table {name} is damaged and cannot be read")
+
+    def _table(self, name: str, relation: Relation) -> Table | None:
+        """Return a table as the file has it, or None where it has none."""
+        self.sources[name] = source = f"main.{name}"
+        shape = shape_of(self.connection, "main", name, relation)
+        if shape.is_other:
+            self.complaints.append(f"table {name} is not one that commlens has written, and is left out")
+        elif not shape.columns and self.version >= relation.since:
+            self.complaints.append(f"table {name} is missing")
+        missing = [c for c in relation.columns if c.name not in shape.columns]
+        if not shape.columns or any(c.name in relation.key for c in missing):
+            return None
+        if any(self.version >= c.since for c in missing):
+            named = ", ".join(c.name for c in missing)
+            self.complaints.append(f"table {name} does not have all of its columns: {named}")
+        return Table(name, relation, source, shape)
+
+    def _is_sound(self, table: Table) -> bool:
+        """Tell whether all rows make sense; one pass over the table."""
+        table.count = self._prepare(table)
+        columns = [c for c in table.relation.columns if c.name in table.shape.columns]
+        conditions = [self._good(table, c) for c in columns]
+        # The sum is an integer only where all values are: a comparison does not tell 2.5 from an integer.
+        added = [
+            c for c in columns
+            if c.type == "INTEGER" and c.low > -LARGEST and (c.name,) != table.relation.key and not is_difference(c)
+        ]  # fmt: skip
+        sums = "".join(f", SUM({table.value(c)})" for c in added)
+        sql = f"SELECT COUNT(CASE WHEN {' AND '.join(conditions)} THEN 1 END){sums} FROM {table.source} NOT INDEXED"
+        try:
+            sound, *totals = self.connection.execute(sql).fetchone()
+        except sqlite3.DatabaseError:  # damaged, or too large for a sum
+            return False
+        self._set_ids(table.name)
+        is_typed = all(total is None or isinstance(total, int) for total in totals)
+        return table.shape.is_ours and sound == table.count and is_typed and not self._has_loop(table)
+
+    def _prepare(self, table: Table) -> int:
+        """Find out what the conditions on a table need; return how many rows it has."""
+        (count,) = self.connection.execute(f"SELECT COUNT(*) FROM {table.source} NOT INDEXED").fetchone()
+        if table.name == "rank":
+            self.most_ranks = max(MOST_RANKS, RANKS_PER_ROW * count)
+        self._set_ids(table.name)
+        return int(count)
+
+    def _set_ids(self, name: str) -> None:
+        """Keep which numbers the rows of a table have that others refer to."""
+        relation = TABLES.get(name)
+        if relation is not None and relation.key == ("id",) and name != "cell_row":
+            low, high, count = self.connection.execute(
+                f"SELECT MIN(id), MAX(id), COUNT(*) FROM {self.sources[name]} NOT INDEXED"
+            ).fetchone()
+            is_whole = isinstance(low, int) and isinstance(high, int) and count == high - low + 1
+            self.ids[name] = Ids(self.sources[name], low if is_whole else None, high if is_whole else None)
+
+    def _good(self, table: Table, column: Column, *, most: int = LARGEST, exactly: bool = False) -> str:
+        """Return the condition that a value makes sense."""
+        high = min(column.high, self.most_ranks if column.is_of_world else most)
+        target = column.ref.partition(".")[0]
+        ids = None if target == "rank" else self.ids.get(target)
+        condition = good(column, table.value(column), high, ids, exactly=exactly)
+        if (table.name, column.name) == ("region", "parent"):
+            condition = f"({condition} AND (parent IS NULL OR +parent < id))"
+        if (table.name, column.name) == ("key", "id") and self._has_cells():
+            condition += f" AND id % {max(self.ranks, 1)} = 0"
+        return condition
+
+    def _has_cells(self) -> bool:
+        """Tell whether there are rows whose numbers are made of a key and a rank."""
+        return self._has_columns("cell_row") and self._any("cell_row", "1")
+
+    def _keys_fit(self, ranks: int) -> bool:
+        """Tell whether all keys are multiples of a number of ranks, if that can be told."""
+        if not (self._has_columns("key") and self._has_cells()):
+            return True
+        return ranks > 0 and not self._any("key", f"id % {ranks} <> 0")
+
+    def _has_columns(self, name: str) -> bool:
+        return bool(shape_of(self.connection, "main", name, TABLES[name]).columns)
+
+    def _any(self, name: str, condition: str) -> bool:
+        try:
+            found = self.connection.execute(f"SELECT 1 FROM main.{name} WHERE {condition} LIMIT 1").fetchone()
+        except sqlite3.DatabaseError:  # said where the table is checked
+            return False
+        return found is not None
+
+    def _has_loop(self, table: Table) -> bool:
+        if table.name == "comm":
+            return bool(parents.in_loops(self.connection, table.source))
+        return table.name == "region" and bool(parents.too_deep(self.connection, table.source))
+
+    # What stands in place of a table.
+
+    def _empty(self, name: str, relation: Relation) -> None:
+        """Put a table without rows in place of one."""
+        self.connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
+        self.connection.execute(temporary(relation.sql))
+        self.sources[name] = f"temp.{name}"
+        self._set_ids(name)
+        if name == "region":
+            parents.mend_regions(self.connection)
+            self._set_ids(name)
+
+    def _fill_in(self, table: Table) -> None:
+        """Put a view in place of a table of an older version, with the columns that it did not have."""
+        values = ", ".join(f"{table.value(c)} AS {c.name}" for c in table.relation.columns)
+        self.connection.execute(f"CREATE TEMP VIEW {table.name} AS SELECT {values} FROM {table.source}")
+        self.sources[table.name] = f"temp.{table.name}"
+
+    def _copy(self, table: Table) -> None:
+        """Put the rows that make sense in place of a table."""
+        name, columns = table.name, table.relation.columns
+        # No sum of counters is more than a number can hold.
+        most = LARGEST // max(table.count, 1) if self._overflows(table) else LARGEST
+        tests = {c.name: self._good(table, c, most=most, exactly=True) for c in columns}
+        wanted = " AND ".join(test for c in columns if not c.null for test in [tests[c.name]])
+        values = ", ".join(
+            f"CASE WHEN {tests[c.name]} THEN {table.value(c)} END" if c.null else table.value(c)
+            for c in columns
+        )
+        self._empty(name, table.relation)
+        into = f"INSERT OR IGNORE INTO temp.{name} ({', '.join(c.name for c in columns)})"
+        select = f"SELECT {values} FROM {table.source} NOT INDEXED WHERE {wanted}"
+        is_whole = True
+        try:
+            self.connection.execute(f"{into} {select}")
+        except sqlite3.DatabaseError:
+            if self.connection.is_over:
+                raise
+            is_whole = False
+            self._salvage(table, into, select)
+        self._say(table, tests, is_whole)
+        if name == "comm":
+            self._cut("comm", parents.in_loops(self.connection, "temp.comm"))
+        if name == "region":
+            self._cut("region", parents.mend_regions(self.connection))
+        self._set_ids(name)
+
+    def _overflows(self, table: Table) -> bool:
+        """Tell whether the sum of a column is more than a number can hold."""
+        counters = [
+            c for c in table.relation.columns if c.type == "INTEGER" and not c.ref and c.low > -LARGEST
+        ]
+        sums = ", ".join(f"TOTAL(ABS(CAST({table.value(c)} AS REAL)))" for c in counters)
+        try:
+            found = self.connection.execute(f"SELECT {sums or 0} FROM {table.source} NOT INDEXED").fetchone()
+        except sqlite3.DatabaseError:
+            return True
+        return any(total > LARGEST for total in found)
+
+    def _salvage(self, table: Table, into: str, select: str) -> None:
+        """Copy the rows before and behind what cannot be read."""
+        into += f" VALUES ({', '.join('?' * len(table.relation.columns))})"
+        keys = table.relation.key or ("rowid",)
+        for way in ("ASC", "DESC"):
+            order = ", ".join(f"{key} {way}" for key in keys)
+            self.connection.execute("BEGIN")
+            try:
+                self.connection.executemany(into, self.connection.execute(f"{select} ORDER BY {order}"))
+            except sqlite3.DatabaseError:
+                if self.connection.is_over:
+                    raise
+            finally:
+                if self.connection.in_transaction:
+                    self.connection.execute("COMMIT")
+
+    def _say(self, table: Table, tests: dict[str, str], is_whole: bool) -> None:
+        """Say what was left out of a table."""
+        name = table.name
+        (kept,) = self.connection.execute(f"SELECT COUNT(*) FROM temp.{name}").fetchone()
+        if not is_whole:
+            self.complaints.append(f"table {name} is damaged: {rows_text(kept)} of it can be read")
+            return
+        left_out = table.count - kept
+        if self.is_part and left_out:
+            left_out = table.count - self._count(
+                table, {c: t for c, t in tests.items() if not self._refers(table, c)}
+            )
+        if left_out:
+            verb = "makes no sense and is" if left_out == 1 else "make no sense and are"
+            self.complaints.append(f"table {name}: {rows_text(left_out)} {verb} left out")
+        may_be_null = {c.name for c in table.relation.columns if c.null}
+        if may_be_null and not self.is_part:
+            changed = self._count(table, {c: t for c, t in tests.items() if c not in may_be_null})
+            changed -= self._count(table, tests)
+            if changed:
+                self.complaints.append(
+                    f"table {name}: in {rows_text(changed)} a value makes no sense and is left out"
+                )
+
+    def _refers(self, table: Table, column: str) -> bool:
+        return any(c.name == column and c.ref for c in table.relation.columns)
+
+    def _count(self, table: Table, tests: dict[str, str]) -> int:
+        wanted = " AND ".join(tests.values()) or "1"
+        sql = f"SELECT COUNT(*) FROM {table.source} NOT INDEXED WHERE {wanted}"
+        return int(self.connection.execute(sql).fetchone()[0])
+
+    def _cut(self, name: str, ids: Sequence[int]) -> None:
+        """Take the parents of some rows away, and of those whose parent was left out."""
+        self.connection.executemany(
+            f"UPDATE temp.{name} SET parent = NULL WHERE id = ?", [(id,) for id in ids]
+        )
+        self.connection.execute(
+            f"UPDATE temp.{name} SET parent = NULL WHERE parent NOT IN (SELECT id FROM temp.{name})"
+        )
+        if ids:
+            self.complaints.append(f"table {name}: {rows_text(len(ids))} cannot have the parents they name")
+
+    def _more(self, name: str) -> None:
+        """Check what is not about one table."""
+        if name == "rank" and "meta" in self.sources:
+            self.ranks, complaints = mend_meta(self.connection, self.sources, self.most_ranks, self._keys_fit)
+            self.complaints += complaints
+        if name == "cell_row":
+            self._check_cells()
+
+    def _check_cells(self) -> None:
+        """Check the counters themselves: those of table cell_row are differences to what is usual for their key."""
+        joined = f"FROM {self.sources['key']} AS key CROSS JOIN {self.sources['cell_row']} AS cell_row"
+        joined += f" ON cell_row.id BETWEEN key.id AND key.id + {max(self.ranks, 1) - 1}"
+        totals = (
+            *("usual_calls + calls", "usual_sent + bytes_sent"),
+            *("usual_received + bytes_received", "usual_noncontig + noncontiguous"),
+        )
+        count, _ = self.connection.execute(f"SELECT COUNT(*), 0 FROM {self.sources['cell_row']}").fetchone()
+        sums = ", ".join(f"SUM({total})" for total in totals)
+        sound = " AND ".join(f"{total} >= 0" for total in totals)
+        try:
+            found, good_ones, *added = self.connection.execute(
+                f"SELECT COUNT(*), COUNT(CASE WHEN {sound} THEN 1 END), {sums} {joined}"
+            ).fetchone()
+        except sqlite3.OperationalError:
+            if self.connection.is_over:
+                raise
+            found, good_ones, added = count, 0, []
+        if found < count and not self.is_part:
+            self.complaints.append(
+                f"table cell_row: {rows_text(count - found)} belong to no key and are left out"
+            )
+        if good_ones == found and all(total is None or isinstance(total, int) for total in added):
+            return
+        most = LARGEST // max(count, 1)
+        sound = " AND ".join(
+            f"typeof({total}) = 'integer' AND {total} BETWEEN 0 AND {most}" for total in totals
+        )
+        columns = ", ".join(f"cell_row.{c.name} AS {c.name}" for c in TABLES["cell_row"].columns)
+        self.connection.execute("DROP TABLE IF EXISTS temp.sound_cell")
+        self.connection.execute(f"CREATE TEMP TABLE sound_cell AS SELECT {columns} {joined} WHERE {sound}")
+        self._empty("cell_row", TABLES["cell_row"])
+        self.connection.execute("INSERT OR IGNORE INTO temp.cell_row SELECT * FROM temp.sound_cell")
+        self.connection.execute("DROP TABLE temp.sound_cell")
+        (kept,) = self.connection.execute("SELECT COUNT(*) FROM temp.cell_row").fetchone()
+        self.complaints.append(f"table cell_row: {rows_text(found - kept)} make no sense and are left out")
+
+
+def rows_text(count: int) -> str:
+    """Return a number of rows.
+
+    >>> rows_text(1), rows_text(2000)
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} row{'' if count == 1 else 's'}"

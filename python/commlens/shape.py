@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tables of ours a file has, and whether they are made as we make them."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+from commlens._schema import FORMER, FORMER_UNTIL, RELATIONS, Relation
+
+TABLES = {name: relation for name, relation in RELATIONS.items() if relation.kind == "table"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A table as the file has it.
+
+    Attributes
+    ----------
+    columns : frozenset of str
+        Those of ours that it has; empty where there is no such table, or something else under its name.
+    is_ours : bool
+        Its key is as we make it, and no index of others lies on it.
+    is_other : bool
+        Something else has its name: a view, a virtual table, one with columns that are computed.
+    """
+
+    columns: frozenset[str] = frozenset()
+    is_ours: bool = False
+    is_other: bool = False
+
+
+def shape_of(connection: sqlite3.Connection, schema: str, name: str, relation: Relation) -> Shape:
+    """Return how a table is made; reads nothing of it, and no virtual table either."""
+    made = connection.execute(
+        f"SELECT type, sql FROM {schema}.sqlite_master WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')",
+        (name,),
+    ).fetchall()
+    if not made:
+        return Shape()
+    kind, sql = made[0]
+    is_table = kind == "table" and str(sql).upper().startswith("CREATE TABLE")
+    if len(made) > 1 or not is_table:
+        return Shape(is_other=True)
+    info = connection.execute(f"PRAGMA {schema}.table_xinfo({name})").fetchall()
+    if not info or any(row[6] for row in info):
+        return Shape(is_other=True)
+    there = {row[1] for row in info}
+    key = tuple(row[1] for row in sorted(info, key=lambda row: row[5]) if row[5])
+    indices = connection.execute(f"PRAGMA {schema}.index_list({name})").fetchall()
+    return Shape(
+        frozenset(column.name for column in relation.columns if column.name in there),
+        is_ours=key == relation.key and not any(row[3] == "c" for row in indices),
+    )
+
+
+def relation_of(connection: sqlite3.Connection, schema: str, name: str, version: int) -> Relation | None:
+    """Return what a name stands for in a file of a schema version, or None where it is a view."""
+    former = FORMER.get(name)
+    if (
+        former is not None
+        and version <= FORMER_UNTIL[name]
+        and shape_of(connection, schema, name, former).columns
+    ):
+        return former
+    return TABLES.get(name)
+
+
+def has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Tell whether a profile has a table; an older one may not."""
+    sql = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?"
+    return connection.execute(sql, (name,)).fetchone() is not None
+
+
+def version_of(connection: sqlite3.Connection, schema: str = "main") -> int:
+    """Return the schema version of a file."""
+    (version,) = connection.execute(f"PRAGMA {schema}.user_version").fetchone()
+    return int(version)
