@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/arena/read.h"
+#include "core/cold/options.h"
 #include "core/collect/package.h"
 #include "core/collect/profile.h"
 #include "core/out/sqlite.h"
@@ -200,8 +201,8 @@ int merge(const std::string& output, const std::vector<std::string>& files) {
   const journal::JobEntry& job = readers.front()->job();
   const Profile profile = profile_of(readers);
   if (profile.ranks.empty()) return 1;
-  const out::Stored stored =
-      out::store(profile, out::with_totals(job.meta, out::Totals(profile), job.size), output, {});
+  const out::Stored stored = out::store(profile, out::with_totals(job.meta, out::Totals(profile), job.size), output, {},
+                                        Options::read().mode());
   if (!stored.error.empty()) say(stored.error);
   if (stored.path.empty()) return 1;
   std::printf("%s\n", stored.path.c_str());
