@@ -12,7 +12,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -37,11 +36,7 @@ def tracked(items: Iterable[Item], what: str) -> Iterator[Item]:
     try:
         for done, item in enumerate(items):
             if bar is None and console.is_terminal and time.monotonic() - begin > PATIENCE:
-                bar = Progress(
-                    *(_description(), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()),
-                    console=console,
-                    transient=True,
-                )
+                bar = _bar(console)
                 bar.start()
                 task = bar.add_task(
                     escape(f"reading {what}", Target.LINE),
@@ -62,8 +57,7 @@ def announced(items: Iterable[Item], number: int, first: int, what: str) -> Iter
     """
     console = Console(stderr=True)
     begin = time.monotonic()
-    columns = (_description(), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with _bar(console) as bar:
         task = bar.add_task(escape(what, Target.LINE), total=number)
         for done, item in enumerate(items, 1):
             bar.update(task, completed=done)
@@ -74,6 +68,12 @@ def announced(items: Iterable[Item], number: int, first: int, what: str) -> Iter
             yield item
 
 
-def _description() -> TextColumn:
-    """Return the column with what is done; the name of a file in it is no markup."""
-    return TextColumn("{task.description}", markup=False)
+def _bar(console: Console) -> Progress:
+    """Return a bar for a terminal; the name of a file in its description is no markup."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
