@@ -56,6 +56,8 @@ mpi     mpich               has mpirun.mpich
 mpi     libmpich-dev        compiles mpicc.mpich
 test    gfortran            has gfortran
 test    binutils            has nm
+fuzz    clang-14            has clang-14
+fuzz    libclang-rt-14-dev  packaged libclang-rt-14-dev
 test    pkgconf             has pkg-config
 test    valgrind            has valgrind
 test    python3-mpi4py      packaged python3-mpi4py

@@ -76,10 +76,11 @@ View look() {
   return view;
 }
 
-// It stays the same while this process runs.
+// It stays the same while a process runs.
 const View& view() {
-  static const View once = look();
-  return once;
+  static View known{};
+  if (known.self.pid != getpid()) known = look();
+  return known;
 }
 
 // Whether what we read as a start time is that of `process`, which may have read it in another time namespace: then
@@ -121,7 +122,10 @@ std::vector<Contained> contained_processes() {
 
 // One look serves all arenas that a command asks for: their processes were there before it began.
 bool is_contained(const Process& process) {
-  static const std::vector<Contained> all = contained_processes();
+  static std::int64_t looked = 0;
+  static std::vector<Contained> all;
+  if (looked != view().self.pid) all = contained_processes();
+  looked = view().self.pid;
   for (const Contained& one : all) {
     const bool may_be = one.space == process.namespaces.pid || one.space == 0;
     if (may_be && one.pid == process.pid && is_start_of(process, one.start_time)) return true;

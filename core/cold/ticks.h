@@ -24,10 +24,10 @@ class TickScale {
  public:
   static TickScale since_start() noexcept;
   static TickScale between(const Reading& from, const Reading& to) noexcept;  // 1 where they are the same moment
-  // What is too long for a stored integer is the longest: a damaged arena may say anything.
+  // At most 146 years: a damaged arena may say anything, and what is stored are integers of 63 bits.
   Ns ns(Ticks duration) const noexcept {
     const double exact = static_cast<double>(duration) * ns_per_tick_ + 0.5;
-    return exact < 0x1p63 ? static_cast<Ns>(exact) : ~Ns{0} >> 1;
+    return exact < 0x1p62 ? static_cast<Ns>(exact) : Ns{1} << 62;
   }
   Ticks ticks(Ns duration) const noexcept { return static_cast<Ticks>(static_cast<double>(duration) / ns_per_tick_); }
 

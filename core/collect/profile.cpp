@@ -128,7 +128,7 @@ bool Profile::read(WireReader& in, Told& told) {
     draft.count = static_cast<std::uint32_t>(in.number());
     draft.comm.communicators = static_cast<std::uint32_t>(in.number());
     draft.comm.created_ns = static_cast<std::int64_t>(in.number());
-    draft.comm.freed_ns = static_cast<std::int64_t>(in.number()) - 1;
+    draft.comm.freed_ns = static_cast<std::int64_t>(in.number() - 1);
     draft.comm.user_name = in.text();
     draft.comm.topology = in.text();
     for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) draft.set.push_back(in.number());

@@ -46,8 +46,9 @@ class Database {
 // Inserts rows into one table.  Values are given in the order of its columns.
 class Insert {
  public:
-  Insert(Database& db, const char* table, int columns) : db_(db) {
-    std::string sql = std::string("INSERT INTO ") + table + " VALUES (?";
+  // How: " OR IGNORE" where texts are keys, for different bytes may be the same text in UTF-8.
+  Insert(Database& db, const char* table, int columns, const char* how = "") : db_(db) {
+    std::string sql = std::string("INSERT") + how + " INTO " + table + " VALUES (?";
     for (int i = 1; i < columns; ++i) sql += ",?";
     sql += ")";
     if (db_.ok() && sqlite3_prepare_v2(db_.handle(), sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK) db_.fail();
@@ -197,14 +198,14 @@ void fill(Database& db, const Profile& profile, const Meta& meta, Part part) {
     }
   }
   {
-    Insert insert(db, "tag", 3);
+    Insert insert(db, "tag", 3, " OR IGNORE");
     for (const Profile::Tag& tag : profile.tags) {
       if (tag.region != 0 && leaves_out(profile.has_region, tag.region)) continue;
       insert.number(tag.region).text(tag.name).text(tag.value).row();
     }
   }
   if (part != Part::shard) {
-    Insert insert(db, "coverage", 6);
+    Insert insert(db, "coverage", 6, " OR IGNORE");
     for (const auto& [name, imported] : profile.dictionary.coverage()) {
       const auto [state, reason] = explained(name.first, imported.treatment);
       insert.text(name.first).text(name.second).text(procedure_of(name.first)).text(state).text_or_null(reason);

@@ -20,14 +20,11 @@
 
 #include "core/arena/read.h"
 #include "core/cold/options.h"
-#include "core/collect/package.h"
-#include "core/collect/profile.h"
 #include "core/out/sqlite.h"
+#include "core/tool/merge.h"
 
 namespace commlens {
 namespace {
-
-using Readers = std::vector<std::unique_ptr<arena::Reader>>;
 
 std::string meta_of(const journal::JobEntry& job, const char* key) {
   for (const auto& [name, value] : job.meta) {
@@ -139,70 +136,13 @@ Readers readers_of(const std::vector<std::string>& files) {
   return readers;
 }
 
-void say_no_memory(const arena::Reader& reader) {
-  say("rank " + std::to_string(reader.job().rank) + ": no memory for its data");
-}
-
-bool add(const arena::Reader& reader, const std::vector<char>& package, Profile& profile) {
-  try {
-    if (profile.add(package.data(), package.size())) return true;
-    say("rank " + std::to_string(reader.job().rank) + ": its data cannot be read");
-  } catch (const std::exception&) {  // bad_alloc
-    say_no_memory(reader);
-  }
-  return false;
-}
-
-// What every rank sends when a profile is collected; empty where there is no memory for it.
-std::vector<std::vector<char>> packages_of(const Readers& readers) {
-  SliceRows slices;
-  std::uint64_t cells = 0;
-  for (const auto& reader : readers) {
-    try {
-      slices.add(SliceRows(reader->counted()));
-    } catch (const std::exception&) {
-      continue;  // it will be said when it is packed
-    }
-    cells += reader->counted().cells.size();
-  }
-  const SlicePlan plan = slices.within(slice_rows_for(cells));
-  std::vector<std::vector<char>> packages(readers.size());
-  for (std::size_t i = 0; i < readers.size(); ++i) {
-    Counted& counted = readers[i]->counted();
-    counted.facts.world = readers[i]->job().launch;
-    try {
-      packages[i] = packed(counted, 0, plan);
-    } catch (const std::exception&) {  // bad_alloc
-      say_no_memory(*readers[i]);
-    }
-  }
-  return packages;
-}
-
-Profile profile_of(const Readers& readers) {
-  std::vector<std::vector<char>> packages = packages_of(readers);
-  while (true) {
-    Profile profile;
-    profile.world_size = readers.front()->job().size;
-    // What cannot be added may be there in part: then all are added anew, without it.
-    std::size_t i = 0;
-    while (i < readers.size() && (packages[i].empty() || add(*readers[i], packages[i], profile))) ++i;
-    if (i == readers.size()) {
-      profile.finish();
-      return profile;
-    }
-    packages[i].clear();
-  }
-}
-
 int merge(const std::string& output, const std::vector<std::string>& files) {
   const Readers readers = readers_of(files);
   if (readers.empty()) return 1;
   const journal::JobEntry& job = readers.front()->job();
-  const Profile profile = profile_of(readers);
+  const Profile profile = profile_of(readers, say);
   if (profile.ranks.empty()) return 1;
-  const out::Stored stored = out::store(profile, out::with_totals(job.meta, out::Totals(profile), job.size), output, {},
-                                        Options::read().mode());
+  const out::Stored stored = out::store(profile, meta_of(job, profile), output, {}, Options::read().mode());
   if (!stored.error.empty()) say(stored.error);
   if (stored.path.empty()) return 1;
   std::printf("%s\n", stored.path.c_str());
