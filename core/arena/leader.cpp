@@ -25,9 +25,13 @@ bool read_at(int file, void* to, std::size_t bytes, std::uint64_t at) noexcept {
   return pread(file, to, bytes, static_cast<off_t>(at)) == static_cast<ssize_t>(bytes);
 }
 
+// A file that others may write to, or that says more than it has, is nobody's arena.
 bool is_of_launch(int file, const Header& theirs, const Header& own, int rank) noexcept {
   struct stat facts;
   return fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
+         (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0 && facts.st_size >= 0 &&
+         static_cast<std::uint64_t>(facts.st_size) <= most_bytes &&
+         theirs.used.load(std::memory_order_relaxed) <= static_cast<std::uint64_t>(facts.st_size) &&
          std::memcmp(theirs.magic, magic, sizeof magic) == 0 && theirs.version == version &&
          theirs.layout == own.layout &&
          std::memcmp(theirs.process.boot, own.process.boot, sizeof own.process.boot) == 0 &&

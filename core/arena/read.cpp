@@ -251,7 +251,8 @@ void Reader::take_clocks(const Header& header) {
 
 void Reader::take_cell(Cell cell, std::uint32_t thread) {
   if (!is_to_be_told(cell)) return;
-  cell.key = known(cell.key);
+  // That of a region is one of slices only.
+  cell.key = is_of_region(cell.key) ? 0 : known(cell.key);
   if (cell.key == 0 || !is_counted(cell)) {
     is_damaged_ = true;
     return;
@@ -431,7 +432,7 @@ Key Reader::known(Key key) {
   if (is_of_region(key)) {
     const bool is_right = is_region(region_of_key(key));
     is_damaged_ = is_damaged_ || !is_right;
-    return is_right ? key : 0;
+    return is_right ? region_slice_key(region_of_key(key)) : 0;
   }
   const bool is_bin = bin_of_key(key) <= 64 || bin_of_key(key) == v_bin;
   if (key >> 63 == 0 || op_of_key(key) >= std::size(op_facts) || !is_bin) {

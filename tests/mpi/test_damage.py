@@ -19,7 +19,7 @@ from profile_rows import Profile
 RANKS, CALLS, COMMS = 2, 50, 1500
 TOOL = BUILD / "bin" / "commlens-arena"
 VERSION_AT = 8  # behind the magic number, core/arena/format.h
-USED_AT = 96
+USED_AT = 128
 
 
 @dataclass(frozen=True)
