@@ -187,7 +187,9 @@ void say_stored(const Terms& terms, const Profile::Oddities& oddities, std::uint
 }
 
 void say_unwanted(const Terms& terms) {
-  if (!terms.quiet) say("no profile is written: %s is /dev/null", terms.name().c_str());
+  if (terms.quiet) return;
+  const std::string name = terms.name();  // or a link to it
+  say("no profile is written: %s is /dev/null", name == "/dev/null" ? "COMMLENS_OUTPUT" : name.c_str());
 }
 
 const char kept[] = "What was counted is kept on the nodes: commlens recover";
