@@ -203,7 +203,7 @@ def expanded(seed: bytes) -> list[Arena]:
 
 # ---- forged arenas ----
 
-INTERESTING = (
+INTERESTING: tuple[int, ...] = (
     0,
     1,
     2,

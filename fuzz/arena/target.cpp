@@ -49,6 +49,8 @@ void check(const Profile& profile) {
 }  // namespace
 }  // namespace commlens
 
+// libFuzzer gives the name.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -75,3 +77,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   must(stored.error.empty(), "what is merged can be stored");
   return 0;
 }
+// NOLINTEND(readability-identifier-naming)

@@ -8,6 +8,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/process.h"
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer gives the name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace commlens {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes in namespaces of their own, as in containers, seen from outside, from beside and from within.  As root
 // only: nobody else may make them.
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
@@ -73,7 +74,16 @@ class Job {
     });
     char byte = 0;
     CHECK_EQ(read(ready_[0], &byte, 1), 1);
+    // While somebody holds it, no other namespace gets its inode.
+    const std::string space = "/proc/" + std::to_string(process_) + "/ns/pid_for_children";
+    space_ = open(space.c_str(), O_RDONLY | O_CLOEXEC);
+    CHECK(space_ >= 0);
   }
+  ~Job() {
+    for (const int file : {ready_[0], ready_[1], end_[0], end_[1], space_}) close(file);
+  }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
   void end() {
     const char byte = 0;
     CHECK_EQ(write(end_[1], &byte, 1), 1);
@@ -83,6 +93,7 @@ class Job {
  private:
   int ready_[2], end_[2];
   pid_t process_ = 0;
+  int space_ = -1;
 };
 
 // What is seen of the arena from a process of its own: the view of others is looked at once in a process.
