@@ -13,61 +13,52 @@ namespace {
 
 using Say = std::function<void(const std::string&)>;
 
-std::string no_memory_for(const arena::Reader& reader) {
-  return "rank " + std::to_string(reader.job().rank) + ": no memory for its data";
-}
-
-bool add(const arena::Reader& reader, const std::vector<char>& package, Profile& profile, const Say& say) {
-  try {
-    if (profile.add(package.data(), package.size())) return true;
-    say("rank " + std::to_string(reader.job().rank) + ": its data cannot be read");
-  } catch (const std::exception&) {  // bad_alloc
-    say(no_memory_for(reader));
-  }
-  return false;
-}
-
-// What every rank sends when a profile is collected; empty where there is no memory for it.
-std::vector<std::vector<char>> packages_of(const Readers& readers, const Say& say) {
+SlicePlan plan_for(const Readers& readers) {
   SliceRows slices;
   std::uint64_t cells = 0;
   for (const auto& reader : readers) {
     try {
       slices.add(SliceRows(reader->counted()));
     } catch (const std::exception&) {
-      continue;  // it will be said when it is packed
+      continue;  // it will be said when it is added
     }
     cells += reader->counted().cells.size();
   }
-  const SlicePlan plan = slices.within(slice_rows_for(cells));
-  std::vector<std::vector<char>> packages(readers.size());
-  for (std::size_t i = 0; i < readers.size(); ++i) {
-    Counted& counted = readers[i]->counted();
-    counted.facts.world = readers[i]->job().launch;
-    try {
-      packages[i] = packed(counted, 0, plan);
-    } catch (const std::exception&) {  // bad_alloc
-      say(no_memory_for(*readers[i]));
-    }
+  return slices.within(slice_rows_for(cells));
+}
+
+// Adds what this rank would have sent; false, and said, when it cannot: then part of it may be there.
+bool add(arena::Reader& reader, const SlicePlan& plan, Profile& profile, const Say& say) {
+  const char* reason = "its data cannot be read";
+  try {
+    Counted& counted = reader.counted();
+    counted.facts.world = reader.job().launch;
+    const std::vector<char> bytes = packed(counted, 0, plan);
+    if (profile.add(bytes.data(), bytes.size())) return true;
+  } catch (const std::exception&) {  // bad_alloc
+    reason = "no memory for its data";
   }
-  return packages;
+  say("rank " + std::to_string(reader.job().rank) + ": " + reason);
+  return false;
 }
 
 }  // namespace
 
 Profile profile_of(const Readers& readers, const Say& say) {
-  std::vector<std::vector<char>> packages = packages_of(readers, say);
+  const SlicePlan plan = plan_for(readers);
+  std::set<const arena::Reader*> left_out;
   while (true) {
     Profile profile;
     profile.world_size = readers.front()->job().size;
-    // What cannot be added may be there in part: then all are added anew, without it.
-    std::size_t i = 0;
-    while (i < readers.size() && (packages[i].empty() || add(*readers[i], packages[i], profile, say))) ++i;
-    if (i == readers.size()) {
+    const auto cannot = [&](const auto& reader) {
+      return left_out.count(reader.get()) == 0 && !add(*reader, plan, profile, say);
+    };
+    const auto bad = std::find_if(readers.begin(), readers.end(), cannot);
+    if (bad == readers.end()) {
       profile.finish();
       return profile;
     }
-    packages[i].clear();
+    left_out.insert(bad->get());  // all others are added anew
   }
 }
 
