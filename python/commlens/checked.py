@@ -249,7 +249,9 @@ class Checker:
         ]
         sums = ", ".join(f"TOTAL(ABS(CAST({table.value(c)} AS REAL)))" for c in counters)
         try:
-            found = self.connection.execute(f"SELECT {sums or 0} FROM {table.source} NOT INDEXED").fetchone()
+            found = self.connection.execute(
+                f"SELECT TOTAL(0), {sums or 0} FROM {table.source} NOT INDEXED"
+            ).fetchone()
         except sqlite3.DatabaseError:
             return True
         return any(total > LARGEST for total in found)

@@ -22,7 +22,7 @@ def mend_meta(
     fit it, else the rows of table rank count.
     """
     sql = f"SELECT key, value FROM {sources['meta']}"
-    facts = {key: value for key, value in connection.execute(sql)}
+    facts = dict(connection.execute(sql).fetchall())
     wrong = {key: "" for key in META_NUMBERS if facts.get(key) and not NUMBER.fullmatch(facts[key])}
     (highest,) = connection.execute(f"SELECT MAX(rank) FROM {sources['rank']}").fetchone()
     rows = (highest if isinstance(highest, int) else 0) + 1

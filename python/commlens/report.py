@@ -150,7 +150,7 @@ def numbers(row: Row, *, ranks: bool = True) -> list[str]:
         bar(row["share"]),
         bytes_text(row["bytes_sent"]),
         bytes_text(row["bytes_received"]),
-        share_text(row["noncontiguous"] / row["calls"]) if row["noncontiguous"] else "",
+        share_text(row["noncontiguous"] / (row["calls"] or 1)) if row["noncontiguous"] else "",
     ]
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -171,7 +172,7 @@ class Run:
             ),
             (
                 "where",
-                f"{_many(ranks['ranks'], 'rank')} on {self.nodes_text()}",
+                f"{_many(ranks['ranks'] or 0, 'rank')} on {self.nodes_text()}",
             ),
             ("MPI", meta.get("mpi_library", "") + (f" ({', '.join(mpi)})" if mpi else "")),
             (
@@ -225,7 +226,7 @@ class Run:
     def nodes_text(self) -> str:
         """Return how many nodes there are, and the first of their names if the profile has them."""
         if not self.nodes:
-            return _many(int(self.meta.get("nodes") or 0), "node")
+            return _many(number(self.meta, "nodes"), "node")
         named = [
             f"{node} ({count})" if len(self.nodes) > 1 else node for node, count in self.nodes[:NODES_NAMED]
         ]
@@ -236,9 +237,9 @@ class Run:
     def warnings(self) -> list[str]:
         """Return what a reader must know before trusting the numbers."""
         found = []
-        wanted = self.meta.get("ranks", "")
-        if wanted.isdigit() and int(wanted) != self.ranks["ranks"]:
-            found.append(f"only {self.ranks['ranks']} of {wanted} ranks are in this profile")
+        wanted = number(self.meta, "ranks")
+        if wanted and wanted != self.ranks["ranks"]:
+            found.append(f"only {self.ranks['ranks'] or 0} of {wanted} ranks are in this profile")
         if self.ranks["unfinished"]:
             ranks = _many(self.ranks["unfinished"], "rank")
             found.append(f"{ranks} did not reach MPI_Finalize: {self.ranks['ends']}")
@@ -294,6 +295,16 @@ def _many(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def number(meta: Mapping[str, str], key: str) -> int:
+    """Return a fact that is a number, 0 where it is not known; the check of a profile lets only digits through."""
+    return int(meta.get(key) or 0)
+
+
+def facts(connection: sqlite3.Connection) -> dict[str, str]:
+    """Return what table meta has."""
+    return dict(tuple(row) for row in connection.execute(META_SQL))
+
+
 def is_summary(connection: sqlite3.Connection) -> bool:
     """Tell whether a profile has what all ranks together say, and not what each says."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'detail'").fetchone()
@@ -318,7 +329,7 @@ def read_run(connection: sqlite3.Connection) -> Run:
         return dict(connection.execute(sql).fetchone()) if has_table(connection, table) else None
 
     return Run(
-        meta=dict(tuple(row) for row in connection.execute(META_SQL)),
+        meta=facts(connection),
         ranks=ranks,
         nodes=[(node, count) for node, count in connection.execute(NODES_SQL)],
         overhead=overhead,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,11 +78,10 @@ class Tree:
 
         In place of a row stands a number where `top` cut the children of a node: how many are left out.
         """
-        known = {row[self.id] for row in self.rows}
+        parents = rooted({row[self.id]: row[self.parent] for row in self.rows})
         children: dict[int | None, list[Row]] = {}
         for row in self.rows:
-            parent = row[self.parent] if row[self.parent] in known else None
-            children.setdefault(parent, []).append(row)
+            children.setdefault(parents[row[self.id]], []).append(row)
         result: list[tuple[str, str, Row | int]] = []
         # What is still to be drawn, last first: a stack instead of recursion, for chains of any length.
         stack: list[tuple[str, bool, bool, Row | int]] = [
@@ -100,6 +100,26 @@ class Tree:
                 (below, False, i + 1 == len(nodes), node) for i, node in reversed(list(enumerate(nodes)))
             ]
         return result
+
+
+def rooted(parent: Mapping[int, int | None]) -> dict[int, int | None]:
+    """Return the parents of rows; None for one whose parent is no row, and for one of each loop.
+
+    >>> rooted({1: None, 2: 1, 3: 9, 4: 5, 5: 4})
+    {1: None, 2: 1, 3: None, 4: None, 5: 4}
+    """
+    result = {id: above if above in parent else None for id, above in parent.items()}
+    done: set[int] = set()
+    for start in result:
+        path: set[int] = set()
+        id: int | None = start
+        while id is not None and id not in done and id not in path:
+            path.add(id)
+            id = result[id]
+        if id is not None and id in path:
+            result[id] = None
+        done |= path
+    return result
 
 
 def read_tree(connection: sqlite3.Connection, sql: str) -> Tree:
@@ -145,7 +165,8 @@ def draw(tree: Tree, top: int | None) -> Table:
             "" if prefix else "bold",
         )
         members = row["members"] or ""
-        origin = [f"ranks {members}"] if 0 < len(members) <= MEMBERS_SHOWN and row["size_max"] > 1 else []
+        is_short = 0 < len(members) <= MEMBERS_SHOWN and (row["size_max"] or 0) > 1
+        origin = [f"ranks {members}"] if is_short else []
         origin += [line_origin(row, tree.labels)]
         text = ", ".join(part for part in origin if part)
         if text:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from commlens import run
 from commlens.algorithms.registry import COLLECTIVES, ROOTED, UNEVEN
 from commlens.algorithms.schedule import Integers
 from commlens.matrix.query import Comm, comm_of
@@ -27,15 +28,20 @@ SELECT id, name, kind, size, remote_size, communicators, members, topology, fami
 
 @dataclass(frozen=True)
 class Where:
-    """A communicator: its name and family, and the world ranks of its ranks where they are known."""
+    """A communicator: its name and family, and its members where they are known."""
 
     id: int
     name: str
     family: int
     size: int
-    members: Integers
+    comm: Comm
     why: str
     """Why nothing can be said of its messages, or the empty text."""
+
+    @property
+    def members(self) -> Integers:
+        """World ranks in the order of its ranks; none where they are not known."""
+        return self.comm.members
 
 
 @dataclass(frozen=True)
@@ -190,12 +196,12 @@ SELECT rank, COALESCE(peer, -1), SUM(messages), SUM(bytes) FROM peer JOIN flow O
 def read_comms(connection: sqlite3.Connection) -> dict[int, Where]:
     """Return all communicators."""
     found = {}
+    (highest,) = connection.execute("SELECT MAX(rank) FROM rank").fetchone()
+    ranks = max(run.number(run.facts(connection), "ranks"), 0 if highest is None else highest + 1)
     for row in connection.execute(COMMS_SQL):
         if row["kind"] in ("intra", "inter"):
-            comm = comm_of(row)
-            found[comm.id] = Where(
-                comm.id, comm.name, row["family"], row["size"], comm.members, _why(row, comm)
-            )
+            comm = comm_of(row, ranks)
+            found[comm.id] = Where(comm.id, comm.name, row["family"], row["size"] or 0, comm, _why(row, comm))
     return found
 
 
@@ -204,7 +210,7 @@ def _why(row: Any, comm: Comm) -> str:
         return "an intercommunicator"
     if row["communicators"] > 1:
         return "several communicators share one row of the profile (COMMLENS_COMMS)"
-    return "" if len(comm.members) else "its members are not known"
+    return "" if comm.size else "its members are not known"
 
 
 def read_calls(
@@ -255,10 +261,10 @@ def _shares(connection: sqlite3.Connection, where: Where, op: int, sent: Integer
     size = where.size
     rows = rows_of(connection, _SHARES_SQL.format(comm=where.id, op=op), 4)
     source, destination = ranks_of(where.members, rows[:, 0]), ranks_of(where.members, rows[:, 1])
-    found = np.zeros((size, size), np.int64)
-    times = np.zeros((size, size), np.int64)
     if len(rows) != size * (size - 1) or (source < 0).any() or (destination < 0).any():
         return None
+    found = np.zeros((size, size), np.int64)
+    times = np.zeros((size, size), np.int64)
     found[source, destination] = rows[:, 3]
     times[source, destination] = rows[:, 2]
     to_itself = sent - found.sum(axis=1)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from commlens.algorithms.pattern import Pairs, common
+from commlens.algorithms.pattern import Budget, Pairs, common
 from commlens.algorithms.registry import BUFFER, ROOTED, UNEVEN, Algorithm, algorithms, compositions
 from commlens.algorithms.schedule import Call, Integers
 
@@ -60,6 +60,7 @@ class Measured:
     block: int | Integers | tuple[int, int] | None = None
     sizes: Integers | None = None
     roots: Sequence[int] | None = None
+    budget: Budget = field(default_factory=lambda: Budget.of(0), compare=False)
 
     @property
     def is_exact(self) -> bool:
@@ -127,7 +128,11 @@ def match(measured: Measured, nodes: Sequence[int] | None = None) -> Match:
 
     `nodes` is the node of each rank; hierarchical algorithms are tried only with it.
     """
-    if not len(measured.pairs.pair) or measured.calls < 1:
+    pairs = measured.pairs
+    if not len(pairs.pair) or measured.calls < 1:
+        return Match(())
+    # Each rank takes part, unless its share is empty: with far fewer pairs than ranks it is no algorithm.
+    if measured.collective not in UNEVEN and 2 * len(pairs.pair) < pairs.size - 1:
         return Match(())
     found = [
         candidate
@@ -246,7 +251,7 @@ class _Trial:
     def _pairs(self, call: Call) -> Pairs | None:
         if not self.one.needs(call):
             return None
-        return Pairs.of_steps_within(self.size, self.one.steps(call), self.most)
+        return self.measured.budget.pairs(self.size, self.one.steps(call), self.most)
 
     def _block(self) -> int | Integers | None:
         """Return the bytes of a call: as measured, or so that all bytes come out right."""

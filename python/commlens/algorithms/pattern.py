@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,36 @@ from commlens.algorithms.schedule import Integers, Step
 
 _AT_ONCE = 1 << 20
 """Messages that are added up at once: a ring of thousands of ranks has millions, between few pairs."""
+
+
+_MOST = 1 << 26
+_MOST_PER_ROW = 1 << 12
+
+
+@dataclass
+class Budget:
+    """Messages of schedules that may still be made: a row of a profile can ask for any number."""
+
+    left: int
+
+    @classmethod
+    def of(cls, rows: int) -> Budget:
+        """Return the budget for a profile with so many rows."""
+        return cls(_MOST + rows * _MOST_PER_ROW)
+
+    def pairs(
+        self, size: int, steps: Iterable[Step], most: tuple[int, int] = (1 << 62, 1 << 62)
+    ) -> Pairs | None:
+        """Add up the messages of a schedule; None if there are more messages or pairs than these, or than are left."""
+        found = Pairs.of_steps_within(size, self._counted(steps), most)
+        return found if self.left > 0 else None
+
+    def _counted(self, steps: Iterable[Step]) -> Iterator[Step]:
+        for one in steps:
+            self.left -= len(one.round)
+            if self.left <= 0:
+                return
+            yield one
 
 
 @dataclass(frozen=True)

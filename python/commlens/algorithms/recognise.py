@@ -15,7 +15,7 @@ import numpy as np
 from commlens.algorithms import calls as called
 from commlens.algorithms.calls import Calls, Where
 from commlens.algorithms.matching import Candidate, Match, Measured, match
-from commlens.algorithms.pattern import Pairs
+from commlens.algorithms.pattern import Budget, Pairs
 from commlens.algorithms.schedule import Call, Integers
 from commlens.algorithms.trees import depth
 from commlens.matrix.query import refuse
@@ -152,7 +152,7 @@ def recognise(
             "itself, or one end of them is not known"
         )
     nodes = {int(rank): node for rank, node in connection.execute("SELECT rank, node FROM rank")}
-    matcher = _Matcher(nodes)
+    matcher = _Matcher(nodes, Budget.of(sum(len(one.pairs.source) for one in inside.values())))
     names = {name: id for id, (name, _) in ops.items()}
     singles = [
         _line(one, inside.get((one.where.id, names[one.procedure], bin)), matcher)
@@ -243,8 +243,8 @@ def _added(one: Pairs, other: Pairs) -> Pairs:
 class _Matcher:
     """Matches patterns; those that were seen before, on another communicator, are not matched again."""
 
-    def __init__(self, nodes: dict[int, str]) -> None:
-        self.nodes = nodes
+    def __init__(self, nodes: dict[int, str], budget: Budget) -> None:
+        self.nodes, self.budget = nodes, budget
         self.known: dict[tuple[Any, ...], Match] = {}
 
     def of(
@@ -259,7 +259,7 @@ class _Matcher:
             *(column.tobytes() for column in (pairs.pair, pairs.messages, pairs.bytes)),
         )
         if key not in self.known:
-            measured = Measured(one.collective, calls, pairs, block, roots=roots)
+            measured = Measured(one.collective, calls, pairs, block, roots=roots, budget=self.budget)
             self.known[key] = match(measured, nodes)
         return self.known[key]
 

@@ -12,6 +12,8 @@ import click
 
 from commlens.sizes import parse_buckets, parse_range
 
+LARGEST = (1 << 63) - 1  # that SQLite has
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Not click's own file type: what is wrong with a file is said in one line, by commlens.profile.
@@ -87,6 +89,8 @@ def parse_ranks(text: str) -> tuple[tuple[int, int], ...]:
         if not match:
             raise ValueError(f"'{part}' is no number and no range of numbers")
         first, last = int(match[1]), int(match[2] or match[1])
+        if last > LARGEST:
+            raise ValueError(f"'{part}' is more than there can be")
         if last < first:
             raise ValueError(f"'{part}' is an empty range")
         ranges.append((first, last))
@@ -105,6 +109,8 @@ def parse_seconds(text: str) -> tuple[int, int | None]:
         raise ValueError(f"'{text}' is no range of seconds LOW:HIGH")
     low = int(Decimal(match[1] or "0") * 10**9)
     high = int(Decimal(match[2]) * 10**9) if match[2] else None
+    if max(low, high or 0) > LARGEST:
+        raise ValueError(f"'{text}' is longer than any run")
     if high is not None and high < low:
         raise ValueError(f"'{text}' is an empty range")
     return low, high

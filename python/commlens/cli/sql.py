@@ -47,12 +47,15 @@ def sql(profile: str, query: str, style: str) -> None:
     if "\0" in query:
         raise CommlensError("SQL: the query has a null character")
     with open_profile(profile) as connection:
+        connection.take_time()
         try:
             cursor = connection.execute(query)
             rows = [tuple(row) for row in cursor]
         # Older Pythons raise sqlite3.Warning for a second statement.
         except (sqlite3.OperationalError, sqlite3.ProgrammingError, sqlite3.Warning) as error:
             raise CommlensError(f"SQL: {error}") from None
+        except UnicodeDecodeError:  # the name of a column that somebody else has made
+            raise CommlensError("SQL: a name in the profile is no UTF-8") from None
         except sqlite3.DatabaseError as error:
             if "authoriz" in str(error):
                 raise CommlensError("SQL: other files can neither be attached nor written") from None

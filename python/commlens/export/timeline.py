@@ -18,6 +18,7 @@ from typing import IO, Any, NamedTuple
 
 from commlens.export.calltree import Ranges, communicator_names, has_regions, within
 from commlens.progress import tracked
+from commlens.run import facts, number
 
 REGIONS, MPI = 0, 1
 LINES = {REGIONS: "regions", MPI: "MPI"}
@@ -75,8 +76,7 @@ class Timeline:
         self._paths: dict[int, tuple[int, ...]] = {}
         self._comms: dict[int, int] = {}
         self._ops: dict[int, int] = {}
-        (width,) = connection.execute("SELECT MAX(value) FROM meta WHERE key = 'slice_ns'").fetchone()
-        self.slice_ns = int(width or 0)
+        self.slice_ns = number(facts(connection), "slice_ns")
         self._name(unfold)
         self.ranks = connection.execute(
             f"SELECT rank, node, app_ns FROM rank WHERE {self._only} ORDER BY rank"

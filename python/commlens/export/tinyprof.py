@@ -11,11 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import IO, NamedTuple
 
+from commlens.errors import CommlensError
 from commlens.export.calltree import apart, has_regions
 from commlens.outputs import CsvWriter
 from commlens.progress import tracked
+from commlens.run import facts, number
 
 PROCESS, EXECUTION, ITERATION = "|", "-", "+"
+MOST_EMPTY = 1 << 27
+"""Places without a value in a file: those of ranks, executions and iterations that are far apart."""
 
 VALUES = ("calls", "open", "time_ns", "time_min_ns", "time_max_ns", "nested_ns", "mpi_ns")
 HEADING = ("region", "line", *VALUES)
@@ -45,44 +49,62 @@ LINES = (
 )
 
 
-def placed(values: Iterable[tuple[int, str]], separator: str) -> str:
-    """Return texts at their places, nothing where there is none; behind the last one there is nothing either.
+class Places:
+    """Puts texts at their places, as long as not too many between them are empty."""
 
-    >>> placed([(0, "7"), (3, "5")], "+")
-    '7+++5'
-    """
-    text, at = [], 0
-    for place, value in values:
-        text.append(separator * (place - at) + value)
-        at = place
-    return "".join(text)
+    def __init__(self, empty: int = MOST_EMPTY):
+        self.empty = empty
 
+    def placed(self, values: Iterable[tuple[int, str]], separator: str, end: int = 0) -> str:
+        """Return texts at their places, nothing where there is none; behind the last one there is nothing but `end`.
 
-def compact(rows: Sequence[Sequence[int | None]], column: int, ranks: int) -> str:
-    """Return one value of rows of rank, execution and iteration, in this order, as a field."""
+        >>> Places().placed([(0, "7"), (3, "5")], "+"), Places().placed([(1, "7")], "|", 3)
+        ('7+++5', '|7||')
+        """
+        text, at = [], 0
+        for place, value in (*values, (end, "")):
+            self.empty -= max(place - at - 1, 0)
+            if self.empty < 0:
+                raise CommlensError(
+                    "tinyprof: ranks, executions or iterations are too far apart for this format"
+                )
+            text.append(separator * (place - at) + value)
+            at = max(at, place)
+        return "".join(text)
 
-    def iterations(rows: Iterable[Sequence[int | None]]) -> str:
-        return placed(((row[2] or 0, str(row[column])) for row in rows), ITERATION)
+    def compact(self, rows: Sequence[Sequence[int | None]], column: int, ranks: int) -> str:
+        """Return one value of rows of rank, execution and iteration, in this order, as a field."""
 
-    def executions(rows: Iterable[Sequence[int | None]]) -> str:
-        return placed(
-            ((key or 0, iterations(some)) for key, some in groupby(rows, key=lambda row: row[1])), EXECUTION
-        )
+        def iterations(rows: Iterable[Sequence[int | None]]) -> str:
+            return self.placed(((row[2] or 0, str(row[column])) for row in rows), ITERATION)
 
-    by_rank = {key: executions(some) for key, some in groupby(rows, key=lambda row: row[0])}
-    return PROCESS.join(by_rank.get(rank, "") for rank in range(ranks))
+        def executions(rows: Iterable[Sequence[int | None]]) -> str:
+            return self.placed(
+                ((key or 0, iterations(some)) for key, some in groupby(rows, key=lambda row: row[1])),
+                EXECUTION,
+            )
+
+        by_rank = ((key or 0, executions(some)) for key, some in groupby(rows, key=lambda row: row[0]))
+        return self.placed(by_rank, PROCESS, ranks - 1)
+
+    def fields(self, rows: Sequence[Sequence[int | None]], ranks: int) -> list[str]:
+        """Return the fields of a line; one of which nobody has a value is empty."""
+        return [
+            self.compact(rows, column, ranks) if any(row[column] is not None for row in rows) else ""
+            for column in range(3, 3 + len(VALUES))
+        ]
 
 
 def lines(connection: sqlite3.Connection, source: str) -> Iterator[list[str]]:
     """Return the lines without their heading: the whole program first, then regions by their path."""
     (ranks,) = connection.execute("SELECT MAX(rank) + 1 FROM rank").fetchone()
-    (size,) = connection.execute("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks'").fetchone()
-    ranks = max(ranks or 0, size or 0)
+    ranks = max(ranks or 0, number(facts(connection), "ranks"))
+    places = Places()
     program = [
         (rank, 0, 0, 1, None, app_ns, None, None, None, mpi_ns)
         for rank, app_ns, mpi_ns in connection.execute("SELECT rank, app_ns, mpi_ns FROM rank ORDER BY rank")
     ]
-    yield ["", "program", *fields(program, ranks)]
+    yield ["", "program", *places.fields(program, ranks)]
     if not has_regions(connection):
         return
     paths = connection.execute(
@@ -94,15 +116,7 @@ def lines(connection: sqlite3.Connection, source: str) -> Iterator[list[str]]:
         for line in LINES:
             rows = [tuple(row) for row in connection.execute(line.sql, (region, line.by_iteration))]
             if rows:
-                yield [name, line.name, *fields(rows, ranks)]
-
-
-def fields(rows: Sequence[Sequence[int | None]], ranks: int) -> list[str]:
-    """Return the fields of a line; one of which nobody has a value is empty."""
-    return [
-        compact(rows, column, ranks) if any(row[column] is not None for row in rows) else ""
-        for column in range(3, 3 + len(VALUES))
-    ]
+                yield [name, line.name, *places.fields(rows, ranks)]
 
 
 def write_tinyprof(connection: sqlite3.Connection, file: IO[str], source: str) -> None:

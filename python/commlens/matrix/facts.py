@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
@@ -12,6 +13,7 @@ import numpy as np
 
 from commlens.errors import CommlensError
 from commlens.matrix.ends import Ends, compare_ends
+from commlens.matrix.members import size_of
 from commlens.matrix.pairs import Ints, Pairs, ints
 from commlens.matrix.patterns import NONE, Finder, Grid, Pattern, cart_grid
 from commlens.matrix.query import KINDS, Comm, Matrix
@@ -302,10 +304,14 @@ def grids_on(matrix: Matrix, axis: Axis) -> list[tuple[str, Grid, Ints]]:
     found: list[tuple[str, Grid, Ints]] = []
     for comm in matrix.comms.values():
         grid = cart_grid(comm.topology)
-        if grid is None or len(comm.members) != len(axis.labels) or np.prod(grid.dims) != len(comm.members):
+        if (
+            grid is None
+            or len(found) == MOST_GRIDS
+            or not len(axis.labels) == comm.size == math.prod(grid.dims)
+        ):
             continue
         order = axis.numbers[comm.members]
-        if order.min() >= 0 and len(found) < MOST_GRIDS:
+        if order.min() >= 0:
             found.append((comm.name, grid, order))
     return found
 
@@ -325,7 +331,7 @@ def of_comms(matrix: Matrix, what: str) -> list[Row]:
             {
                 "comm": id,
                 "name": comm.name if comm else "",
-                "size": sum(len(group) for group in comm.groups) if comm else 0,
+                "size": sum(map(size_of, comm.groups)) if comm else 0,
                 "messages": pairs.total("messages"),
                 "bytes": pairs.total("bytes"),
                 "share": pairs.total(what) / total if total else float(len(parts) == 1),
@@ -343,6 +349,6 @@ def pattern_of(matrix: Matrix, comm: Comm | None, pairs: Pairs, what: str) -> Pa
     numbers = np.full(matrix.ranks, -1, dtype=np.int64)
     numbers[members] = np.arange(len(members))
     grid = cart_grid(comm.topology) if comm else None
-    fits = grid is not None and int(np.prod(grid.dims)) == len(members)
+    fits = grid is not None and math.prod(grid.dims) == len(members)
     grids = [("its topology", grid, np.arange(len(members)))] if grid and fits else []
     return Finder(pairs.renumbered(numbers), len(members), what).pattern(grids)

@@ -13,11 +13,13 @@ import numpy as np
 from commlens.algorithms import calls as called
 from commlens.algorithms import mpich
 from commlens.algorithms.calls import Calls
-from commlens.algorithms.pattern import Pairs as RankPairs
+from commlens.algorithms.pattern import Budget
 from commlens.algorithms.registry import BUFFER, Algorithm, algorithm, algorithms
 from commlens.algorithms.schedule import Call, Integers
 from commlens.matrix.pairs import Pairs
+from commlens.run import facts
 
+TOO_MANY = "too many messages to model all of them"
 _EQUAL = BUFFER | {"barrier", "gather", "scatter", "allgather", "reduce_scatter_block"}
 """Collectives in which all ranks have as much."""
 
@@ -52,15 +54,17 @@ def model(
     ops = called.procedures(connection, operations)
     sql = called.calls_sql(list(ops), comms)
     found = Model(statements=[("calls of collectives", sql)])
-    (library,) = connection.execute("SELECT value FROM meta WHERE key = 'mpi_library'").fetchone()
-    for one in called.read_calls(connection, sql, ops, called.read_comms(connection)):
-        why = _add(found, one, told, library)
+    library = facts(connection).get("mpi_library", "")
+    all_calls = called.read_calls(connection, sql, ops, called.read_comms(connection))
+    budget = Budget.of(sum(len(one.sent) for one in all_calls))
+    for one in all_calls:
+        why = _add(found, one, told, library, budget)
         if why:
             found.left_out[one.procedure, why] += one.calls
     return found
 
 
-def _add(found: Model, one: Calls, told: Mapping[str, str], library: str) -> str:
+def _add(found: Model, one: Calls, told: Mapping[str, str], library: str, budget: Budget) -> str:
     """Add the messages of calls; return why not, or the empty text."""
     if one.where.why:
         return one.where.why
@@ -68,9 +72,13 @@ def _add(found: Model, one: Calls, told: Mapping[str, str], library: str) -> str
         if one.starts is None:
             return "how often the requests were started is not known"
         one = replace(one, calls=one.starts)
+    if one.calls < 1:
+        return "none has returned"
     if one.collective != "barrier" and not one.sent.any() and not one.received.any():
         return "they have no bytes"
     size = one.where.size
+    if one.collective.startswith("alltoall") and size * size > budget.left:
+        return TOO_MANY
     chosen = _choice(one, Call(size, block=_mean(one)), told, library)
     if chosen is None:
         return (
@@ -83,7 +91,10 @@ def _add(found: Model, one: Calls, told: Mapping[str, str], library: str) -> str
         call = Call(size, block=block, root=root)
         if not best.needs(call):
             return f"{best.name} is not defined for them"
-        parts.append(RankPairs.of_steps(size, best.steps(call)).times(calls))
+        pairs = budget.pairs(size, best.steps(call))
+        if pairs is None:
+            return TOO_MANY
+        parts.append(pairs.times(calls))
     members = one.where.members
     found.pairs[one.where.id] += [
         Pairs.summed(members[part.source], members[part.destination], part.messages, part.bytes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from commlens.matrix.pairs import Ints, Pairs, ints
 
 ENOUGH = 0.95  # of what is sent
 MOST_DIMENSIONS = 6
+MOST_CART = 32  # dimensions of a topology: numpy has no more
 SAMPLE = 16
+MOST_GRIDS = 2048  # that are tried
 
 Edges = tuple[Ints, Ints]
 
@@ -246,7 +248,7 @@ class Finder:
                 if length > 1:
                     yield from further(rest // length, stride * length, (length, *dims))
 
-        yield from sorted(further(self.size, 1, ()), key=len)
+        yield from sorted(islice(further(self.size, 1, ()), MOST_GRIDS), key=len)
 
 
 def better(one: Pattern, other: Pattern) -> Pattern:
@@ -279,8 +281,10 @@ def cart_grid(topology: str | None) -> Grid | None:
     if len(words) != 4 or words[0] != "cart":
         return None
     try:
-        dims = tuple(int(length) for length in words[1].split("x"))
+        dims = tuple(int(length) for length in words[1].split("x")[: MOST_CART + 1])
     except ValueError:
+        return None
+    if len(dims) > MOST_CART:
         return None
     periods = tuple(period == "1" for period in words[3])
     return Grid(dims, periods) if len(dims) == len(periods) and min(dims) > 0 else None

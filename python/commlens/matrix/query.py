@@ -15,6 +15,7 @@ import numpy as np
 
 from commlens import run
 from commlens.errors import CommlensError
+from commlens.matrix.members import Ranges, groups, holds, marked, size_of, spelled_out
 from commlens.matrix.pairs import NOBODY, Ints, Pairs, ints
 from commlens.names import did_you_mean
 from commlens.query import any_of, comm_condition, quoted, where
@@ -48,7 +49,7 @@ TITLES = {
 }
 
 FIRST_VERSION = 6
-MOST_SPREAD = 10**7  # pairs that blocks of peers are spread over
+MOST_SPREAD = 2 * 10**6  # pairs that blocks of peers are spread over
 
 ENDS = """\
        CASE outward WHEN 1 THEN rank ELSE peer END AS source,
@@ -134,17 +135,22 @@ class Comm:
     id: int
     name: str
     topology: str | None
-    groups: tuple[Ints, ...]
+    groups: tuple[Ranges, ...]
 
     @property
     def members(self) -> Ints:
         """World ranks in the order of its ranks; of an intercommunicator, and where it is not known, none."""
-        return self.groups[0] if len(self.groups) == 1 else ints()
+        return spelled_out(self.groups[0]) if len(self.groups) == 1 else ints()
+
+    @property
+    def size(self) -> int:
+        """How many members it has; of an intercommunicator, and where they are not known, 0."""
+        return size_of(self.groups[0]) if len(self.groups) == 1 else 0
 
     def facing(self, rank: int) -> Ints:
         """Return the world ranks of those whom a member's messages can go to, in the order of their ranks."""
         if len(self.groups) == 2:
-            return self.groups[1] if rank in self.groups[0] else self.groups[0]
+            return spelled_out(self.groups[1 if holds(self.groups[0], rank) else 0])
         return self.members
 
 
@@ -240,8 +246,9 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
     ]
     rows = [connection.execute(sql) for _, sql in statements]
     kinds = {row["kind"]: (row["messages"], row["bytes"]) for row in rows[2]}
-    comms = {row["id"]: comm_of(row) for row in rows[3]}
     ranks = rows[4].fetchall()
+    size = max([1, run.number(meta, "ranks"), *(row["rank"] + 1 for row in ranks)])
+    comms = {row["id"]: comm_of(row, size) for row in rows[3]}
     names = {row[0]: row[1] for row in connection.execute("SELECT id, name FROM flow")}
     traffic = paired(rows[0], names)
     place(rows[1].fetchall(), traffic, comms, names)
@@ -260,15 +267,7 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
     wanted = [part for (_, flow), part in traffic.items() if flow in flows]
     pairs, spread = (Pairs.joined(getattr(part, which) for part in wanted) for which in ("pairs", "spread"))
     both = Pairs.joined([pairs, spread])
-    size = int(meta["ranks"]) if meta.get("ranks", "").isdigit() else 0
-    size = max(
-        [
-            1,
-            size,
-            *(row["rank"] + 1 for row in ranks),
-            *(int(ends.max()) + 1 for ends in both.ends if len(ends)),
-        ]
-    )
+    size = max([size, *(int(ends.max()) + 1 for ends in both.ends if len(ends))])
     return Matrix(
         kind=selection.kind,
         shown=shown_ranks(connection, selection, size, both),
@@ -283,7 +282,7 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
         nodes={row["rank"]: row["node"] for row in ranks},
         cpus={row["rank"]: row["cpus"] for row in ranks},
         states={row["rank"]: row["state"] for row in ranks},
-        slice_ns=int(meta.get("slice_ns") or 0),
+        slice_ns=run.number(meta, "slice_ns"),
         inside=meta.get("inside", ""),
         statements=statements,
         remarks=remarks,
@@ -354,32 +353,10 @@ def shares(total: int, parts: int) -> Ints:
     return least + (np.arange(parts) < rest).astype(np.int64)
 
 
-def groups(members: str | None) -> tuple[Ints, ...]:
-    """Return the world ranks that table comm has as text, of each group.
-
-    >>> [group.tolist() for group in groups("0-3, 8-14:2 | 5")]
-    [[0, 1, 2, 3, 8, 10, 12, 14], [5]]
-    """
-    found = []
-    for group in members.split("|") if members else ():
-        ranges = []
-        for token in filter(None, (token.strip() for token in group.split(","))):
-            bounds, _, stride = token.partition(":")
-            low, _, high = bounds.partition("-")
-            if not low.isdigit():
-                break  # a process of another world
-            ranges.append(np.arange(int(low), int(high or low) + 1, int(stride or 1), dtype=np.int64))
-        else:
-            found.append(np.concatenate(ranges) if ranges else ints())
-            continue
-        found.append(ints())
-    return tuple(found)
-
-
-def comm_of(row: Any) -> Comm:
-    """Return a communicator; where it stands for several, or not all its members are known, none has a known place."""
-    found = groups(row["members"])
-    told = [len(group) for group in found]
+def comm_of(row: Any, ranks: int) -> Comm:
+    """Return a communicator of some of `ranks` processes; where it stands for several, or not all its members are known, none has a known place."""
+    found = groups(row["members"], ranks)
+    told = [size_of(group) for group in found]
     wanted = [row["size"], *([] if row["remote_size"] is None else [row["remote_size"]])]
     # Of the other world of an intercommunicator nobody is known.
     is_whole = row["communicators"] == 1 and len(told) == len(wanted)
@@ -393,8 +370,8 @@ def shown_ranks(connection: sqlite3.Connection, selection: Selection, size: int,
         return np.arange(size, dtype=np.int64)
     wanted = any_of([comm_condition(pattern) for pattern in selection.comms])
     rows = connection.execute(f"SELECT members FROM comm{where(wanted)}")
-    members = [group for (text,) in rows for group in groups(text)]
-    found = np.unique(np.concatenate([pairs.source, pairs.destination, *members]))
+    members = marked([group for (text,) in rows for group in groups(text, size)], size)
+    found = np.unique(np.concatenate([pairs.source, pairs.destination, members]))
     return found if len(found) else np.arange(size, dtype=np.int64)
 
 

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way to read a profile: the commands with their options, and what Python programs call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+
+from commlens import _schema
+from commlens.cli import commlens
+
+OUT = "{out}"
+"""Stands for the file that a command is asked to write."""
+
+STYLES = ("table", "csv", "json")
+KINDS = ("p2p", "one-sided", "collective", "internal", "share", "modelled", "all")
+ENDINGS = (".png", ".svg", ".csv", ".npz", ".mtx", ".graphml")
+FORMATS = ("hatchet", "thicket", "caliper", "chrome", "speedscope", "csv", "parquet", "tinyprof")
+
+REPORTS = (
+    (), ("--all-ranks",), ("--callsites",), ("--unfold", "--callsites", "--all-ranks"), ("--by", "region"),
+    ("--by", "region", "--all-ranks", "--unfold"), ("--buckets", "mpisee"), ("--sort", "name", "--top", "0"),
+    ("--time", "0:1"), ("--rank", "0", "--size", "0:1M"), ("--comm", "*", "--op", "*"), ("--sql",),
+)  # fmt: skip
+REGIONS = (
+    (),
+    ("--iterations",),
+    ("--executions",),
+    ("--executions", "--iterations", "--unfold"),
+    ("--depth", "1"),
+)
+SELECTIONS = (
+    ("--region", "*"),
+    ("--slice", "0-9"),
+    ("--comm", "*"),
+    ("--by", "node"),
+    ("--by", "socket"),
+    ("--check",),
+)
+
+
+def commands() -> list[tuple[str, ...]]:
+    """Return all commands on one profile; {profile} and {out} stand for the files."""
+    found: list[tuple[str, ...]] = []
+    for name, variants in (
+        ("report", REPORTS),
+        ("regions", REGIONS),
+        ("comms", ((), ("--unfold",))),
+        ("coverage", ((),)),
+    ):
+        found += [
+            (name, "{profile}", *options, "--format", style) for options, style in product(variants, STYLES)
+        ]
+    found += [
+        ("matrix", "{profile}", "--kind", kind, "--format", style) for kind, style in product(KINDS, STYLES)
+    ]
+    found += [("matrix", "{profile}", "--kind", "all", "--to", OUT + ending) for ending in ENDINGS]
+    found += [("matrix", "{profile}", "--what", "messages", *options) for options in SELECTIONS]
+    found += [("algorithms", "{profile}", "--format", style) for style in STYLES]
+    found += [("algorithms", "{profile}", "--tree", "1")]
+    found += [("export", "{profile}", "--to", to, "-o", OUT) for to in FORMATS]
+    found += [("export", "{profile}", "--to", to, "-o", OUT, "--unfold") for to in FORMATS[:5]]
+    found += [
+        ("export", "{profile}", "--to", to, "-o", OUT, "--no-mpi", "--rank", "0-3") for to in FORMATS[:5]
+    ]
+    found += [("sql", "{profile}", f"SELECT * FROM {name}", "--format", "csv") for name in _schema.RELATIONS]
+    found += [("sql", "{profile}", "SELECT * FROM sqlite_master"), ("merge", "{profile}", "-o", OUT)]
+    return found
+
+
+def _frames(package: str) -> Callable[[Path], None]:
+    def read(profile: Path) -> None:
+        from commlens import frames
+
+        for name in ("comm", "region_time", "counter", "metric_value"):
+            getattr(frames, package)(profile, name)
+
+    return read
+
+
+def _objects(kind: str) -> Callable[[Path], None]:
+    def read(profile: Path) -> None:
+        from commlens import export
+
+        getattr(export, kind)(profile)
+
+    return read
+
+
+def _pairs(profile: Path) -> None:
+    from commlens import matrix
+
+    matrix.read(profile, kind="all")
+
+
+CALLS: dict[str, Callable[[Path], None]] = {
+    "frames.pandas": _frames("pandas"),
+    "frames.polars": _frames("polars"),
+    "export.hatchet": _objects("hatchet"),
+    "export.thicket": _objects("thicket"),
+    "matrix.read": _pairs,
+}
+COMMANDS = commands()
+SELDOM = 50
+"""One of so many cases also gets a call of Python, which has large packages to load."""
+
+
+def chosen(case: int, number: int) -> list[tuple[str, ...]]:
+    """Return the commands for a case: over the cases each comes as often as another."""
+    step = 59  # no divisor of how many there are: neighbours in the list do not come together
+    found = [COMMANDS[(case * number + i) * step % len(COMMANDS)] for i in range(number)]
+    if case % SELDOM == 0:
+        found.append(("call", list(CALLS)[case // SELDOM % len(CALLS)]))
+    return found
+
+
+def run(command: Sequence[str], profile: Path, out: Path) -> None:
+    """Do a command in this process; it ends with SystemExit."""
+    if command[0] == "call":
+        from commlens.errors import CommlensError
+
+        try:
+            CALLS[command[1]](profile)
+        except CommlensError as error:
+            error.show()
+            raise SystemExit(error.exit_code) from None
+        raise SystemExit(0)
+    names = {"{profile}": str(profile)}
+    arguments = [names.get(word, word.replace(OUT, str(out))) for word in command]
+    os.environ.pop("COLUMNS", None)
+    commlens(arguments, prog_name="commlens")
