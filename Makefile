@@ -5,7 +5,7 @@
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-quick coverage proof fuzz sanitize soak bench overhead scale algorithms hosts fmt lint gen install clean
+.PHONY: help setup build demo test test-quick coverage proof fuzz kills sanitize soak bench overhead scale algorithms hosts fmt lint gen install clean
 # Targets share build/ and .venv; each uses all processors by itself.
 .NOTPARALLEL:
 
@@ -24,6 +24,9 @@ test-quick:  ## unit tests and the reader only
 
 fuzz:        ## 10,000 random programs on each MPI against the model; goes on where it was stopped
 	@tools/fuzz.sh
+
+kills:       ## 500 jobs killed at random moments, recovered and compared; goes on where it was stopped
+	@tools/kills.sh
 
 sanitize:    ## the MPI library under the address, undefined and thread sanitizers
 	@tools/sanitize.sh

@@ -223,9 +223,8 @@ def judged(running: Running) -> Outcome:
     return Outcome(0, "finding" if wrong else kind, [*detail, "left: " + " ".join(files)])
 
 
-def run(case: Case, scratch: Path) -> Outcome:
+def run(case: Case, mpi: Mpi) -> Outcome:
     """Run, kill and judge one job."""
-    mpi = Mpi(case.mpi, scratch)
     how = EVENTS[case.event][0]
     env = {"COMMLENS_AGGREGATORS": str(case.aggregators), "COMMLENS_QUIET": "1"}
     try:
@@ -248,7 +247,8 @@ def run(case: Case, scratch: Path) -> Outcome:
 def run_seed(seed: int, mpis: Sequence[str]) -> Outcome:
     """Run one case in a folder that goes with it."""
     with tempfile.TemporaryDirectory(prefix=f"kill-{seed}-", dir=STATE) as scratch:
-        return run(Case.of(seed, mpis), Path(scratch))
+        case = Case.of(seed, mpis)
+        return run(case, Mpi(case.mpi, Path(scratch)))
 
 
 @functools.cache  # as they were when we began
@@ -321,7 +321,7 @@ def main() -> None:
     if options.only is not None:
         case = Case.of(options.only, mpis)
         scratch = Path(tempfile.mkdtemp(prefix=f"only-{options.only}-", dir=STATE))
-        outcome = run(case, scratch)
+        outcome = run(case, Mpi(case.mpi, scratch))
         print(f"{scratch}: {case}: {outcome.kind}", *outcome.detail, sep="\n    ")
         sys.exit(outcome.kind == "finding")
     outcomes = []

@@ -163,7 +163,7 @@ def version(name: str) -> str:
     digest = hashlib.sha256()
     scratch = Path(tempfile.gettempdir())
     for path in [*sorted(HERE.glob("*.[ph]*")), Mpi(name, scratch).library]:
-        if path.name not in ("run.py", "identity.py", "soak.py"):
+        if path.name not in ("run.py", "identity.py", "soak.py", "kills.py"):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 

@@ -128,11 +128,13 @@ class Strangers:
     shared : folder of root, mode 1777
     project : folder of root and the group `project`, mode 3770
     homes : by user
+    python : the one that runs the tests
     """
 
     def __init__(self, process: subprocess.Popen[bytes], copies: Path) -> None:
         self._process = process
         self._copies = copies
+        self.python = Path(sys.prefix).resolve() / "bin" / "python"
         self.shm = Path("/dev/shm")
         self.shared = _TOP / "shared"
         self.project = _TOP / "project"
@@ -156,9 +158,8 @@ class Strangers:
 
     def environment(self, user: str, env: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of a user, with `env`."""
-        python = Path(sys.prefix).resolve() / "bin"
         return {
-            "PATH": f"{BUILD.resolve() / 'bin'}:{python}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+            "PATH": f"{BUILD.resolve() / 'bin'}:{self.python.parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
             "HOME": str(self.homes[user]),
             "USER": user,
             "LOGNAME": user,
@@ -175,18 +176,9 @@ class Strangers:
         env: Mapping[str, str] | None = None,
         cwd: str | Path | None = None,
         timeout: float = 60,
-        memory: int | None = None,
         given: bytes = b"",
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command and wait for its end.
-
-        Parameters
-        ----------
-        memory : address space of each of its processes at most, in bytes
-        given : its standard input
-        """
-        if memory is not None:
-            argv = ["prlimit", f"--as={memory}", "--core=0", "--", *argv]
+        """Run a command, with `given` as its standard input, and wait for its end."""
         done = subprocess.run(
             self.command(user, argv, cwd),
             env=self.environment(user, env),
@@ -250,8 +242,7 @@ class Strangers:
         self, user: str, *arguments: str | Path, **options: object
     ) -> subprocess.CompletedProcess[str]:
         """Run the command of this checkout; `options` as of run()."""
-        python = Path(sys.prefix).resolve() / "bin" / "python"
-        return self.run(user, [python, "-m", "commlens", *arguments], **options)  # type: ignore[arg-type]
+        return self.run(user, [self.python, "-m", "commlens", *arguments], **options)  # type: ignore[arg-type]
 
     @contextmanager
     def started(
