@@ -19,6 +19,12 @@ ASCII = str.maketrans({"µ": "u", "×": "x", "–": "-", "…": ".", "·": "-", 
                        "▁": "_", "▂": ".", "▃": ":", "▄": "i", "▅": "l", "▆": "I", "▇": "H"})  # fmt: skip
 
 
+def flush_output() -> None:
+    """Write out what is printed by now: before a fork, whose child would print it again, and before it ends."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
 class Screen:
     """Standard output; whatever is printed has the escapes of `escape` in it.
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from commlens.arenas import owners, places
 from commlens.errors import CommlensError
-from commlens.screen import Screen
+from commlens.screen import Screen, flush_output
 from commlens.users import become, name_of
 
 ALL_USERS = "--all-users"
@@ -75,8 +75,7 @@ def _for_each(commands: click.BaseCommand, where: tuple[Path, ...]) -> int:
 
 def _in_child(commands: click.BaseCommand, arguments: list[str]) -> int:
     """Run a command line in a process of its own, which may give up its rights; return its exit code."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    flush_output()
     child = os.fork()
     if child == 0:
         code = 1
@@ -85,6 +84,6 @@ def _in_child(commands: click.BaseCommand, arguments: list[str]) -> int:
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         finally:
-            sys.stdout.flush()
+            flush_output()
             os._exit(code)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
