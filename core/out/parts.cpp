@@ -74,8 +74,10 @@ Parts::Parts(const std::string& profile_name, Identity job, std::time_t began) :
 
 bool Parts::has_begun() const {
   const PrivateFolder folder = PrivateFolder::open(directory_.c_str());
+  // Another user has taken the name: a process that ended could not leave its part, and nobody need wait for it.
+  if (!folder) return errno == EPERM || errno == ENOTDIR;
   struct stat facts;
-  return folder && fstat(folder.descriptor(), &facts) == 0 && facts.st_mtime >= oldest_;
+  return fstat(folder.descriptor(), &facts) == 0 && facts.st_mtime >= oldest_;
 }
 
 bool Parts::put(int rank, const std::vector<char>& bytes) {

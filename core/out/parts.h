@@ -18,7 +18,7 @@ class Parts {
   // job of the same number left behind.
   Parts(const std::string& profile_name, Identity job, std::time_t began);
 
-  // True when another process of the job has added its part.
+  // True when another process of the job has added its part, or could not: its directory belongs to another user.
   bool has_begun() const;
   // Adds a rank's part; false, with `error`, when it cannot be written: then an empty one, if that is possible.
   bool put(int rank, const std::vector<char>& bytes);

@@ -20,9 +20,8 @@ ASCII = str.maketrans({"µ": "u", "×": "x", "–": "-", "…": ".", "·": "-", 
 
 
 def flush_output() -> None:
-    """Write out what is printed by now: before a fork, whose child would print it again, and before it ends."""
+    """Write out what is printed by now: before a fork, whose child would print it again, and before a child ends."""
     sys.stdout.flush()
-    sys.stderr.flush()
 
 
 class Screen:

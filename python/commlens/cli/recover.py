@@ -45,7 +45,8 @@ def recover(where: tuple[Path, ...], output: Path | None) -> None:
     What cannot be read is said; the exit code is 3 when something of a profile is missing for that reason, or when ranks
     are missing.
     """
-    found = read(find(where or [*places(os.environ), Path()]))
+    present = [Path()] if os.access(".", os.R_OK | os.X_OK) else []
+    found = read(find(where or [*places(os.environ), *present]))
     # A process that has not come out of MPI_Init yet has nothing to tell.
     refused = [arena for arena in found if arena.error and (where or not arena.is_running)]
     for arena in refused:

@@ -65,7 +65,7 @@ TEST(a_directory_that_is_not_private_is_never_used) {
     Parts mine(where + "/x.db", 0x1234, now);
     const bool is_put = mine.put(0, bytes_of(0));
     mine.put_orders(bytes_of(1));
-    return !is_put && !mine.error.empty() && !mine.has_begun() && !mine.claim(1) && mine.get(0).empty() &&
+    return !is_put && !mine.error.empty() && mine.has_begun() && !mine.claim(1) && mine.get(0).empty() &&
            mine.orders().empty();
   };
   mkdir(folder.c_str(), 0700);
