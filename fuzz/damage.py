@@ -422,7 +422,10 @@ def several(chance: Random, path: Path) -> None:
     for _ in range(chance.randint(2, 3)):
         try:
             chance.choice((types, ranges, claims, cycles, hostile_text, schema, many_rows))(chance, path)
-        except sqlite3.Error:  # what the first way has left is not what the second needs
+        except (
+            sqlite3.Error,
+            UnicodeDecodeError,
+        ):  # what the first way has left is not what the second needs
             continue
     if chance.random() < 0.5:
         some_bytes(chance, path)

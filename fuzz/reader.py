@@ -93,7 +93,7 @@ def damaged_profile(chance: Random, folder: Path, whole: Sequence[Path]) -> tupl
         kind = chance.choice(list(damage.FILES))
         how = damage.FILES[kind]
         shutil.copy(origin, path)
-    with suppress(sqlite3.Error):  # what is left of it is as good a case
+    with suppress(sqlite3.Error, UnicodeDecodeError):  # what is left of it is as good a case
         how(chance, path)
     return kind, path
 

@@ -301,7 +301,7 @@ def allowed(column: dict[str, Any]) -> str:
     elif "most" in column:
         text = f"at most {column['most']:,} bytes"
     else:
-        text = ""
+        text = "or 0" if column.get("zero") else ""
     return ", ".join(part for part in (text, "or NULL" if column.get("null") else "") if part)
 
 
@@ -340,7 +340,7 @@ def markdown_text(spec: dict[str, Any]) -> str:
         "",
         "Values are never NULL, numbers are never negative and texts have at most 4,096 bytes, unless column *values* says",
         "otherwise; what → points to exists, but for ranks, of which some may be missing. The reader checks all of this when it opens a profile: a row that breaks it is",
-        "left out, a value that may be NULL counts as NULL, and `commlens` says how many and ends with exit code 3.",
+        "left out, a value that may be NULL or 0 counts as that, and `commlens` says how many and ends with exit code 3.",
         "",
         "## Tables",
         "",

@@ -8,8 +8,10 @@ the call site is shown as it is stored.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
+import stat
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
@@ -74,6 +76,19 @@ def stored_label(module: str, offset: int) -> str:
     return f"{PurePosixPath(module).name if module else 'unknown'}+0x{offset:x}"
 
 
+def may_be_read(module: str, *, is_own: bool) -> bool:
+    """Tell whether a file that a profile names is looked at.
+
+    addr2line was not made for files that somebody forges. So a profile of another user may only name files that are the
+    reader's own or root's.
+    """
+    try:
+        facts = os.stat(module)  # noqa: PTH116 - a name with a zero in it is a ValueError
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(facts.st_mode) and (is_own or facts.st_uid in (0, os.geteuid()))
+
+
 def callsite_labels(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[int, str]:
     """Return a label for each of the call sites."""
     wanted = set(ids)
@@ -85,8 +100,11 @@ def callsite_labels(connection: sqlite3.Connection, ids: Iterable[int]) -> dict[
         if site in wanted:
             labels[site] = stored_label(module or "", offset or 0) if site else "unknown"
             modules.setdefault((module or "", stored_id or ""), {}).setdefault(offset or 0, []).append(site)
+    is_own = getattr(connection, "is_own", True)
     for (module, stored_id), offsets in modules.items():
-        if stored_id and module and build_id(Path(module)) == stored_id.lower():
+        if not (stored_id and module and may_be_read(module, is_own=is_own)):
+            continue
+        if build_id(Path(module)) == stored_id.lower():
             for offset, label in ask_addr2line(module, sorted(offsets)).items():
                 for site in offsets[offset]:
                     labels[site] = label

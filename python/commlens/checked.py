@@ -9,8 +9,9 @@ sense, or that older versions did not have. A sound table is read where it is, a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from commlens import parents
 from commlens._schema import FORMER, RELATIONS, Column, Relation
@@ -22,8 +23,16 @@ from commlens.shape import TABLES, Shape, relation_of, shape_of, version_of
 MOST_RANKS = 1 << 20
 """World ranks and numbers of ranks that are believed, however few rows there are."""
 RANKS_PER_ROW = 16
+ROWS_AT_ONCE = 1000
 PART_OF_TIME = 0.5
 """Of the time for all queries, what the checks may take together; a table gets half of what is left."""
+
+# Row 0 of tables whose rows others name: what is not known.
+UNKNOWN = {
+    "op": "(0, 'unknown', 'other')",
+    "comm": "(0, 0, '-', NULL, 'none', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 1)",
+    "callsite": "(0, '', '', 0)",
+}
 
 # In this order each table comes after those it refers to; meta and rank say how many ranks there are.
 FIRST = ("meta", "rank", "op", "callsite", "comm", "region", "metric", "flow", "key", "line")
@@ -95,6 +104,7 @@ class Checker:
             table = self._table(name, relation)
             if table is None:
                 self._empty(name, relation)
+                self._add_unknown(name)
             elif not self._is_sound(table):
                 self._copy(table)
             elif len(table.shape.columns) < len(relation.columns):
@@ -102,6 +112,7 @@ class Checker:
             self._more(name)
         except sqlite3.DatabaseError:
             self._empty(name, relation)
+            self._add_unknown(name)
             self.complaints.append(f"table {name} is damaged and cannot be read")
 
     def _table(self, name: str, relation: Relation) -> Table | None:
@@ -122,7 +133,10 @@ class Checker:
 
     def _is_sound(self, table: Table) -> bool:
         """Tell whether all rows make sense; one pass over the table."""
-        table.count = self._prepare(table)
+        try:
+            table.count = self._prepare(table)
+        except sqlite3.DatabaseError:  # of a damaged table some rows may be there
+            return False
         columns = [c for c in table.relation.columns if c.name in table.shape.columns]
         conditions = [self._good(table, c) for c in columns]
         # The sum is an integer only where all values are: a comparison does not tell 2.5 from an integer.
@@ -142,7 +156,10 @@ class Checker:
 
     def _prepare(self, table: Table) -> int:
         """Find out what the conditions on a table need; return how many rows it has."""
-        (count,) = self.connection.execute(f"SELECT COUNT(*) FROM {table.source} NOT INDEXED").fetchone()
+        # COUNT(*) alone goes through the pages without a look at the clock.
+        count, _ = self.connection.execute(
+            f"SELECT COUNT(*), MAX(1) FROM {table.source} NOT INDEXED"
+        ).fetchone()
         if table.name == "rank":
             self.most_ranks = max(MOST_RANKS, RANKS_PER_ROW * count)
         self._set_ids(table.name)
@@ -202,9 +219,14 @@ class Checker:
         self.connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
         self.connection.execute(temporary(relation.sql))
         self.sources[name] = f"temp.{name}"
-        self._set_ids(name)
         if name == "region":
             parents.mend_regions(self.connection)
+        self._set_ids(name)
+
+    def _add_unknown(self, name: str) -> None:
+        """Add the row for what is not known, unless there is one."""
+        if name in UNKNOWN:
+            self.connection.execute(f"INSERT OR IGNORE INTO temp.{name} VALUES {UNKNOWN[name]}")
             self._set_ids(name)
 
     def _fill_in(self, table: Table) -> None:
@@ -219,9 +241,11 @@ class Checker:
         # No sum of counters is more than a number can hold.
         most = LARGEST // max(table.count, 1) if self._overflows(table) else LARGEST
         tests = {c.name: self._good(table, c, most=most, exactly=True) for c in columns}
-        wanted = " AND ".join(test for c in columns if not c.null for test in [tests[c.name]])
+        wanted = " AND ".join(tests[c.name] for c in columns if not may_be_unknown(c)) or "1"
         values = ", ".join(
-            f"CASE WHEN {tests[c.name]} THEN {table.value(c)} END" if c.null else table.value(c)
+            f"CASE WHEN {tests[c.name]} THEN {table.value(c)} ELSE {'NULL' if c.null else 0} END"
+            if may_be_unknown(c)
+            else table.value(c)
             for c in columns
         )
         self._empty(name, table.relation)
@@ -236,6 +260,7 @@ class Checker:
             is_whole = False
             self._salvage(table, into, select)
         self._say(table, tests, is_whole)
+        self._add_unknown(name)
         if name == "comm":
             self._cut("comm", parents.in_loops(self.connection, "temp.comm"))
         if name == "region":
@@ -262,22 +287,28 @@ class Checker:
         keys = table.relation.key or ("rowid",)
         for way in ("ASC", "DESC"):
             order = ", ".join(f"{key} {way}" for key in keys)
-            self.connection.execute("BEGIN")
-            try:
-                self.connection.executemany(into, self.connection.execute(f"{select} ORDER BY {order}"))
-            except sqlite3.DatabaseError:
-                if self.connection.is_over:
-                    raise
-            finally:
-                if self.connection.in_transaction:
-                    self.connection.execute("COMMIT")
+            rows = self._readable(f"{select} ORDER BY {order}")
+            # A transaction in which a damaged page is met does not end well.
+            while some := list(islice(rows, ROWS_AT_ONCE)):
+                self.connection.execute("BEGIN")
+                self.connection.executemany(into, some)
+                self.connection.execute("COMMIT")
+
+    def _readable(self, select: str) -> Iterator[tuple[object, ...]]:
+        """Yield rows until one cannot be read."""
+        try:
+            yield from self.connection.execute(select)
+        except sqlite3.DatabaseError:
+            if self.connection.is_over:
+                raise
 
     def _say(self, table: Table, tests: dict[str, str], is_whole: bool) -> None:
         """Say what was left out of a table."""
         name = table.name
         (kept,) = self.connection.execute(f"SELECT COUNT(*) FROM temp.{name}").fetchone()
         if not is_whole:
-            self.complaints.append(f"table {name} is damaged: {rows_text(kept)} of it can be read")
+            what = f": {rows_text(kept)} of it can be read" if kept else " and cannot be read"
+            self.complaints.append(f"table {name} is damaged{what}")
             return
         left_out = table.count - kept
         if self.is_part and left_out:
@@ -287,9 +318,9 @@ class Checker:
         if left_out:
             verb = "makes no sense and is" if left_out == 1 else "make no sense and are"
             self.complaints.append(f"table {name}: {rows_text(left_out)} {verb} left out")
-        may_be_null = {c.name for c in table.relation.columns if c.null}
-        if may_be_null and not self.is_part:
-            changed = self._count(table, {c: t for c, t in tests.items() if c not in may_be_null})
+        unknown = {c.name for c in table.relation.columns if may_be_unknown(c)}
+        if unknown and not self.is_part:
+            changed = self._count(table, {c: t for c, t in tests.items() if c not in unknown})
             changed -= self._count(table, tests)
             if changed:
                 self.complaints.append(
@@ -360,6 +391,11 @@ class Checker:
         self.connection.execute("DROP TABLE temp.sound_cell")
         (kept,) = self.connection.execute("SELECT COUNT(*) FROM temp.cell_row").fetchone()
         self.complaints.append(f"table cell_row: {rows_text(found - kept)} make no sense and are left out")
+
+
+def may_be_unknown(column: Column) -> bool:
+    """Tell whether a value that makes no sense leaves the rest of its row as it is."""
+    return column.null or column.zero
 
 
 def rows_text(count: int) -> str:

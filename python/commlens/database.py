@@ -123,7 +123,7 @@ def read_schema(connection: Database, schema: str = "main") -> bool:
     One statement that is damaged, be it a view nobody needs, would keep SQLite from all tables. Where it may be written,
     which it is not here, SQLite takes what it understands.
     """
-    sql = f"SELECT COUNT(*) FROM {schema}.sqlite_master"
+    sql = f"SELECT 1 FROM {schema}.sqlite_master LIMIT 1"
     try:
         connection.execute(sql).fetchone()
     except (sqlite3.DatabaseError, UnicodeDecodeError):  # a message with bytes that are no text

@@ -145,4 +145,11 @@ def open_profile(name: str) -> Iterator[Database]:
             raise CommlensError(
                 f"{path}: damaged: a query on so small a file does not take {connection.limit_s:.0f} s"
             ) from error
+        if is_stopped(connection, error):
+            raise KeyboardInterrupt from error
         raise CommlensError(f"{path}: damaged: {error}") from error
+
+
+def is_stopped(connection: Database | None, error: sqlite3.DatabaseError) -> bool:
+    """Tell whether a query was ended by Ctrl-C: SQLite's module says no more than that it was interrupted."""
+    return connection is not None and not connection.is_over and str(error) == "interrupted"

@@ -53,6 +53,8 @@ def sql(profile: str, query: str, style: str) -> None:
             rows = [tuple(row) for row in cursor]
         # Older Pythons raise sqlite3.Warning for a second statement.
         except (sqlite3.OperationalError, sqlite3.ProgrammingError, sqlite3.Warning) as error:
+            if str(error) == "interrupted":
+                raise  # by Ctrl-C, as open_profile() knows
             raise CommlensError(f"SQL: {error}") from None
         except UnicodeDecodeError:  # the name of a column that somebody else has made
             raise CommlensError("SQL: a name in the profile is no UTF-8") from None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import chain, islice, product
 
 import numpy as np
 
@@ -141,8 +141,9 @@ class Finder:
             return Pattern("one rank")
         if not len(self.codes):
             return Pattern("own", "each rank to itself")
-        candidates = [*self.simple(), *self.transposes()]
-        for name, edges in candidates:
+        for name, edges in chain(
+            self.simple(), self.transposes()
+        ):  # one at a time: of a million ranks each is large
             share = self.share(edges)
             if share >= ENOUGH:
                 return Pattern(*name, share)
