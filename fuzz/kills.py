@@ -200,8 +200,6 @@ def judged(running: Running) -> Outcome:
     ranks = ranks_in(recovered) if recovered.exists() else []
     if done.returncode not in (0, 2, 3) or "Traceback" in done.stderr:
         wrong.append(f"recover ends with {done.returncode}")
-    if done.returncode == 0 and ranks != everybody:
-        wrong.append(f"recover ends with 0, and the profile has only the ranks {ranks}")
     found: set[int] = set()
     is_stored = False
     for path in [*kept, *([recovered] if ranks else [])]:
@@ -213,6 +211,8 @@ def judged(running: Running) -> Outcome:
             continue
         found.update(mine)
         is_stored = is_stored or (path != recovered and mine == everybody)
+    if done.returncode == 0 and ranks != everybody and (ranks or not is_stored):
+        wrong.append(f"recover ends with 0, and the profile has only the ranks {ranks}")
     lost = {rank for rank in everybody if counted[rank].stage} - found
     if lost:
         wrong.append(f"what ranks {sorted(lost)} counted is nowhere")
