@@ -723,24 +723,6 @@ def test_findings_as_data(surroundings: World, run: Run) -> None:
     assert run("doctor", "--runner", "/nowhere/x").exit_code == 1
 
 
-@pytest.mark.parametrize("kind", ["fifo", "device", "folder", "large"])
-def test_a_configuration_that_is_no_small_file_is_not_read(world: World, kind: str) -> None:
-    config, why = world.root / "commlens.conf", "not a regular file"
-    if kind == "fifo":
-        os.mkfifo(config)
-    elif kind == "device":
-        config = Path("/dev/zero")
-    elif kind == "folder":
-        config.mkdir()
-    else:
-        config.write_text("# \n" * 65536)
-        why = "larger than 65,536 bytes"
-    found(
-        world.look(env={"COMMLENS_CONFIG": str(config)}),
-        Said("settings", "warning", f"cannot read {config}: {why}"),
-    )
-
-
 def test_programs_that_are_no_programs_are_named(world: World) -> None:
     os.mkfifo(world.bin / "fifo")
     (world.bin / "fifo").chmod(0o755)
