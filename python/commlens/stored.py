@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import sqlite3
@@ -52,11 +53,19 @@ def find_stored(job: Job) -> Stored | None:
     """Return the profile with the most ranks of a job that lies where the job would have put one; None: there is none.
 
     Only profiles of this user count, and only those of the same processes: rank, host and process id are equal, and
-    the file is younger than the process.
+    the file is younger than the process. For copies in a folder that the application named there is none: they show a
+    phase of the job, and the profile shows all of it.
     """
+    if _is_phase(job.first.file.absolute()):
+        return None
     processes = {(arena.rank, arena.node, arena.pid) for arena in job.arenas}
     found = [stored for path in _candidates(job.first) if (stored := _read(path, processes)) is not None]
     return max(found, key=lambda stored: (stored.is_whole, len(stored.ranks)), default=None)
+
+
+def _is_phase(file: Path) -> bool:
+    """Return whether the application asked for this copy, by commlens_flush() to a folder of its own."""
+    return file.name.startswith("rank") and not fnmatch.fnmatch(file.parent.name, owned.COPIES)
 
 
 def _candidates(arena: Arena) -> Iterator[Path]:

@@ -62,6 +62,7 @@ def test_a_phase_is_copied_to_a_folder_of_its_own(mpi: Mpi, tmp_path: Path) -> N
     assert done.rc == 0, done
     assert len(list(folder.glob("*.arena"))) == RANKS
     output = tmp_path / "phase.db"
+    assert "4 of 4 ranks" in commlens("recover", folder, cwd=tmp_path), "the job's own profile is another"
     commlens("recover", "-o", output, folder, cwd=tmp_path)
     assert Profile(output).total("MPI_Sendrecv")[0] == RANKS * 3
     assert done.open().total("MPI_Sendrecv")[0] == RANKS * 11

@@ -306,6 +306,12 @@ def test_a_profile_that_the_job_had_stored_is_found(tmp_path: Path) -> None:
     found = find_stored(job)
     assert found is not None
     assert (found.path, found.is_whole, found.replaces(job)) == (path, True, True)
+    for folder, is_found in (("commlens-arenas-1", True), ("phase 1", False)):
+        copies = [
+            arena(rank, output=str(tmp_path / "out.db"), file=tmp_path / folder / f"rank{rank}.1.arena")
+            for rank in (2, 3)
+        ]
+        assert (find_stored(Job(tuple(copies))) is not None) == is_found
     os.utime(path, (0, 0))
     assert find_stored(job) != found, "older than the job"
     os.utime(path)
