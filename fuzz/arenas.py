@@ -10,6 +10,7 @@ The arenas come from the corpus of the fuzzer (fuzz/arena/corpus), so that no MP
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import random
 import struct
@@ -25,6 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TOOL = ROOT / "build" / "release" / "bin" / "commlens-arena"
 CORPUS = ROOT / "fuzz" / "arena" / "corpus"
+SOUND = ("calls", "comms", "nothing", "peers", "regions", "slices")
+"""Those of the corpus that nobody has damaged."""
 
 # core/arena/format.h
 MAGIC = b"CLARENA\n"
@@ -420,27 +423,30 @@ def identification() -> bytes:
     return IDENTIFICATION.pack(MAGIC, int(version), HEADER_BYTES, int(layout))
 
 
-def mutations(seed: int) -> Iterator[Forged]:
-    """Yield arenas without end: the same ones for the same seed."""
-    begin = identification()
-    seeds = [file.read_bytes() for file in sorted(CORPUS.iterdir())]
-    whole = [seed for seed in seeds if any(s.kind == JOURNAL for a in expanded(seed)[:1] for s in a.segments)]
-    for i in range(1 << 62):
-        draw = random.Random(f"{seed} {i}")
-        arena = expanded(draw.choice(whole))[0]
-        kind = draw.choice(list(FORGERS))
-        FORGERS[kind](draw, arena)
-        content, size = arena.packed(begin), 0
-        other = draw.random()
-        if other < 0.3:
-            kind, content = f"{kind}, damaged", damaged(draw, content)
-        elif other < 0.4:  # a hole that the header says is in use, in a segment that is as large
-            kind, size = f"{kind}, sparse", draw.choice((5 << 29, 1 << 34, (1 << 34) + 4096, 1 << 40))
-            arena.segments[-1].kind = draw.choice(range(11))
-            arena.segments[-1].told = size - len(content) + len(arena.segments[-1].content)
-            arena.used = size
-            content = arena.packed(begin)
-        yield Forged(kind, content, max(size, len(content)))
+@functools.lru_cache(maxsize=1)
+def origins() -> tuple[bytes, tuple[bytes, ...]]:
+    """Return what a header begins with, and the arenas of the corpus that a process of ours has left."""
+    return identification(), tuple((CORPUS / name).read_bytes() for name in SOUND)
+
+
+def mutation(seed: int, case: int) -> Forged:
+    """Return an arena: the same one for the same seed and case."""
+    begin, whole = origins()
+    draw = random.Random(f"{seed} {case}")
+    arena = expanded(draw.choice(whole))[0]
+    kind = draw.choice(list(FORGERS))
+    FORGERS[kind](draw, arena)
+    content, size = arena.packed(begin), 0
+    other = draw.random()
+    if other < 0.3:
+        kind, content = f"{kind}, damaged", damaged(draw, content)
+    elif other < 0.4:  # a hole that the header says is in use, in a segment that is as large
+        kind, size = f"{kind}, sparse", draw.choice((5 << 29, 1 << 34, (1 << 34) + 4096, 1 << 40))
+        arena.segments[-1].kind = draw.choice(range(11))
+        arena.segments[-1].told = size - len(content) + len(arena.segments[-1].content)
+        arena.used = size
+        content = arena.packed(begin)
+    return Forged(kind, content, max(size, len(content)))
 
 
 # ---- what the tool makes of them ----
@@ -496,9 +502,8 @@ def faults_of(answer: Answer, *, may_fail: bool) -> list[str]:
 def check(folder: Path, seed: int, count: int) -> list[str]:
     """Write `count` arenas into a folder and let the tool read them; return what went wrong, a line each."""
     faults = []
-    forged = mutations(seed)
     for i in range(count):
-        arena = next(forged)
+        arena = mutation(seed, i)
         path = folder / f"commlens-0-{i}.arena"
         arena.write(path)
         listed = run_tool(["list"], [path])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way to read a profile: the commands with their options, and what Python programs call."""
+"""Every way to read a profile or an arena: the commands with their options, and what Python programs call."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
+
+import click
 
 from commlens import _schema
 from commlens.cli import commlens
@@ -103,6 +105,17 @@ CALLS: dict[str, Callable[[Path], None]] = {
     "matrix.read": _pairs,
 }
 COMMANDS = commands()
+THEN = "then"
+"""Stands between two commands of which the second one reads what the first one has written."""
+ON_ARENAS: list[tuple[str, ...]] = [
+    ("recover", "-o", OUT, "{profile}", THEN, "report", OUT),
+    ("recover", "-o", OUT, "{profile}", THEN, "comms", OUT),
+    ("hang", "{profile}"),
+    ("recover", "-o", OUT, "{profile}", THEN, "regions", OUT),
+    ("clean", "-n", "{profile}"),
+    ("recover", "-o", OUT, "{profile}", THEN, "report", OUT, "--format", "csv"),
+    ("top", "-n", "1", "{profile}"),
+]
 SELDOM = 50
 """One of so many cases also gets a call of Python, which has large packages to load."""
 
@@ -114,6 +127,11 @@ def chosen(case: int, number: int) -> list[tuple[str, ...]]:
     if case % SELDOM == 0:
         found.append(("call", list(CALLS)[case // SELDOM % len(CALLS)]))
     return found
+
+
+def chosen_for_arenas(case: int, number: int) -> list[tuple[str, ...]]:
+    """Return the commands for a case of an arena."""
+    return [ON_ARENAS[(case * number + i) % len(ON_ARENAS)] for i in range(number)]
 
 
 def run(command: Sequence[str], profile: Path, out: Path) -> None:
@@ -130,4 +148,12 @@ def run(command: Sequence[str], profile: Path, out: Path) -> None:
     names = {"{profile}": str(profile)}
     arguments = [names.get(word, word.replace(OUT, str(out))) for word in command]
     os.environ.pop("COLUMNS", None)
+    if THEN in arguments:
+        at = arguments.index(THEN)
+        first, arguments = arguments[:at], arguments[at + 1 :]
+        try:
+            commlens.main(first, prog_name="commlens", standalone_mode=False)
+        except click.ClickException as error:
+            error.show()
+            raise SystemExit(error.exit_code) from None
     commlens(arguments, prog_name="commlens")

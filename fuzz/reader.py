@@ -2,9 +2,10 @@
 """Damage and forge what the reader reads, and see that it answers: soon, in bounds, and never with a traceback.
 
     python -m fuzz.reader --profiles 10000 --seed 1 --jobs 2    # goes on where it was stopped
+    python -m fuzz.reader --arenas 10000 --seed 1               # the same for what killed processes leave
     python -m fuzz.reader --seed 1 --only 4711                  # one case again; says where its files are
 
-A case is a profile damaged in one way, and some commands on it. Each runs in a process of its own, with a limit of
+A case is a profile or an arena damaged in one way, and some commands on it. Each runs in a process of its own, with a limit of
 processor time and memory. Expected are an exit code of 0, 2 or 3 (1 where a comparison was asked for and differs), no
 traceback, at most 10 s and 1 GiB, no file but the one that was asked for, and no character that a terminal obeys.
 """
@@ -35,7 +36,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from fuzz import commands, damage, sound
+from fuzz import arenas, commands, damage, sound
 from fuzz.paths import ROOT
 
 STATE = ROOT / "build" / "fuzz"
@@ -64,7 +65,7 @@ class Outcome:
     Attributes
     ----------
     kind : str
-        What was done to the profile.
+        What was done to the profile or arena.
     seconds, mib : float
         The most of its commands: processor time and memory.
     """
@@ -98,8 +99,17 @@ def damaged_profile(chance: Random, folder: Path, whole: Sequence[Path]) -> tupl
     return kind, path
 
 
-# What cases there are -> how to make one. Each has its own option, --profiles.
-MAKERS: dict[str, Maker] = {"profiles": damaged_profile}
+def forged_arena(chance: Random, folder: Path, _: Sequence[Path]) -> tuple[str, Path]:
+    """Make the arena of a case; return what was done to it, and the folder it is in."""
+    arena, path = arenas.mutation(chance.randrange(1 << 30), 0), folder / "arenas"
+    path.mkdir()
+    arena.write(path / f"commlens-{os.geteuid()}-1-1-1.arena")
+    return arena.kind, path
+
+
+# What cases there are -> how to make one, and the commands for it. Each has its own option, such as --profiles.
+MAKERS: dict[str, Maker] = {"profiles": damaged_profile, "arenas": forged_arena}
+CHOICES = {"profiles": commands.chosen, "arenas": commands.chosen_for_arenas}
 
 
 def listing(folder: Path) -> dict[str, tuple[int, int]]:
@@ -116,7 +126,8 @@ def child(command: Sequence[str], profile: Path, out: Path, said: Path) -> None:
     code = 70
     try:
         resource.setrlimit(resource.RLIMIT_CPU, (HARD_S, HARD_S + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (HARD_BYTES, HARD_BYTES))
+        if profile.suffix == ".db":  # who reads an arena reserves addresses for its holes, and no memory
+            resource.setrlimit(resource.RLIMIT_AS, (HARD_BYTES, HARD_BYTES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.alarm(30 * HARD_S)
         for number, name in ((0, "/dev/null"), (1, said / "out"), (2, said / "err")):
@@ -202,7 +213,7 @@ def outcome(
         done, profile = MAKERS[kind](chance, place, whole)
         result = Outcome(case, done)
         codes: Counter[str] = Counter()
-        for command in commands.chosen(case, PER_CASE):
+        for command in CHOICES[kind](case, PER_CASE):
             found, code, seconds, mib = tried(command, profile, folder, text=text)
             result.commands += 1
             codes[str(code)] += 1

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 
 from commlens import owned
@@ -44,7 +44,6 @@ COLUMNS = (
     *("size", "launch", "node", "program", "start_time", "output", "app_ns"),
 )  # of what `commlens-arena list` prints
 ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
 @dataclass(frozen=True)
@@ -277,7 +276,7 @@ def _arena(row: Mapping[str, str]) -> Arena:
         row["launch"],
         row["node"],
         row["program"],
-        row["start_time"] if TIME.fullmatch(row["start_time"]) else "",
+        row["start_time"] if seconds_of(row["start_time"]) is not None else "",
         row["output"],
         number["app_ns"],
     )
@@ -327,13 +326,22 @@ def jobs_of(arenas: Iterable[Arena]) -> list[Job]:
     return [Job(tuple(job[rank] for rank in sorted(job))) for job in jobs]
 
 
+def seconds_of(time: str) -> float | None:
+    """Return a moment as an arena has it, in seconds since 1970; None for what is none.
+
+    >>> seconds_of("1970-01-02T00:00:00Z"), seconds_of("0000-00-00T00:00:00Z"), seconds_of("")
+    (86400.0, None, None)
+    """
+    try:
+        return datetime.strptime(time, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp()
+    except ValueError:
+        return None
+
+
 def _seconds_between(a: str, b: str) -> float:
     """Return the distance of two moments; infinite where one is not known."""
-    try:
-        first, second = (datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ") for text in (a, b))
-    except ValueError:
-        return math.inf
-    return abs((first - second).total_seconds())
+    first, second = seconds_of(a), seconds_of(b)
+    return math.inf if first is None or second is None else abs(first - second)
 
 
 def merge(job: Job, output: Path) -> tuple[Path, list[str]]:

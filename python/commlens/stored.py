@@ -10,11 +10,10 @@ import sqlite3
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 
 from commlens import owned
-from commlens.arenas import Arena, Job
+from commlens.arenas import Arena, Job, seconds_of
 from commlens.errors import CommlensError
 from commlens.profile import open_profile
 
@@ -73,7 +72,7 @@ def _candidates(arena: Arena) -> Iterator[Path]:
     output = Path(arena.output)
     stem = re.escape(output.name.removesuffix(".db"))
     pattern = re.compile(rf"{stem}(\.\d+)?(\.db|\.commlens)?")
-    began = _seconds(arena.start_time)
+    began = seconds_of(arena.start_time) or 0.0
     found: dict[Path, float] = {}
     for folder in dict.fromkeys((output.parent, Path(os.environ.get("TMPDIR") or "/tmp"))):
         try:
@@ -87,13 +86,6 @@ def _candidates(arena: Arena) -> Iterator[Path]:
         except (OSError, ValueError):  # ValueError: the output has a character that no path can have
             continue
     yield from sorted(found, key=lambda path: -found[path])[:MOST]
-
-
-def _seconds(time: str) -> float:
-    """Return a moment in seconds; the beginning of time where it is not known."""
-    if not time:
-        return 0.0
-    return datetime.strptime(time, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp()
 
 
 def _read(path: Path, processes: set[tuple[int, str, int]]) -> Stored | None:
