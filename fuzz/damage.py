@@ -419,9 +419,12 @@ def no_file(chance: Random, path: Path) -> None:
 
 def several(chance: Random, path: Path) -> None:
     """Damage a profile in several ways."""
-    for _ in range(chance.randint(2, 3)):
+    ways = [types, ranges, claims, cycles, hostile_text, schema, many_rows]
+    chosen = [chance.choice(ways) for _ in range(chance.randint(2, 3))]
+    # A view that never ends, in place of a table, would keep the ways after it.
+    for way in sorted(chosen, key=lambda way: way is schema):
         try:
-            chance.choice((types, ranges, claims, cycles, hostile_text, schema, many_rows))(chance, path)
+            way(chance, path)
         except (
             sqlite3.Error,
             UnicodeDecodeError,
