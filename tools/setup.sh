@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Brings in what the named groups need and this machine lacks; does nothing when nothing is missing.
 #
-#     tools/setup.sh build|reader|dev|demo|mpi|test|proof|hosts|slurm ...
+#     tools/setup.sh build|reader|dev|demo|mpi|test|proof|hosts|slurm|fuzz ...
 #
 # A thing counts as there when it works, wherever it came from: a distribution's package, an
 # environment module, Spack.  What is missing is installed with apt-get, as root or through sudo.

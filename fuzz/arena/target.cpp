@@ -70,6 +70,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (readers.empty()) return 0;
   const Profile profile = profile_of(readers, [](const std::string&) { must(false, "what is read can be merged"); });
   check(profile);
+  // Storing takes most of the time.
+  if (size % 4 != 0) return 0;
   static const std::string name = "/dev/shm/commlens-fuzz-" + std::to_string(getpid()) + ".db";
   const out::Stored stored = out::store(profile, meta_of(readers.front()->job(), profile), name, {});
   unlink(stored.path.c_str());

@@ -119,10 +119,11 @@ TEST(sizes_and_ranks_beyond_all_overflow_nothing) {
 }
 
 TEST(a_cell_of_no_procedure_is_left_out) {
-  forge([] { count(max_comm, 0x3ff, 10); }, {}, [](const arena::Reader& reader, const Profile& profile) {
-    CHECK(is_damaged(reader));
-    CHECK_EQ(profile.keys.size(), 1u);
-  });
+  forge([] { count(max_comm, 0x3ff, 10); }, {},
+        [](const arena::Reader& reader, const Profile& profile) {
+          CHECK(is_damaged(reader));
+          CHECK_EQ(profile.keys.size(), 1u);
+        });
 }
 
 TEST(counts_in_entries_are_no_more_than_their_bytes) {
