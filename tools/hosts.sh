@@ -102,10 +102,10 @@ is_killed() {
   done
   verdict "counters of ${left[*]}" is "${left[*]}" "$(printf " $per_host on %s" "${hosts[@]}" | cut -c 2-)"
   said=$(recovered "$counts/all.db" "$place"/shm/h?)
-  verdict "commlens recover, all hosts: $said" is "$said" "$ranks of $ranks ranks"
+  verdict "commlens recover, all hosts: $said" is "$said" "$ranks of $ranks ranks, exit code 0"
   check_places "$counts/all.db" "$place/plain"
   said=$(recovered "$counts/three.db" "$place"/shm/h[124])
-  verdict "commlens recover, without h3: $said" is "$said" "6 of 8 ranks, missing: 4-5"
+  verdict "commlens recover, without h3: $said" is "$said" "6 of 8 ranks, missing: 4-5, exit code 3"
 }
 
 inside() {

@@ -119,9 +119,11 @@ check_places() {
   verdict "every rank has the host it was on" is "$(asked "$1" "SELECT rank, node FROM rank ORDER BY rank")" "$printed"
 }
 
-# What commlens recover says of the ranks that left something: PROFILE FOLDER...
+# What commlens recover says of the ranks that left something, with its exit code: PROFILE FOLDER...
 recovered() {
-  commlens recover -o "$@" 2>&1 | grep -oE '[0-9]+ of [0-9]+ ranks|missing: .*|^commlens: .*' | paste -sd , | sed 's/,/, /g'
+  local code=0 said
+  said=$(commlens recover -o "$@" 2>/dev/null) || code=$?
+  grep -oE '[0-9]+ of [0-9]+ ranks|missing: .*' <<<"$said" | paste -sd , | sed "s/,/, /g; s/\$/, exit code $code/"
 }
 
 # compile MPI PROGRAM: of tests/mpi/programs, to $place/PROGRAM.MPI
