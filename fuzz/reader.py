@@ -17,6 +17,7 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process with one thread is forked in a millisecond
 
 import argparse
+import importlib
 import json
 import re
 import resource
@@ -47,6 +48,13 @@ OBEYED = re.compile(
     "[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ufeff]"
 )
 GOOD = (0, 2, 3)
+LOADED = (
+    "commlens.algorithms.text",
+    "commlens.matrix.files",
+    "commlens.matrix.text",
+    "commlens.matrix.model",
+    "pyarrow.parquet",
+)
 
 
 @dataclass

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
 from commlens import parents
 from commlens._schema import FORMER, RELATIONS, Column, Relation
+from commlens.cells import Cells
 from commlens.database import Database
 from commlens.facts import LARGEST, Ids, good, is_difference, temporary
 from commlens.meta import mend_meta
@@ -24,6 +26,9 @@ MOST_RANKS = 1 << 20
 """World ranks and numbers of ranks that are believed, however few rows there are."""
 RANKS_PER_ROW = 16
 ROWS_AT_ONCE = 1000
+ADDED_AT_ONCE = 7
+"""Columns whose sum is one number: of so many counters it cannot be too large."""
+LEAST_ROW = 8  # bytes of a row of cell_row
 PART_OF_TIME = 0.5
 """Of the time for all queries, what the checks may take together; a table gets half of what is left."""
 
@@ -32,6 +37,7 @@ UNKNOWN = {
     "op": "(0, 'unknown', 'other')",
     "comm": "(0, 0, '-', NULL, 'none', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 1)",
     "callsite": "(0, '', '', 0)",
+    "region": "(0, NULL, '', 'program')",
 }
 
 # In this order each table comes after those it refers to; meta and rank say how many ranks there are.
@@ -83,6 +89,7 @@ class Checker:
         self.ids: dict[str, Ids] = {}
         self.most_ranks = MOST_RANKS
         self.ranks = 0
+        self.most_difference = LARGEST
 
     def check(self) -> None:
         """Check everything, and make what stands in place of it."""
@@ -134,36 +141,52 @@ class Checker:
     def _is_sound(self, table: Table) -> bool:
         """Tell whether all rows make sense; one pass over the table."""
         try:
-            table.count = self._prepare(table)
-        except sqlite3.DatabaseError:  # of a damaged table some rows may be there
+            self._prepare(table)
+            if table.name != "cell_row":
+                sound = self._has_sound_rows(table)
+            else:
+                # Small differences, as nearly all are, have sums that need not be looked at.
+                self.most_difference = LARGEST // max(self.connection.size // LEAST_ROW, 1)
+                sound = self._has_sound_rows(table, self.most_difference)
+                if not sound:
+                    self.most_difference = LARGEST
+                    sound = self._has_sound_rows(table)
+        except sqlite3.DatabaseError:  # damaged, so that some rows may be there; or too large for a sum
             return False
-        columns = [c for c in table.relation.columns if c.name in table.shape.columns]
-        conditions = [self._good(table, c) for c in columns]
-        # The sum is an integer only where all values are: a comparison does not tell 2.5 from an integer.
-        added = [
-            c for c in columns
-            if c.type == "INTEGER" and c.low > -LARGEST and (c.name,) != table.relation.key and not is_difference(c)
-        ]  # fmt: skip
-        sums = "".join(f", SUM({table.value(c)})" for c in added)
-        sql = f"SELECT COUNT(CASE WHEN {' AND '.join(conditions)} THEN 1 END){sums} FROM {table.source} NOT INDEXED"
-        try:
-            sound, *totals = self.connection.execute(sql).fetchone()
-        except sqlite3.DatabaseError:  # damaged, or too large for a sum
-            return False
-        self._set_ids(table.name)
-        is_typed = all(total is None or isinstance(total, int) for total in totals)
-        return table.shape.is_ours and sound == table.count and is_typed and not self._has_loop(table)
+        return sound and table.shape.is_ours and not self._has_loop(table)
 
-    def _prepare(self, table: Table) -> int:
-        """Find out what the conditions on a table need; return how many rows it has."""
-        # COUNT(*) alone goes through the pages without a look at the clock.
-        count, _ = self.connection.execute(
-            f"SELECT COUNT(*), MAX(1) FROM {table.source} NOT INDEXED"
+    def _has_sound_rows(self, table: Table, most_difference: int = LARGEST) -> bool:
+        """Tell whether all rows make sense, and all sums of counters are numbers that SQLite has."""
+        columns = [c for c in table.relation.columns if c.name in table.shape.columns]
+        conditions = [
+            self._good(table, c, most=most_difference if is_difference(c) else LARGEST) for c in columns
+        ]
+        # A sum is an integer only where all values are: a comparison does not tell 2.5 from an integer.
+        added = [
+            c
+            for c in columns
+            if c.type == "INTEGER" and c.low >= -LARGEST and (c.name,) != table.relation.key
+        ]
+        values = [f"COALESCE({table.value(c)}, 0)" if c.null else table.value(c) for c in added]
+        groups = [values[i : i + ADDED_AT_ONCE] for i in range(0, len(values), ADDED_AT_ONCE)]
+        sums = "".join(f", SUM({' + '.join(group)})" for group in groups)
+        table.count, sound, *totals = self.connection.execute(
+            f"SELECT COUNT(*), COUNT(CASE WHEN {' AND '.join(conditions)} THEN 1 END){sums}"
+            f" FROM {table.source} NOT INDEXED"
         ).fetchone()
-        if table.name == "rank":
-            self.most_ranks = max(MOST_RANKS, RANKS_PER_ROW * count)
         self._set_ids(table.name)
-        return int(count)
+        return sound == table.count and all(total is None or isinstance(total, int) for total in totals)
+
+    def _prepare(self, table: Table) -> None:
+        """Find out what the conditions on a table need."""
+        if table.name == "rank":
+            self.most_ranks = max(MOST_RANKS, RANKS_PER_ROW * self._size(table.source))
+        self._set_ids(table.name)
+
+    def _size(self, source: str) -> int:
+        """Return how many rows there are; COUNT(*) alone goes through the pages without a look at the clock."""
+        sql = f"SELECT COUNT(*), MAX(1) FROM {source} NOT INDEXED"
+        return int(self.connection.execute(sql).fetchone()[0])
 
     def _set_ids(self, name: str) -> None:
         """Keep which numbers the rows of a table have that others refer to."""
@@ -178,9 +201,10 @@ class Checker:
     def _good(self, table: Table, column: Column, *, most: int = LARGEST, exactly: bool = False) -> str:
         """Return the condition that a value makes sense."""
         high = min(column.high, self.most_ranks if column.is_of_world else most)
+        low = max(column.low, -most) if is_difference(column) else column.low
         target = column.ref.partition(".")[0]
         ids = None if target == "rank" else self.ids.get(target)
-        condition = good(column, table.value(column), high, ids, exactly=exactly)
+        condition = good(column, table.value(column), (low, high), ids, exactly=exactly)
         if (table.name, column.name) == ("region", "parent"):
             condition = f"({condition} AND (parent IS NULL OR +parent < id))"
         if (table.name, column.name) == ("key", "id") and self._has_cells():
@@ -219,8 +243,6 @@ class Checker:
         self.connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
         self.connection.execute(temporary(relation.sql))
         self.sources[name] = f"temp.{name}"
-        if name == "region":
-            parents.mend_regions(self.connection)
         self._set_ids(name)
 
     def _add_unknown(self, name: str) -> None:
@@ -238,6 +260,8 @@ class Checker:
     def _copy(self, table: Table) -> None:
         """Put the rows that make sense in place of a table."""
         name, columns = table.name, table.relation.columns
+        with suppress(sqlite3.DatabaseError):  # what can be read of it is counted later
+            table.count = table.count or self._size(table.source)
         # No sum of counters is more than a number can hold.
         most = LARGEST // max(table.count, 1) if self._overflows(table) else LARGEST
         tests = {c.name: self._good(table, c, most=most, exactly=True) for c in columns}
@@ -355,42 +379,22 @@ class Checker:
             self._check_cells()
 
     def _check_cells(self) -> None:
-        """Check the counters themselves: those of table cell_row are differences to what is usual for their key."""
-        joined = f"FROM {self.sources['key']} AS key CROSS JOIN {self.sources['cell_row']} AS cell_row"
-        joined += f" ON cell_row.id BETWEEN key.id AND key.id + {max(self.ranks, 1) - 1}"
-        totals = (
-            *("usual_calls + calls", "usual_sent + bytes_sent"),
-            *("usual_received + bytes_received", "usual_noncontig + noncontiguous"),
-        )
-        count, _ = self.connection.execute(f"SELECT COUNT(*), 0 FROM {self.sources['cell_row']}").fetchone()
-        sums = ", ".join(f"SUM({total})" for total in totals)
-        sound = " AND ".join(f"{total} >= 0" for total in totals)
-        try:
-            found, good_ones, *added = self.connection.execute(
-                f"SELECT COUNT(*), COUNT(CASE WHEN {sound} THEN 1 END), {sums} {joined}"
-            ).fetchone()
-        except sqlite3.OperationalError:
-            if self.connection.is_over:
-                raise
-            found, good_ones, added = count, 0, []
+        """Check the counters, and that each belongs to a key."""
+        source, relation = self.sources["cell_row"], TABLES["cell_row"]
+        count = self._size(source)
+        cells = Cells(self.connection, self.sources, self.ranks, count, self.most_difference)
+        found, is_sound = cells.look()
         if found < count and not self.is_part:
             self.complaints.append(
                 f"table cell_row: {rows_text(count - found)} belong to no key and are left out"
             )
-        if good_ones == found and all(total is None or isinstance(total, int) for total in added):
-            return
-        most = LARGEST // max(count, 1)
-        sound = " AND ".join(
-            f"typeof({total}) = 'integer' AND {total} BETWEEN 0 AND {most}" for total in totals
-        )
-        columns = ", ".join(f"cell_row.{c.name} AS {c.name}" for c in TABLES["cell_row"].columns)
-        self.connection.execute("DROP TABLE IF EXISTS temp.sound_cell")
-        self.connection.execute(f"CREATE TEMP TABLE sound_cell AS SELECT {columns} {joined} WHERE {sound}")
-        self._empty("cell_row", TABLES["cell_row"])
-        self.connection.execute("INSERT OR IGNORE INTO temp.cell_row SELECT * FROM temp.sound_cell")
-        self.connection.execute("DROP TABLE temp.sound_cell")
-        (kept,) = self.connection.execute("SELECT COUNT(*) FROM temp.cell_row").fetchone()
-        self.complaints.append(f"table cell_row: {rows_text(found - kept)} make no sense and are left out")
+        if not is_sound:
+            columns = ", ".join(f"cell_row.{c.name} AS {c.name}" for c in relation.columns)
+            kept = cells.keep_sound(temporary(relation.sql), columns)
+            self.sources["cell_row"] = "temp.cell_row"
+            self.complaints.append(
+                f"table cell_row: {rows_text(found - kept)} make no sense and are left out"
+            )
 
 
 def may_be_unknown(column: Column) -> bool:

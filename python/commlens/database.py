@@ -33,12 +33,15 @@ class Database(sqlite3.Connection):
     ----------
     is_own : bool
         The file belongs to the user who reads it, or to root.
+    size : int
+        Bytes of the file, or of all files that are put together.
     is_over : bool
         A query was ended because all of them together took too long.
     """
 
     is_own = True
     is_over = False
+    size = 0
     limit_s = LIMIT_S
     _end = 0.0
 
@@ -51,6 +54,7 @@ class Database(sqlite3.Connection):
             self.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_TEXT)
             self.setlimit(sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 1)
             self.setlimit(sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0)
+        self.size = size
         self.limit_s = LIMIT_S + size * SECONDS_PER_BYTE
         self._end = time.process_time() + self.limit_s
         self.set_progress_handler(self._is_late, OPERATIONS)
@@ -117,17 +121,15 @@ def connect(file: ProfileFile) -> Database:
     return connection
 
 
-def read_schema(connection: Database, schema: str = "main") -> bool:
-    """Read which tables there are; return whether all of the schema could be read.
+def read_schema(connection: Database) -> None:
+    """Read which tables there are.
 
     One statement that is damaged, be it a view nobody needs, would keep SQLite from all tables. Where it may be written,
     which it is not here, SQLite takes what it understands.
     """
-    sql = f"SELECT 1 FROM {schema}.sqlite_master LIMIT 1"
+    sql = "SELECT 1 FROM main.sqlite_master LIMIT 1"
     try:
         connection.execute(sql).fetchone()
     except (sqlite3.DatabaseError, UnicodeDecodeError):  # a message with bytes that are no text
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute(sql).fetchone()
-        return False
-    return True

@@ -32,15 +32,15 @@ def is_difference(column: Column) -> bool:
     return column.low == -LARGEST
 
 
-def good(column: Column, value: str, high: int, ids: Ids | None, *, exactly: bool) -> str:
+def good(column: Column, value: str, span: tuple[int, int], ids: Ids | None, *, exactly: bool) -> str:
     """Return the condition that a value makes sense.
 
     Parameters
     ----------
     value : str
         The expression for the value.
-    high : int
-        The largest number it may be.
+    span : (int, int)
+        The smallest and the largest number it may be.
     ids : Ids or None
         The rows it may refer to.
     exactly : bool
@@ -52,7 +52,7 @@ def good(column: Column, value: str, high: int, ids: Ids | None, *, exactly: boo
         condition = f"typeof({value}) IN ('real', 'integer')"
     else:
         # Without the sign SQLite would take the text '5' for a number, as the type of the column has it.
-        condition = f"+{value} BETWEEN {column.low} AND {high}"
+        condition = f"+{value} BETWEEN {span[0]} AND {span[1]}"
         if column.low < -LARGEST:
             condition = f"typeof({value}) = 'integer'"
         elif exactly:

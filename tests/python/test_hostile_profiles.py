@@ -604,3 +604,16 @@ def test_a_profile_of_another_user_has_no_file_of_his_looked_at(
     monkeypatch.setattr("commlens.profile.for_reading", as_of_another(for_reading))
     assert run("report", profile, "--callsites").exit_code == 0
     assert looked == []
+
+
+def test_a_damaged_statement_in_a_shard_hides_no_table(small: Path, tmp_path: Path, run: Run) -> None:
+    directory = split(small, tmp_path / "p.commlens")
+    before = run("report", directory).stdout
+    (directory / "index.db").unlink()
+    with closing(sqlite3.connect(directory / "shard.0.db")) as connection, connection:
+        connection.execute("CREATE VIEW extra AS SELECT 'abc'")
+    data = (directory / "shard.0.db").read_bytes()
+    (directory / "shard.0.db").write_bytes(data.replace(b"SELECT 'abc'", b"SELECT \xff'bc'"))
+    result = run("report", directory)
+    assert (result.exit_code, result.stdout) == (3, before)
+    assert result.stderr.count("\n") == 1
