@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -62,7 +64,7 @@ Namespaces own_namespaces() {
 struct View {
   Process self;
   bool is_of_own_namespace;  // /proc shows the processes of our PID namespace
-  bool is_of_machine;        // all of them: it is the first PID namespace
+  bool is_of_machine;        // all of them: it is the first PID namespace, and hides none (hidepid)
 };
 
 View look() {
@@ -72,7 +74,8 @@ View look() {
   const ssize_t n = readlink("/proc/self", target, sizeof target - 1);
   view.is_of_own_namespace = n > 0 && std::atoll(target) == view.self.pid;
   constexpr std::uint64_t first_namespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO of the kernel
-  view.is_of_machine = view.is_of_own_namespace && view.self.namespaces.pid == first_namespace;
+  view.is_of_machine =
+      view.is_of_own_namespace && view.self.namespaces.pid == first_namespace && access("/proc/1/stat", R_OK) == 0;
   return view;
 }
 
@@ -133,6 +136,13 @@ bool is_contained(const Process& process) {
   return false;
 }
 
+// Whether there is a process with this number that /proc does not show: with hidepid it shows only those with our
+// group.
+bool is_hidden(std::int64_t pid) {
+  if (!line_of("/proc/" + std::to_string(pid) + "/stat").empty()) return false;
+  return kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
+}
+
 bool is_there(const Process& process) {
   const std::uint64_t start_time = process_facts(process.pid).start_time;
   return start_time != 0 && is_start_of(process, start_time);
@@ -171,7 +181,8 @@ Liveness liveness_of(const Process& process, bool in_memory) {
   const bool is_near = process.namespaces.pid == view().self.namespaces.pid;
   if (!is_near && is_contained(process)) return Liveness::running;
   if (!is_of_this_boot(process)) return in_memory ? Liveness::unknown : Liveness::gone;
-  if (is_near) return is_there(process) ? Liveness::running : Liveness::gone;
+  if (is_near && is_there(process)) return Liveness::running;
+  if (is_near) return is_hidden(process.pid) ? Liveness::unknown : Liveness::gone;
   return view().is_of_machine ? Liveness::gone : Liveness::unknown;
 }
 

@@ -11,7 +11,8 @@
 namespace commlens {
 
 PrivateFolder PrivateFolder::open(const char* path) noexcept {
-  const int descriptor = ::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  // O_PATH asks for no right to read: of a stranger's folder it must be known that it is one.
+  const int descriptor = ::open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return {};
   struct stat facts;
   const bool is_known = fstat(descriptor, &facts) == 0;

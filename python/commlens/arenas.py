@@ -19,8 +19,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from commlens import owned
+from commlens.doctor.environment import read_settings
 from commlens.doctor.installation import find_runner
 from commlens.errors import CommlensError
+from commlens.incomplete import complain
 from commlens.profile import open_profile
 from commlens.users import name_of
 
@@ -152,9 +154,10 @@ class Job:
 
 
 def places(env: Mapping[str, str]) -> list[Path]:
-    """Return where a process of this environment leaves its arena."""
-    named = [env.get("COMMLENS_ARENA_DIR", ""), "/dev/shm", env.get("TMPDIR", "")]
-    return [Path(place) for place in dict.fromkeys(named) if place and Path(place).is_dir()]
+    """Return where a process of this environment leaves its arena; places that this user cannot read are left out."""
+    settings, _ = read_settings(env)
+    named = [settings["COMMLENS_ARENA_DIR"], "/dev/shm", env.get("TMPDIR", "")]
+    return [Path(place) for place in dict.fromkeys(named) if place and os.access(place, os.R_OK | os.X_OK)]
 
 
 def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
@@ -177,7 +180,16 @@ def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
             found[place] = None
         else:
             found.update(dict.fromkeys(file for file, facts in files.items() if owned.is_own(facts)))
+            _say_writable(place, files)
     return list(found)
+
+
+def _say_writable(place: Path, files: Mapping[Path, os.stat_result]) -> None:
+    """Warn of files that are this user's but do not count, because others may write to them."""
+    mine = [file for file, facts in files.items() if facts.st_uid == os.geteuid() and not owned.is_own(facts)]
+    if mine:
+        more = f" and {len(mine) - 1} more files in {place}" if len(mine) > 1 else ""
+        complain(f"{mine[0]}{more}: not read, because others may write to it; chmod go-w if it is yours")
 
 
 def owners(where: Iterable[Path]) -> set[int]:
@@ -188,9 +200,11 @@ def owners(where: Iterable[Path]) -> set[int]:
     CommlensError
         A place is not there or cannot be read.
     """
-    return {
-        facts.st_uid for _, files in _looked_through(where, owned.ARENAS) for facts in (files or {}).values()
-    }
+    found: set[int] = set()
+    for place, files in _looked_through(where, owned.ARENAS + owned.UNFINISHED):
+        if files is not None:
+            found |= {facts.st_uid for facts in files.values()} | owned.owners_of_copies(place)
+    return found
 
 
 def others_hint(where: Iterable[Path]) -> str:
@@ -229,11 +243,21 @@ def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess
     tool = next((folder / TOOL for folder in folders if os.access(folder / TOOL, os.X_OK)), None)
     if tool is None:
         raise CommlensError(f"{TOOL} is not found: make install, and put its bin into PATH")
-    # Names come from applications and file systems: any bytes, as Python's own file names keep them.
+    # Names come from applications and file systems: any bytes, as Python's own file names keep them. With --user root has
+    # become that user, who may trace the tool: it has neither root's terminal nor root's environment.
     return subprocess.run(
-        [tool, *command], input="".join(f"{file}\0" for file in files),
+        [tool, *command], input="".join(f"{file}\0" for file in files), start_new_session=True, env=_environment(),
         capture_output=True, encoding="utf-8", errors="surrogateescape", check=False,
     )  # fmt: skip
+
+
+def _environment() -> dict[str, str]:
+    """Return what commlens-arena needs of the environment."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in ("PATH", "LANG", "TMPDIR") or name.startswith(("LC_", "COMMLENS_"))
+    }
 
 
 def read(files: Sequence[Path]) -> list[Arena]:

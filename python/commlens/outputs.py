@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,19 +48,16 @@ def new(output: Path) -> Iterator[Path]:
     CommlensError
         `output` exists or cannot be written.
     """
-    temporary = output.with_name(f"{output.name}.tmp.{os.getpid()}")
     try:
-        if output.exists():
+        if os.path.lexists(output):
             raise CommlensError(f"{output}: exists")
-        yield temporary
-        if temporary.is_dir():
-            temporary.rename(output)
-        else:
-            os.link(temporary, output)  # in contrast to a renaming it fails where somebody was faster
+        # In a folder of its own: where others may write, they could have put a link under any name that they can guess.
+        with tempfile.TemporaryDirectory(prefix=".commlens-", dir=output.parent) as folder:
+            temporary = Path(folder, output.name)
+            yield temporary
+            if temporary.is_dir():
+                temporary.rename(output)
+            else:
+                os.link(temporary, output)  # in contrast to a renaming it fails where somebody was faster
     except OSError as error:
         raise CommlensError(f"{output}: cannot be written: {error.strerror or error}") from None
-    finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)

@@ -100,6 +100,26 @@ def listed(folder: Path, patterns: Iterable[str]) -> dict[Path, os.stat_result]:
     return found
 
 
+def owners_of_copies(folder: Path) -> set[int]:
+    """Return whose the folders for copies in a folder are; none of them is opened.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be read.
+    """
+    found = set()
+    with opened(folder) as descriptor:
+        for name in fnmatch.filter(names(descriptor), COPIES):
+            try:
+                facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            except OSError:
+                continue
+            if stat.S_ISDIR(facts.st_mode):
+                found.add(facts.st_uid)
+    return found
+
+
 def _files(descriptor: int, folder: Path, patterns: tuple[str, ...]) -> Iterator[tuple[Path, os.stat_result]]:
     for name in sorted(names(descriptor)):
         if not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):

@@ -9,6 +9,7 @@ import re
 import sqlite3
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,9 +81,10 @@ def _candidates(arena: Arena) -> Iterator[Path]:
                 for name in owned.names(descriptor):
                     if not pattern.fullmatch(name):
                         continue
-                    facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                    if owned.is_own(facts) and facts.st_mtime >= began - CLOCKS_DIFFER:
-                        found[folder / name] = facts.st_mtime
+                    with suppress(FileNotFoundError):
+                        facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                        if facts.st_uid == os.geteuid() and facts.st_mtime >= began - CLOCKS_DIFFER:
+                            found[folder / name] = facts.st_mtime
         except (OSError, ValueError):  # ValueError: the output has a character that no path can have
             continue
     yield from sorted(found, key=lambda path: -found[path])[:MOST]

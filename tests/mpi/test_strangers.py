@@ -21,6 +21,8 @@ AT_ONCE = 10
 TIME = b"2026-01-01T00:00:00Z"
 VICTIMS = pytest.mark.parametrize("victim", ["root", "alice"])
 FOLDERS = pytest.mark.parametrize("folder", ["shared", "project"])
+MODES = {"shared": "777", "project": "700"}
+"""Of what mallory makes there: one that others may write to, and one that they may not even read."""
 
 
 @pytest.fixture
@@ -299,7 +301,7 @@ def test_parts_do_not_go_through_a_folder_of_a_stranger(place: Strangers, mpi: M
     with place.started("alice", command, env=env) as job:
         launch = wait_for_arenas(place, 2)[0].launch
         parts = output / f".commlens-{launch:016x}"
-        place.do("mallory", 'mkdir -m 777 "$1"', parts)
+        place.do("mallory", 'mkdir -m "$2" "$1"', parts, MODES[folder])
         for name in names:
             place.do("mallory", 'ln -s "$1" "$2"', place.homes["alice"] / f"precious-{name}", parts / name)
         place.write("alice", go, "")
@@ -319,7 +321,7 @@ def test_copies_do_not_go_into_a_folder_of_a_stranger(place: Strangers, mpi: Mpi
     with place.started("alice", command, env=env) as job:
         launch = wait_for_arenas(place, 2)[0].launch
         copies = output / f"commlens-arenas-{launch:016x}"
-        place.do("mallory", 'mkdir -m 777 "$1"', copies)
+        place.do("mallory", 'mkdir -m "$2" "$1"', copies, MODES[folder])
         place.write("alice", go, "")
         assert job.wait(60) != 0
     place.do("mallory", 'rm -rf "$1"', copies)

@@ -20,6 +20,8 @@ from commlens import hang, owned, top
 from commlens.arenas import Arena, Job, find, jobs_of, owners, places, unescaped
 from commlens.cli.clean import is_left
 from commlens.errors import CommlensError
+from commlens.incomplete import IncompleteProfile
+from commlens.outputs import new
 from commlens.profile import open_profile
 from commlens.stored import find_stored
 
@@ -224,7 +226,8 @@ def test_only_files_of_this_user_in_real_folders_are_found(tmp_path: Path) -> No
     (shared / "writable.arena").touch(mode=0o600)
     (shared / "writable.arena").chmod(0o602)
     (shared / "own.arena").touch(mode=0o600)
-    assert find([shared]) == [shared / "own.arena", good / "rank0.1.arena"]
+    with pytest.warns(IncompleteProfile, match=r"writable.arena: not read, because others may write to it"):
+        assert find([shared]) == [shared / "own.arena", good / "rank0.1.arena"]
     assert owners([shared]) == {os.geteuid()}
 
 
@@ -247,6 +250,24 @@ def test_a_file_is_removed_only_if_it_is_the_one_that_was_read(tmp_path: Path) -
     assert owned.remove(file, facts.st_dev, facts.st_ino)
     assert not folder.exists(), "the last one takes the folder along"
     assert not owned.remove(file, facts.st_dev, facts.st_ino), "gone meanwhile"
+
+
+def test_an_output_is_not_written_through_links_that_somebody_planted(tmp_path: Path) -> None:
+    """Whoever may write to the folder can guess a name that has the process id in it."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    output = tmp_path / "out.json"
+    for name in (f"out.json.tmp.{os.getpid()}", "out.json.tmp", f".out.json.{os.getpid()}"):
+        (tmp_path / name).symlink_to(precious)
+    with new(output) as path:
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        path.write_text("theirs")
+    assert (output.read_text(), precious.read_text()) == ("theirs", "mine")
+    dangling = tmp_path / "dangling"
+    dangling.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(CommlensError, match="exists"), new(dangling):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_size_that_an_arena_claims_is_not_counted_up_to() -> None:
@@ -315,8 +336,8 @@ def test_a_profile_that_the_job_had_stored_is_found(tmp_path: Path) -> None:
     os.utime(path, (0, 0))
     assert find_stored(job) != found, "older than the job"
     os.utime(path)
-    path.chmod(0o662)
-    assert find_stored(job) != found, "others may have written it"
+    path.chmod(0o664)
+    assert find_stored(job) == found, "what a group shares is a profile, too"
 
 
 def test_hang_passes_over_a_job_that_ends_meanwhile(

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,13 @@ import click
 from rich.text import Text
 
 from commlens.arenas import owners, places
-from commlens.errors import CommlensError
+from commlens.errors import CommlensError, print_message
 from commlens.screen import Screen, flush_output
 from commlens.users import become, name_of
 
 ALL_USERS = "--all-users"
+PATIENCE_S = 120
+"""Seconds that the command may take for one user."""
 
 user_option = click.option(
     "--user",
@@ -65,15 +70,15 @@ def _for_each(commands: click.BaseCommand, where: tuple[Path, ...]) -> int:
     name, *rest = (argument for argument in sys.argv[1:] if argument != ALL_USERS)
     found = sorted(owners(where or places(os.environ)))
     if not found:
-        raise CommlensError("no user left anything there")
+        Screen().line("no user left anything there")
     code = 0
     for number, uid in enumerate(found):
         Screen().lines([*([Text("")] if number else []), Text(f"user {name_of(uid)}", style="bold")])
-        code = max(code, _in_child(commands, [name, "--user", str(uid), *rest]))
+        code = max(code, _in_child(commands, uid, [name, "--user", str(uid), *rest]))
     return code
 
 
-def _in_child(commands: click.BaseCommand, arguments: list[str]) -> int:
+def _in_child(commands: click.BaseCommand, uid: int, arguments: list[str]) -> int:
     """Run a command line in a process of its own, which may give up its rights; return its exit code."""
     flush_output()
     child = os.fork()
@@ -84,6 +89,27 @@ def _in_child(commands: click.BaseCommand, arguments: list[str]) -> int:
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
         finally:
-            flush_output()
+            with suppress(OSError):
+                flush_output()
             os._exit(code)
+    code = _waited_for(child)
+    if code < 0:
+        print_message(
+            f"user {name_of(uid)}: ended by signal {-code}, or not done after {PATIENCE_S} s; left alone"
+        )
+        return CommlensError.exit_code
+    return code
+
+
+def _waited_for(child: int) -> int:
+    """Return the exit code of a child; it belongs to another user by now, who may stop it: then it is killed."""
+    end = time.monotonic() + PATIENCE_S
+    pause = 0.001
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(pause)
+        pause = min(2 * pause, 0.1)
+    os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
