@@ -59,7 +59,7 @@ bool is_fault(int signal) noexcept {
 PrivateFolder folder_of_copies() noexcept {
   PrivateFolder folder = PrivateFolder::make(directory_of_copies);
   if (!folder && (errno == EPERM || errno == ENOTDIR) && second_directory[0] != '\0') {
-    std::strcpy(directory_of_copies, second_directory);
+    std::snprintf(directory_of_copies, sizeof directory_of_copies, "%s", second_directory);
     second_directory[0] = '\0';
     folder = PrivateFolder::make(directory_of_copies);
   }
