@@ -10,8 +10,8 @@ import os
 import shutil
 import sqlite3
 import struct
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -55,6 +55,15 @@ TEXTS = (
 )  # fmt: skip
 MEMBERS = tuple(text for text in TEXTS if text[:1].isdigit() or text[:1] in ",-5")
 BLOBS = (b"\xff\xfe\x80", b"\xc3(", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80", b"ok\xe2\x82")
+
+
+@contextmanager
+def changing(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a profile for changes; a query on what was damaged before may have no end, and is ended."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        looks = iter(range(200))
+        connection.set_progress_handler(lambda: next(looks, None) is None, 100_000)
+        yield connection
 
 
 def columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
@@ -159,7 +168,7 @@ def _places(data: bytearray, word: bytes) -> list[int]:
 def types(chance: Random, path: Path) -> None:
     """Put values of other types where numbers and texts belong."""
     values = (None, "abc", "5", "", 2.5, -0.0, 1e300, float("inf"), b"\0\xff", 7, -3)
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with changing(path) as connection:
         if chance.random() < 0.5:  # columns without a type keep what they are given
             _loosen(connection, chance.choice(tables_of(connection)))
         put(chance, connection, lambda: chance.choice(values), chance.randint(1, 12))
@@ -179,7 +188,7 @@ def _loosen(connection: sqlite3.Connection, table: str) -> None:
 
 def ranges(chance: Random, path: Path) -> None:
     """Put numbers far beyond what there is, in rows and in the facts of the run."""
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with changing(path) as connection:
         if chance.random() < 0.5:
             key = chance.choice(
                 ("ranks", "ranks", "ranks_collected", "slice_ns", "elapsed_ns", "nodes", "schema_version")
@@ -196,7 +205,7 @@ def ranges(chance: Random, path: Path) -> None:
 def claims(chance: Random, path: Path) -> None:
     """Claim as many ranks as would be believed, and let single rows lie far apart."""
     size = chance.choice((10**5, 2**20 - 1, 2**20, 10**7))
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with changing(path) as connection:
         connection.execute("UPDATE meta SET value = ? WHERE key = 'ranks'", (str(size),))
         connection.execute(
             "UPDATE comm SET size = ?, members = ? WHERE kind = 'intra'",
@@ -219,7 +228,7 @@ def claims(chance: Random, path: Path) -> None:
 
 def cycles(chance: Random, path: Path) -> None:
     """Let parents lead back, or very deep, or nowhere."""
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with changing(path) as connection:
         for table in ("comm", "region"):
             ids = [id for (id,) in connection.execute(f"SELECT id FROM {table}")]
             way = chance.randrange(5)
@@ -262,7 +271,7 @@ def _chain(chance: Random, connection: sqlite3.Connection, table: str) -> None:
 
 def hostile_text(chance: Random, path: Path) -> None:
     """Put texts that do something to terminals, files and parsers."""
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with changing(path) as connection:
         put(chance, connection, lambda: text_of(chance), chance.randint(1, 12))
         if chance.random() < 0.3:
             write_blobs(chance, connection)
@@ -276,7 +285,7 @@ RECURSIVE = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SEL
 
 def schema(chance: Random, path: Path) -> None:
     """Change what tables and views are."""
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with changing(path) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("PRAGMA legacy_alter_table = ON")
         for _ in range(chance.randint(1, 3)):
@@ -376,7 +385,7 @@ SCHEMA_CHANGES = (
 
 def many_rows(chance: Random, path: Path) -> None:
     """Multiply rows of a table so that what is slow for each pair of them shows."""
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with changing(path) as connection:
         table = chance.choice(
             ("comm", "region", "callsite", "coverage", "metric", "tag", "peer", "shard", "position")
         )
@@ -470,16 +479,16 @@ def directory(chance: Random, path: Path) -> None:
             "index.db",
             "\x1b[31m",
         )
-        with closing(sqlite3.connect(index)) as connection, connection:
+        with changing(index) as connection:
             connection.execute("UPDATE shard SET file = ? WHERE number = 1", (chance.choice(names),))
     elif way == 3:
         target = shard.rename(path.parent / "elsewhere.db")
         shard.symlink_to(target)
     elif way == 4:
-        with closing(sqlite3.connect(index)) as connection, connection:
+        with changing(index) as connection:
             put(chance, connection, lambda: chance.choice((*NUMBERS, *TEXTS, None, 2.5)), 10)
     elif way == 5:
-        with closing(sqlite3.connect(index)) as connection, connection:
+        with changing(index) as connection:
             connection.execute(
                 "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 30000)"
                 " INSERT INTO shard SELECT i, 'shard.' || i || '.db', 0, 1, 1, 1, -1 FROM n"

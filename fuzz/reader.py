@@ -239,6 +239,8 @@ def outcomes(
     cases: Iterable[int], seed: int, kind: str, jobs: int, *, text: bool, keep: bool = False
 ) -> Iterator[Outcome]:
     """Yield how cases went."""
+    for module in LOADED:  # once, before processes are forked
+        importlib.import_module(module)
     with tempfile.TemporaryDirectory(prefix="reader-sound-") as place:
         one = partial(outcome, seed=seed, kind=kind, whole=sound.make(Path(place)), text=text, keep=keep)
         if jobs == 1:
