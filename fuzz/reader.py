@@ -17,6 +17,7 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a process with one thread is forked in a millisecond
 
 import argparse
+import importlib
 import json
 import re
 import resource
