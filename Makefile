@@ -40,22 +40,22 @@ setup:       ## install what is missing for all of these
 build:       ## the library for each MPI found, and commlens-run
 	@tools/build.sh release
 
-coverage:    ## docs/coverage.md: how every MPI procedure is measured and where it is tested
+coverage:    ## docs/evidence/coverage.md: how every MPI procedure is measured and where it is tested
 	@tools/test.sh coverage
 
-proof:       ## public test programs without and with commlens: hours; writes docs/transparency.md
+proof:       ## public test programs without and with commlens: hours; writes docs/evidence/transparency.md
 	@tools/proof.sh
 
 bench:       ## added nanoseconds per call, against no tool
 	@tools/bench.sh run.py
 
-overhead:    ## what commlens costs programs, calls and memory, with intervals: hours; docs/overhead.md
+overhead:    ## what commlens costs programs, calls and memory, with intervals: hours; docs/evidence/overhead.md
 	@tools/bench.sh overhead.py
 
-scale:       ## what MPI_Finalize costs with up to 4,096 virtual ranks; docs/scale.md
+scale:       ## what MPI_Finalize costs with up to 4,096 virtual ranks; docs/evidence/scale.md
 	@tools/scale.sh
 
-algorithms:  ## what Open MPI sends inside each collective, by algorithm; docs/algorithms.md
+algorithms:  ## what Open MPI sends inside each collective, by algorithm; docs/evidence/algorithms.md
 	@tools/algorithms.sh
 
 hosts:       ## jobs on several hosts, networks in namespaces, and under a Slurm of our own: minutes, as root

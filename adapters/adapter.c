@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/api/privileged.h"
+#include "core/base/privileged.h"
 
 enum { most_name_bytes = 255, buckets = 4096, most_names = 65536, most_open = 160, most_spans = 1024 };
 
@@ -60,7 +60,7 @@ bool adapter_has_profiler(void) {
 
 /* ---- names ---- */
 
-/* Met in hot loops, by all threads: they are found without a lock, and never go. */
+/* Names occur in hot loops of all threads, so they are found without a lock and never freed. */
 static _Atomic(const struct adapter_name*) names[buckets];
 static atomic_uint name_count;
 static uint64_t add_text(uint64_t hash, const char* text, size_t bytes) {
@@ -68,7 +68,7 @@ static uint64_t add_text(uint64_t hash, const char* text, size_t bytes) {
   return hash;
 }
 
-/* `name` is `prefix` and `text`, of so many bytes. */
+/* Returns whether `name` is `prefix` + `text`, of the given lengths. */
 static bool is_called(const char* name, const char* prefix, size_t prefix_bytes, const char* text, size_t bytes) {
   return strncmp(name, prefix, prefix_bytes) == 0 && strncmp(name + prefix_bytes, text, bytes) == 0 &&
          name[prefix_bytes + bytes] == '\0';
@@ -95,7 +95,7 @@ const struct adapter_name* adapter_name(const char* prefix, const char* text) {
   memcpy(name->text + prefix_bytes, text, bytes);
   name->text[prefix_bytes + bytes] = '\0';
   name->region = profiler.region(name->text);
-  /* Two threads that meet a name at once make two; each finds the region. */
+  /* Two threads that add a name at the same time make two objects; both have the same region. */
   name->next = first;
   while (!atomic_compare_exchange_weak_explicit(bucket, &first, name, memory_order_release, memory_order_acquire)) {
     name->next = first;
@@ -105,10 +105,10 @@ const struct adapter_name* adapter_name(const char* prefix, const char* text) {
 
 /* ---- regions ---- */
 
-/* Deeper than commlens itself goes, which then says so. */
+/* Deeper than the nesting that commlens counts, so that commlens reports regions that are too deep. */
 static _Thread_local struct {
   unsigned depth;
-  unsigned beyond; /* regions for which there was no room */
+  unsigned beyond; /* open regions that did not fit into `open` */
   struct {
     const void* owner;
     const struct adapter_name* name;
@@ -136,7 +136,7 @@ static void enter(const void* owner, const struct adapter_name* name, bool is_lo
 void adapter_enter(const void* owner, const struct adapter_name* name) { enter(owner, name, false); }
 void adapter_enter_loop(const void* owner, const struct adapter_name* name) { enter(owner, name, true); }
 
-/* Those within it are ended one by one: that they were left open is nothing that commlens has to complain about. */
+/* Ends the regions within it one by one, so that commlens does not report them as left open. */
 void adapter_leave(const void* owner) {
   if (here.beyond > 0) {
     --here.beyond;

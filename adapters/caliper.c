@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Caliper has no interface for other tools that needs neither its headers nor its build; so this library is preloaded
- * and defines the functions that its annotation macros call.  Each calls the next definition, Caliper's own, and
- * Caliper does what it does without us.  What Caliper itself calls meanwhile counts as nothing. */
+ * Caliper has no interface for other tools that works without its headers and its build.  This library is therefore
+ * preloaded and defines the functions that Caliper's annotation macros call.  Each calls the next definition,
+ * Caliper's own, so Caliper works as it does without us.  Calls that Caliper makes itself meanwhile are not counted. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -13,13 +13,13 @@
 
 typedef uint64_t cali_id_t;
 
-/* The definition that `caller` would have reached without us. */
+/* Returns the definition that `caller` would have reached without us, or null. */
 static void* next(_Atomic(void*)* place, const char* name, const void* caller) {
   void* found = atomic_load_explicit(place, memory_order_relaxed);
   if (found != NULL) return found;
   found = dlsym(RTLD_NEXT, name);
   if (found == NULL) {
-    /* A plug-in or a Python module brought it and shows it to nobody else. */
+    /* A plug-in or a Python module loaded Caliper for itself only. */
     Dl_info where;
     struct link_map* map = NULL;
     void* const plugin = dladdr1(caller, &where, (void**)&map, RTLD_DL_LINKMAP) != 0 && map != NULL
@@ -36,7 +36,7 @@ static void* next(_Atomic(void*)* place, const char* name, const void* caller) {
 
 static _Thread_local unsigned inside;
 
-/* Defines function `name`; `before` and `after` Caliper has done it we do the rest. */
+/* Defines the function `name`, which calls Caliper's and executes `before` before that and `after` after it. */
 #define WRAP(name, parameters, arguments, before, after)           \
   ADAPTER_EXPORT void name parameters;                             \
   void name parameters {                                           \
@@ -55,7 +55,7 @@ static _Thread_local unsigned inside;
 
 /* ---- C ---- */
 
-/* Attributes that nest are where the program is, such as function, loop and phase; others are values. */
+/* Attributes that nest, such as function, loop and phase, are regions; others are values. */
 enum { attribute_is_nested = 256 };
 
 static const char* name_of(cali_id_t attribute, const void* caller) {
@@ -124,7 +124,7 @@ WRAP(_ZN4cali4LoopC1EPKc, (void* self, const char* name), (self, name), ,
 WRAP(_ZN4cali4Loop3endEv, (void* self), (self), adapter_leave(self), )
 WRAP(_ZN4cali4LoopD1Ev, (void* self), (self), adapter_leave(self), )
 
-/* Loop::iteration(int): its result is made where `result` says, and returned by that address. */
+/* Loop::iteration(int): the result is built at address `result`, which is returned. */
 ADAPTER_EXPORT void* _ZNK4cali4Loop9iterationEi(void* result, const void* self, int i);
 void* _ZNK4cali4Loop9iterationEi(void* result, const void* self, int i) {
   static _Atomic(void*) place;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kokkos Tools: Kokkos loads this library (KOKKOS_TOOLS_LIBS) and calls those of its hooks that it finds in it.  What
- * is not defined here is not called and costs nothing; so kernels have a library of their own,
+ * Kokkos Tools: Kokkos loads this library (KOKKOS_TOOLS_LIBS) and calls the hooks that the library defines.  A hook
+ * that is not defined costs nothing, so the hooks of kernels are in a library of their own,
  * COMMLENS_ADAPTER_KERNELS. */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ ADAPTER_EXPORT void kokkosp_destroy_profile_section(uint32_t section);
 ADAPTER_EXPORT void kokkosp_start_profile_section(uint32_t section);
 ADAPTER_EXPORT void kokkosp_stop_profile_section(uint32_t section);
 
-/* Otherwise Kokkos would wait for the device around every hook: another program than without us. */
+/* Without this, Kokkos would wait for the device around every hook, which would change the program. */
 void kokkosp_request_tool_settings(uint32_t count, struct tool_settings* settings) {
   (void)count;
   settings->requires_global_fencing = false;
@@ -91,7 +91,7 @@ ADAPTER_EXPORT void kokkosp_begin_deep_copy(struct space to, const char* to_name
                                             uint64_t bytes);
 ADAPTER_EXPORT void kokkosp_end_deep_copy(void);
 
-/* By where it goes; what it comes from is often a copy without a name. */
+/* Named by the destination, because the source is often a copy without a name. */
 void kokkosp_begin_deep_copy(struct space to, const char* to_name, const void* to_data, struct space from,
                              const char* from_name, const void* from_data, uint64_t bytes) {
   (void)to, (void)to_data, (void)from, (void)from_name, (void)from_data, (void)bytes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NVTX: its headers load this library (NVTX_INJECTION64_PATH) at their first call and let it fill in the functions that
- * it wants to be called.  Every shared object of a program that was compiled with them does so for itself.
+ * NVTX: at the first call, its headers load this library (NVTX_INJECTION64_PATH), which fills in the functions that
+ * it wants to be called.  Each shared object of a program that was compiled with the headers does so for itself.
  *
- * What of their interface is used here is declared once more, so that building needs no package of NVIDIA's;
- * tests/mpi/programs/nvtx.c holds the two against each other. */
+ * The part of the interface that is used here is declared once more, so that the build needs no NVIDIA package.
+ * tests/mpi/programs/nvtx.c compares the two declarations. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 /* ---- names ---- */
 
-/* Wide characters of Linux are code points.  Never freed by whom it is given to: `utf8` is on its stack. */
+/* Converts wide characters, which are code points on Linux, to UTF-8 in the memory of the caller. */
 enum { most_bytes = 256 };
 static const char* narrow(const wchar_t* text, char utf8[most_bytes]) {
   size_t at = 0;
@@ -30,7 +30,7 @@ static const char* narrow(const wchar_t* text, char utf8[most_bytes]) {
   return utf8;
 }
 
-/* A domain is what its name begins with: a handle of ours is that name, "domain:".  Null is the default one. */
+/* A domain is a prefix of names: our handle of a domain is the name "domain:".  Null is the default domain. */
 static const char* prefix_of(nvtx_domain domain) { return domain == NULL ? NULL : domain->text; }
 
 static const struct adapter_name* named(nvtx_domain domain, const char* text) {
@@ -53,7 +53,7 @@ static const struct adapter_name* named_by(nvtx_domain domain, const struct nvtx
 
 /* ---- what the program calls ---- */
 
-/* A program is told what it is told where nobody looks at its ranges. */
+/* push and pop return what they return without a tool. */
 enum { no_levels = -2 };
 static int push(nvtx_domain domain, const struct adapter_name* name) {
   adapter_enter(domain == NULL ? (const void*)prefix_of : domain, name);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of NVTX 3's binary interface between headers and tool that adapters/nvtx.c uses. */
+ * The part of NVTX 3's binary interface, between its headers and a tool, that adapters/nvtx.c uses. */
 #ifndef COMMLENS_ADAPTER_NVTX_H
 #define COMMLENS_ADAPTER_NVTX_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Handles of domains and of registered strings are whatever the tool wants them to be. */
+/* The tool defines what the handles of domains and registered strings are. */
 struct adapter_name;
 typedef const struct adapter_name* nvtx_domain;
 
@@ -32,12 +32,12 @@ enum { nvtx_export_callbacks = 1 };
 
 struct nvtx_callbacks {
   size_t bytes;
-  int (*function_table)(int module, void (****table)(void), unsigned* size); /* 1: done */
+  int (*function_table)(int module, void (****table)(void), unsigned* size); /* returns 1: success */
 };
 
 enum { nvtx_module_core = 1, nvtx_module_core2 = 5 };
 
-/* Places in the table of module core. */
+/* Indices into the function table of module core. */
 enum {
   nvtx_range_start_event = 4,
   nvtx_range_start_ascii = 5,
@@ -49,7 +49,7 @@ enum {
   nvtx_range_pop = 11,
 };
 
-/* In that of core2. */
+/* Indices into the function table of module core2. */
 enum {
   nvtx_domain_range_start = 2,
   nvtx_domain_range_end = 3,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does Open MPI send what the library of algorithms says, and does commlens measure and name it?  Writes docs/algorithms.md.
+"""Does Open MPI send what the library of algorithms says, and does commlens measure and name it?  Writes docs/evidence/algorithms.md.
 
 Every collective is called with every algorithm that coll_tuned can be told to use, on communicators of 2 to 33 ranks.
 What was sent inside is measured twice in the same run, by Open MPI's own monitoring component and by commlens. Both are
@@ -35,7 +35,7 @@ from commlens.algorithms.registry import ALGORITHMS, COLLECTIVES, ROOTED, Algori
 from commlens.algorithms.schedule import Call  # noqa: E402
 from commlens.profile import open_profile  # noqa: E402
 
-PAGE = ROOT / "docs" / "algorithms.md"
+PAGE = ROOT / "docs" / "evidence" / "algorithms.md"
 MARK = "<!-- written by bench/algorithms.py; DO NOT EDIT below -->"
 BUILD = ROOT / "build" / "algorithms"
 RUNNER = ROOT / "build" / "release" / "bin" / "commlens-run"

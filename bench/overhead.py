@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what commlens costs and write docs/overhead.md.
+"""Measure what commlens costs and write docs/evidence/overhead.md.
 
     .venv/bin/python bench/overhead.py                       # all programs, 30 rounds, both MPI libraries
     .venv/bin/python bench/overhead.py --only cg --rounds 6  # some of it
     .venv/bin/python bench/overhead.py --render              # only writes the page again
 
-The numbers are kept in docs/overhead/ after every program.  A measurement that was stopped goes on where it was: what has
+The numbers are kept in docs/evidence/overhead/ after every program.  A measurement that was stopped goes on where it was: what has
 all its rounds is not measured again (--again), and the page says of which versions the numbers are.
 bench/overhead_page.md.in has the words, bench/overhead_page.py the tables.
 """
@@ -68,7 +68,7 @@ from commlens.overhead.legs import (  # noqa: E402
 )
 from commlens.overhead.measure import read_times, rounds  # noqa: E402
 
-NUMBERS, PAGE = ROOT / "docs" / "overhead", ROOT / "docs" / "overhead.md"
+NUMBERS, PAGE = ROOT / "docs" / "evidence" / "overhead", ROOT / "docs" / "evidence" / "overhead.md"
 RANKS = 2
 BUSY = 0.5  # load
 COMMUNICATORS = {"openmpi": (1, 64, 4096), "mpich": (1, 64, 2000)}
@@ -310,7 +310,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--numbers", type=Path, default=NUMBERS, help="where the numbers are (default: docs/overhead)"
     )
-    parser.add_argument("--page", type=Path, default=PAGE, help="what is written (default: docs/overhead.md)")
+    parser.add_argument(
+        "--page", type=Path, default=PAGE, help="what is written (default: docs/evidence/overhead.md)"
+    )
     given = parser.parse_args()
     given.mpi = given.mpi or sorted(COMMUNICATORS, reverse=True)
     if given.rounds < 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/overhead.md, of what bench/overhead.py has measured: numbers in files in, words and pictures out.
+"""docs/evidence/overhead.md, of what bench/overhead.py has measured: numbers in files in, words and pictures out.
 
 The words are in overhead_page.md.in, whose links are those of the page.
 """

@@ -3,7 +3,7 @@
 
     .venv/bin/python bench/scale.py                    # up to 4,096 ranks: a minute
     .venv/bin/python bench/scale.py --large            # up to 32,768: ten minutes, 8 GB of memory
-    .venv/bin/python bench/scale.py --large --page     # and writes docs/scale.md and docs/scale.svg
+    .venv/bin/python bench/scale.py --large --page     # and writes docs/evidence/scale.md and docs/evidence/scale.svg
 
 Every rank runs the code of core/collect and core/out on a clock of its own (bench/scale/fibers.h): what it computes takes
 the time it takes here, messages take the time of a network, and one server serves all files, one after the other.
@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "python"))
 from commlens.run import PHASES  # noqa: E402
 
 PROGRAM = ROOT / "build" / "release" / "bin" / "commlens-scale"
-PAGE, PICTURE = ROOT / "docs" / "scale.md", ROOT / "docs" / "scale.svg"
+PAGE, PICTURE = ROOT / "docs" / "evidence" / "scale.md", ROOT / "docs" / "evidence" / "scale.svg"
 MARK = "<!-- written by bench/scale.py; DO NOT EDIT below -->"
 
 DUPLICATES, OPERATIONS = 19, 5  # of MPI_COMM_WORLD beside it; in each: 100 rows a rank
@@ -281,7 +281,7 @@ def text(found: dict[int, Curve]) -> str:
             "",
             *composed(found),
             "",
-            "Milliseconds by phase, as table `overhead` of the profile has them ([tables](reference/tables.md)), each of the rank "
+            "Milliseconds by phase, as table `overhead` of the profile has them ([tables](../reference/tables.md)), each of the rank "
             "where it took longest; *all* has the name of the file, the table of shards and the word to the other ranks besides.",
             "",
             *volumes(found),
@@ -309,7 +309,9 @@ def main() -> None:
     )
     parser.add_argument("--large", action="store_true", help="up to 32,768 ranks")
     parser.add_argument("--repeats", type=int, default=3, help="of up to 4,096 ranks (default: %(default)s)")
-    parser.add_argument("--page", action="store_true", help="write docs/scale.md and docs/scale.svg, too")
+    parser.add_argument(
+        "--page", action="store_true", help="write docs/evidence/scale.md and docs/evidence/scale.svg, too"
+    )
     options = parser.parse_args()
     found = sweep((*SMALL, *(LARGE if options.large else ())), options.repeats)
     words = text(found)

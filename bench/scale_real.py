@@ -2,7 +2,7 @@
 """The jobs of the scale laboratory as real jobs of one machine, beside what the laboratory says of them.
 
     .venv/bin/python bench/scale_real.py                     # 64, 256 and 512 ranks of Intel MPI: some minutes
-    .venv/bin/python bench/scale_real.py --page              # and writes them into docs/scale.md
+    .venv/bin/python bench/scale_real.py --page              # and writes them into docs/evidence/scale.md
 
 Sizes must be the same. Times are not: hundreds of ranks share a few cores here, and wait for each other's turns. What can
 be compared is the time of the rank that writes, from the last row it got to the end.
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--ranks", default="64,256,512", help="how many (default: %(default)s)")
     # 1,024 processes of Intel MPI that have a communicator of all beside MPI_COMM_WORLD need 30 GB, without commlens, too.
     parser.add_argument("--duplicates", type=int, default=3, help="of MPI_COMM_WORLD (default: %(default)s)")
-    parser.add_argument("--page", action="store_true", help="write docs/scale.md, too")
+    parser.add_argument("--page", action="store_true", help="write docs/evidence/scale.md, too")
     options = parser.parse_args()
     jobs = []
     with tempfile.TemporaryDirectory(prefix="commlens-scale-") as place:

@@ -8,8 +8,8 @@ add_library(wrappers_${family} OBJECT
   generated/wrap_io.cpp generated/wrap_completion.cpp generated/wrap_comm.cpp generated/wrap_other.cpp
   generated/wrap_tool.cpp)
 add_library(core_mpi_${family} OBJECT
-  core/mpi/annotate.cpp core/mpi/api.cpp core/mpi/below.cpp core/mpi/bind.cpp core/mpi/collect.cpp core/mpi/creation.cpp core/mpi/datatypes.cpp core/mpi/fortran.cpp
-  core/mpi/hang_signal.cpp core/mpi/lifecycle.cpp core/mpi/mpit.cpp core/mpi/names.cpp core/mpi/pcontrol.cpp core/mpi/peers.cpp core/mpi/survive.cpp core/mpi/watch.cpp)
+  core/mpi/annotate.cpp core/mpi/api.cpp core/mpi/pml_hook.cpp core/mpi/bind.cpp core/mpi/collect.cpp core/mpi/creation.cpp core/mpi/datatypes.cpp core/mpi/fortran.cpp
+  core/mpi/hang_signal.cpp core/mpi/lifecycle.cpp core/mpi/mpit.cpp core/mpi/names.cpp core/mpi/pcontrol.cpp core/mpi/peers.cpp core/mpi/crash_copy.cpp core/mpi/watch.cpp)
 foreach(part wrappers_${family} core_mpi_${family})
   target_include_directories(${part} SYSTEM PRIVATE ${CMAKE_SOURCE_DIR}/generated/mpi/${family})
   target_compile_definitions(${part} PRIVATE
@@ -31,8 +31,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DI
 
 add_library(commlens_${family} SHARED
   core/api/fortran77.c core/libc/jumps.S core/libc/bind.cpp
-  $<TARGET_OBJECTS:wrappers_${family}> $<TARGET_OBJECTS:core_mpi_${family}> $<TARGET_OBJECTS:core_hot>
-  $<TARGET_OBJECTS:core_cold> $<TARGET_OBJECTS:core_collect> $<TARGET_OBJECTS:core_out> $<TARGET_OBJECTS:sqlite>)
+  $<TARGET_OBJECTS:wrappers_${family}> $<TARGET_OBJECTS:core_mpi_${family}> ${core_objects})
 target_compile_definitions(commlens_${family} PRIVATE COMMLENS_PROFILER) # for core/api/fortran77.c
 set_target_properties(commlens_${family} PROPERTIES
   OUTPUT_NAME commlens

@@ -46,7 +46,7 @@ MEMORY_BYTES = 1 << 30
 
 
 def mixed(x: int) -> int:
-    """Return the finaliser of splitmix64, as core/cold/identity.h has it."""
+    """Return the finaliser of splitmix64, as core/base/identity.h has it."""
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & WORD
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB & WORD
     return x ^ (x >> 31)

@@ -426,6 +426,87 @@ def no_file(chance: Random, path: Path) -> None:
         Path(f"{path}{chance.choice(('-wal', '-shm', '-journal'))}").write_bytes(chance.randbytes(5000))
 
 
+def holes(chance: Random, path: Path) -> None:
+    """Let a file be far larger than what is stored in it."""
+    if chance.random() < 0.5:
+        loops(chance, path)
+    os.truncate(path, path.stat().st_size + chance.choice((2**12, 2**22, 2**30, 60 * 2**30, 2**40)))
+
+
+def loops(chance: Random, path: Path) -> None:
+    """Let rows share pages, and have long texts of one page that follows itself."""
+    table, column = chance.choice(
+        (("meta", 1), ("rank", 1), ("rank", 2), ("comm", 2), ("callsite", 1), ("region", 2))
+    )
+    lengths = (10_000, 255_000, 2**20, 2**22 - 2**12, 40_000_000, 2**29)
+    long_texts(path, table, column, chance.choice(lengths), chance.choice((1, 2, 3, 14)))
+
+
+def long_texts(path: Path, table: str, column: int, length: int, levels: int) -> None:
+    """Put rows in place of a table, each with a text of about `length` bytes, all of which are one page of the file.
+
+    Above the rows are levels of pages, each of which refers many times to the page below it. The file grows by a hole, as
+    no row is longer than the file (https://www.sqlite.org/fileformat.html, section 1.6).
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        size: int = connection.execute("PRAGMA page_size").fetchone()[0]
+        root, sql = connection.execute(
+            "SELECT rootpage, sql FROM sqlite_master WHERE name = ?", (table,)
+        ).fetchone()
+    is_index = "WITHOUT ROWID" in sql
+    data = bytearray(path.read_bytes())
+    loop = len(data) // size + 1
+    least = (size - 12) * 32 // 255 - 23
+
+    def cell(key: int) -> bytes:
+        name = b"k%d" % key if is_index else b""
+        head, long = b"", length
+        for _ in range(2):  # so that as little as possible of it is in the cell
+            long -= (len(head) + long - least) % (size - 4)
+            first = [13 + 2 * len(name)] if is_index else []
+            types = b"".join(map(varint, [*first, *[0] * (column - len(first)), 13 + 2 * long]))
+            head = varint(len(types) + 1) + types + name
+        return (
+            varint(len(head) + long)
+            + (b"" if is_index else varint(key))
+            + (head + b"A" * least)[:least]
+            + loop.to_bytes(4, "big")
+        )
+
+    def page(kind: int, cells: list[bytes], right: bytes = b"") -> bytes:
+        at, places = size, b""
+        for one in cells:
+            at -= len(one)
+            places += at.to_bytes(2, "big")
+        head = bytes((kind, 0, 0)) + len(cells).to_bytes(2, "big") + at.to_bytes(2, "big") + b"\0" + right
+        return (head + places).ljust(at, b"\0") + b"".join(reversed(cells))
+
+    several = range(1, (size - 12) // (len(cell(1)) + 8) + 1)
+    data += (loop.to_bytes(4, "big").ljust(size, b"B")) + page(
+        10 if is_index else 13, [cell(i) for i in several]
+    )
+    for level in range(levels):
+        below = (len(data) // size).to_bytes(4, "big")
+        cells = [below + (cell(100 * level + i) if is_index else varint(i)) for i in several]
+        one = page(2 if is_index else 5, cells, below)
+        if level == levels - 1:
+            data[(root - 1) * size : root * size] = one
+        else:
+            data += one
+    total = max(len(data), length + 10 * size) // size
+    data[28:32] = total.to_bytes(4, "big")
+    path.write_bytes(data)
+    os.truncate(path, total * size)
+
+
+def varint(number: int) -> bytes:
+    """Return a number as SQLite writes it."""
+    found = bytes([number & 0x7F])
+    while number := number >> 7:
+        found = bytes([number & 0x7F | 0x80]) + found
+    return found
+
+
 def several(chance: Random, path: Path) -> None:
     """Damage a profile in several ways."""
     ways = [types, ranges, claims, cycles, hostile_text, schema, many_rows]
@@ -454,6 +535,8 @@ FILES: dict[str, Damage] = {
     "text": hostile_text,
     "rows": many_rows,
     "several": several,
+    "holes": holes,
+    "loops": loops,
     "no file": no_file,
 }
 
@@ -502,5 +585,5 @@ def directory(chance: Random, path: Path) -> None:
         FILES[kind](chance, chance.choice((index, shard)))
         try:
             list_again(path)
-        except (sqlite3.Error, OSError, UnicodeDecodeError):
+        except (sqlite3.Error, OSError, ValueError):
             return

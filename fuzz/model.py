@@ -36,7 +36,7 @@ class Datatype:
     elements: int
 
     def leaves_gaps(self, count: int) -> bool:
-        """Tell whether a block of `count` elements has bytes in it that are no data."""
+        """Return whether a block of `count` elements has bytes in it that are no data."""
         alone = self.size < self.true_extent
         return count > 0 and (alone or (count > 1 and self.size != self.extent))
 
@@ -136,12 +136,12 @@ Volume = tuple["int | None", int, int]
 
 
 def bystander(a: Mapping[str, Any]) -> bool:
-    """Tell whether this process has no part in a rooted collective of an intercommunicator."""
+    """Return whether this process has no part in a rooted collective of an intercommunicator."""
     return "root" in a and len(a["comm"].groups) == 2 and a["root"] == PROC_NULL
 
 
 def roots(a: Mapping[str, Any], me: int) -> bool:
-    """Tell whether this process is the root of a rooted collective."""
+    """Return whether this process is the root of a rooted collective."""
     comm = a["comm"]
     return bool(a["root"] == (ROOT if len(comm.groups) == 2 else comm.local(me).index(me)))
 
@@ -532,7 +532,7 @@ REQUEST_CALLS = {
 
 
 def makes_request(name: str) -> bool:
-    """Tell whether a procedure starts an operation and returns its request."""
+    """Return whether a procedure starts an operation and returns its request."""
     name = name.removesuffix("_c")
     if name.startswith("File_"):
         return name.startswith("File_i")

@@ -6,7 +6,7 @@ Out: generated/procedures.h     ids, names and classes of the procedures
      generated/entries.inc      one line per exported name, for core/mpi/entry.S and core/mpi/bind.cpp
      generated/recent.inc       the names that are not in MPI 3.1
      generated/fortran.inc      one line per exported Fortran name, for the same
-     generated/standard.h       every procedure, and why it is not counted, for core/cold/coverage.cpp
+     generated/standard.h       every procedure, and why it is not counted, for core/process/coverage.cpp
      generated/wrap_<class>.cpp the wrappers
      docs/reference/calls.md    what happens to each procedure
 

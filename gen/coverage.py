@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write docs/coverage.md: every procedure of the standard, how it is measured, and where that is tested.
+"""Write docs/evidence/coverage.md: every procedure of the standard, how it is measured, and where that is tested.
 
 How is what spec/calls.toml says; where is what a run of all tests noted (tests/mpi/tested.json, 'make coverage').
 """
@@ -23,7 +23,7 @@ Every procedure of the MPI 5.0 standard: how commlens measures it, and which tes
 """
 
 RULES = """\
-**How.** A class means that calls and time are counted; `rule(…)` is the byte rule of [bytes.md](bytes.md), with the
+**How.** A class means that calls and time are counted; `rule(…)` is the byte rule of [bytes.md](../bytes.md), with the
 arguments it looks at. "received by status" reads the bytes from the status. "makes" gives the letter of the
 communicators it makes. Large-count forms (`_c`) are measured like the plain form and count under its name.
 
@@ -112,7 +112,7 @@ def texts() -> dict[str, str]:
     forms = calls.standard_forms()
     policy = calls.read_policy(output.read_toml("spec/calls.toml"), set(forms))
     tested = json.loads((output.ROOT / TESTED).read_text(encoding="utf-8"))
-    return {"docs/coverage.md": page(forms, policy, tested)}
+    return {"docs/evidence/coverage.md": page(forms, policy, tested)}
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run suites without and with commlens, and write docs/transparency.md; tools/proof.sh is the way in."""
+"""Run suites without and with commlens, and write docs/evidence/transparency.md; tools/proof.sh is the way in."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def main() -> int:
         for mpi in suite.mpis
         for ranks in suite.ranks
     ]
-    Path("docs/transparency.md").write_text(page.write(RESULTS, declared))
-    print("proof   docs/transparency.md", flush=True)
+    Path("docs/evidence/transparency.md").write_text(page.write(RESULTS, declared))
+    print("proof   docs/evidence/transparency.md", flush=True)
     return 1 if bad else 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/transparency.md, from the results that are there."""
+"""docs/evidence/transparency.md, from the results that are there."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ sanitize=(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
 
 compile() {
   local source object
-  for source in core/{hot,cold,arena,collect,out}/*.cpp core/tool/merge.cpp fuzz/arena/*.cpp; do
+  for source in core/{base,hot,arena,process,state,job,profile,collect,out,recover}/*.cpp fuzz/arena/*.cpp; do
     object=$out/objects/${source//\//_}.o
     echo "$launcher $cxx -std=c++17 ${flags[*]} ${sanitize[*]} -c $source -o $object"
   done | xargs -P "${JOBS:-$(nproc)}" -d '\n' -n 1 sh -c

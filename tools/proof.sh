@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs public test programs without and with commlens and writes docs/transparency.md; arguments go to the package
+# Runs public test programs without and with commlens and writes docs/evidence/transparency.md; arguments go to the package
 # proof, which proof/README.md explains.
 set -euo pipefail
 cd "$(dirname "$0")/.."

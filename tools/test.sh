@@ -44,9 +44,9 @@ everything() {
   python_tests build tests/build
   python_tests api tests/api
   with_mpi
-  step test "docs/coverage.md says what was tested" \
+  step test "docs/evidence/coverage.md says what was tested" \
     .venv/bin/python tests/mpi/evidence.py verify "$evidence" ||
-    failed+=("docs/coverage.md" "$(.venv/bin/python tests/mpi/evidence.py verify "$evidence" | head -n 3 || true)")
+    failed+=("docs/evidence/coverage.md" "$(.venv/bin/python tests/mpi/evidence.py verify "$evidence" | head -n 3 || true)")
 }
 
 with_mpi() {
@@ -55,7 +55,7 @@ with_mpi() {
   other_mpis
 }
 
-# Runs the tests with MPI and says in docs/coverage.md which procedures they use.
+# Runs the tests with MPI and says in docs/evidence/coverage.md which procedures they use.
 coverage() {
   tools/setup.sh build dev demo mpi test
   build release || return 0

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interface of commlens.h for Fortran: `call commlens_begin_f('solve')`, and what fortran/commlens.f90 makes
- * `call commlens_begin('solve')` of.  Part of libcommlens-api and of the profiler.
+ * The interface of commlens.h for Fortran 77: `call commlens_begin_f('solve')`.  fortran/commlens.f90 provides `call
+ * commlens_begin('solve')` on top of it.  Part of libcommlens-api and of the profiler.
  *
- * The names end with _f because a compiler that adds no underscore would otherwise call the functions of C.  A
- * procedure has all names that compilers make of its one: as it is, with one underscore behind it (gfortran, ifx,
- * nvfortran, flang), with two (-fsecond-underscore), and in upper case.
+ * The names end with _f because a compiler that adds no underscore would otherwise call the C functions.  Each
+ * procedure is defined under all names that compilers derive from it.  These are the name itself, with one
+ * underscore at the end (gfortran, ifx, nvfortran, flang), with two (-fsecond-underscore), and in upper case.
  *
- * The lengths of texts come after the other arguments, in 64 bits or, from old compilers, in 32 of which nobody has
- * cleared the rest.  On this processor an int is right for both.  Handles are INTEGER*8, other integers INTEGER*4. */
+ * The lengths of texts follow the other arguments.  They have 64 bits or, from old compilers, 32 bits with undefined
+ * upper bits.  On x86-64, reading an int is right for both.  Handles are INTEGER*8, other integers INTEGER*4. */
 #include <string.h>
 #pragma GCC visibility push(default)
 #include "include/commlens/commlens.h"
@@ -26,10 +26,10 @@
 #define commlens_watch_number(comm, kind) commlens_watch(0, kind)
 #endif
 
-/* One byte more than the profiler keeps, so that it sees that there is more. */
+/* One byte more than the profiler keeps, so that the profiler notices a text that is too long. */
 enum { text_size = 256 + 1 };
 
-/* Returns a text of Fortran without the blanks at its end, as one of C.  It may also end as one of C. */
+/* Converts a Fortran text to a C string without the blanks at its end.  The text may also end with a zero. */
 static const char* c_text(char* to, const char* text, int length) {
   size_t size = length > 0 ? (size_t)length : 0;
   const char* const end = memchr(text, '\0', size);
@@ -98,7 +98,7 @@ PROCEDURE(commlens_tag_f, COMMLENS_TAG_F, (const char* name, const char* value, 
   commlens_tag(c_text(name_text, name, name_length), c_text(value_text, value, value_length));
 }
 
-/* Fills up with blanks. */
+/* Pads the version with blanks. */
 PROCEDURE(commlens_version_f, COMMLENS_VERSION_F, (char* version, int length)) {
   if (length <= 0) return;
   const char* const known = commlens_version();

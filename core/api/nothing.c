@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libcommlens-api: the interface of commlens.h without effect.  Programs link it so that they run without the profiler;
- * the profiler defines the same functions, comes first in the order in which the loader looks, and is called instead.
- * For that to work this has to be a shared library: what is linked into a program statically nobody can replace. */
+ * libcommlens-api: the interface of commlens.h without effect.  Programs link it so that they run without the
+ * profiler.  The profiler defines the same functions, comes first in the loader's search order, and is called
+ * instead.  This must be a shared library, because functions that are linked into a program statically cannot be
+ * replaced. */
 #pragma GCC visibility push(default)
 #include "include/commlens/commlens.h"
 

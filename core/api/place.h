@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Functions of commlens.h as the profiler has them inside: with the place where the program called, and for Fortran.
- * What is said about begins and ends that do not match names that place, and in Fortran it is not the caller of the
- * function of C. */
+ * Internal variants of the functions of commlens.h.  They take the address from which the program called, because
+ * messages about a begin and an end that do not match contain it.  For a Fortran call it is not the caller of the C
+ * function. */
 #pragma once
 
 #include "include/commlens/commlens.h"
@@ -18,7 +18,7 @@ void commlens_end_region_at(commlens_region_t region, const void* place);
 void commlens_loop_begin_at(const char* name, int mode, const void* place);
 void commlens_loop_iteration_at(const void* place);
 
-/* commlens_watch() for the number that Fortran has for a communicator. */
+/* commlens_watch() for a communicator given as its Fortran integer handle. */
 commlens_watch_t commlens_watch_number(int comm, int kind);
 #pragma GCC visibility pop
 #ifdef __cplusplus

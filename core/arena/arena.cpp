@@ -16,12 +16,12 @@
 #include <mutex>
 #include <new>
 
-#include "core/cold/blocked_signal.h"
-#include "core/cold/loss.h"
-#include "core/cold/memory.h"
-#include "core/cold/private_folder.h"
-#include "core/cold/say.h"
-#include "core/cold/ticks.h"
+#include "core/base/blocked_signal.h"
+#include "core/base/loss.h"
+#include "core/base/memory.h"
+#include "core/base/private_folder.h"
+#include "core/base/say.h"
+#include "core/base/ticks.h"
 #include "core/hot/thread.h"
 
 namespace commlens::arena {
@@ -33,19 +33,20 @@ struct Chunk {
 };
 
 std::mutex mutex;
-std::string* file = nullptr;  // its path, once it is there; never destroyed
+std::string* file = nullptr;  // path of the arena, once it exists; never destroyed
 Header* header = nullptr;
 Chunk chunks[most_chunks];
 int chunk_count = 0;
-std::uint64_t chunk_used = 0;  // bytes of the newest one
+std::uint64_t chunk_used = 0;  // bytes used in the newest chunk
 std::uint64_t file_bytes = 0;
-bool growing = false;  // false: all that follows is private
+bool growing = false;  // false: allocate() returns private memory from now on
 std::atomic<bool> is_full{false};
-__thread bool fork_has_lock = false;  // of each thread: they may fork at once
+__thread bool fork_has_lock = false;  // per thread, because several may fork at once
 
 std::uint64_t rounded(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 
-// Makes room that is really there: a page of a full file system would end the process when it is first touched.
+// Allocates blocks on disk for a range of the file.  A page without one would end the process (SIGBUS) when it is first
+// touched on a full file system.
 bool reserve(int descriptor, std::uint64_t from, std::uint64_t bytes) noexcept {
   const BlockedSignal file_size_limit(SIGXFSZ);
   const auto offset = static_cast<off_t>(from);
@@ -64,19 +65,19 @@ bool reserve(int descriptor, std::uint64_t from, std::uint64_t bytes) noexcept {
     if (n <= 0) return false;
     done += static_cast<std::uint64_t>(n);
   }
-  return fdatasync(descriptor) == 0 || !is_loss(errno);  // a file server may say only now that there is no room
+  return fdatasync(descriptor) == 0 || !is_loss(errno);  // a file server may report only now that it is full
 }
 
-// Maps the next `bytes` of the file; null when there is no room.  No descriptor stays open: the application's numbers
-// are its own.
+// Maps the next `bytes` of the file; returns null, with errno, when there is no room.  Keeps no descriptor open,
+// because descriptor numbers belong to the application.
 char* map_chunk(std::uint64_t bytes) noexcept {
   errno = EFBIG;
   if (chunk_count == most_chunks || file_bytes + bytes > most_bytes) return nullptr;
-  const int descriptor = ::open(file->c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  const int descriptor = ::open(file->c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) return nullptr;
   void* memory = MAP_FAILED;
   struct stat facts;
-  errno = ESTALE;  // somebody has made another file of it
+  errno = ESTALE;  // somebody has replaced or changed the file
   const bool is_ours = fstat(descriptor, &facts) == 0 && facts.st_uid == geteuid() && facts.st_nlink == 1 &&
                        static_cast<std::uint64_t>(facts.st_size) == file_bytes;
   if (is_ours && reserve(descriptor, file_bytes, bytes)) {
@@ -93,15 +94,16 @@ char* map_chunk(std::uint64_t bytes) noexcept {
   return static_cast<char*>(memory);
 }
 
-// In the child of a fork.  Only calls that are allowed there.
+// Replaces the shared mapping by a private copy at the same addresses.  Runs in the child of a fork: uses only calls
+// that are allowed there.
 void make_private() noexcept {
   for (int i = 0; i < chunk_count; ++i) {
     void* const copy = mmap(nullptr, chunks[i].bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy == MAP_FAILED) {
-      // Nobody may write there any more, but everybody may go on: zeros that are this process's own.
+      // The child must not write to the shared file, but may go on using this memory: maps private zeros instead.
       void* const zeros = mmap(chunks[i].memory, chunks[i].bytes, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-      static_cast<void>(zeros);  // there is nothing else to try
+      static_cast<void>(zeros);  // nothing else can be tried
       continue;
     }
     std::memcpy(copy, chunks[i].memory, chunks[i].bytes);
@@ -118,7 +120,7 @@ bool open_in(const std::string& place, const Process& process) {
   };
   int descriptor = create();
   if (descriptor < 0 && errno == EEXIST) {
-    unlink(name.c_str());  // of this very process, which has replaced its program since
+    unlink(name.c_str());  // left by this process before it replaced its program (exec)
     descriptor = create();
   }
   if (descriptor < 0) return false;
@@ -138,7 +140,8 @@ bool open_in(const std::string& place, const Process& process) {
   return true;
 }
 
-// What is mapped already goes on as before.  Of a job one process says so; commlens recover says it of each.
+// Notes that the arena cannot grow.  Mapped segments stay usable.  In a job only rank 0 prints a message; commlens
+// recover prints one for each process.
 void end_of_room(int error) noexcept {
   is_full = true;
   header->is_full.store(1, std::memory_order_relaxed);
@@ -152,7 +155,7 @@ void end_of_room(int error) noexcept {
 std::string file_prefix() { return "commlens-" + user_text() + "-"; }
 
 std::string file_name(const Process& process) {
-  // Containers that share a folder have the same process ids, and may start theirs in the same tick.
+  // Processes in containers that share a folder may have the same process id, and may start in the same clock tick.
   return file_prefix() + std::to_string(process.pid) + "-" + std::to_string(process.start_time) + "-" +
          std::to_string(process.namespaces.pid) + ".arena";
 }
@@ -193,7 +196,7 @@ void* allocate(Kind kind, std::size_t bytes, std::uint32_t number) noexcept {
   const std::lock_guard<std::mutex> lock(mutex);
   const std::uint64_t needed = sizeof(SegmentHead) + rounded(bytes, alignment);
   if (growing && chunks[chunk_count - 1].bytes - chunk_used < needed) {
-    // The rest of the chunk becomes a segment nobody reads, so that the next one follows it.
+    // The rest of the chunk becomes a segment without content, so that readers find the next segment behind it.
     const std::uint64_t rest = chunks[chunk_count - 1].bytes - chunk_used;
     char* const end = chunks[chunk_count - 1].memory + chunk_used;
     const std::uint64_t chunk = std::max(std::min(file_bytes, largest_chunk), rounded(needed, 4096));
@@ -273,8 +276,7 @@ bool copy(int folder, const char* unfinished, const char* name) noexcept {
   if (descriptor < 0) return false;
   read_clocks();
   bool done = true;
-  // As much as is used by now, whatever the number of chunks: this thread may be in the middle of adding one, or
-  // another.
+  // Copies `used` bytes and ignores chunk_count: this thread or another one may be adding a chunk.
   std::uint64_t left = header->used.load(std::memory_order_acquire);
   for (int i = 0; left != 0 && done; ++i) {
     const std::uint64_t bytes = std::min(chunks[i].bytes, left);
@@ -297,7 +299,7 @@ bool copy(int folder, const char* unfinished, const char* name) noexcept {
   return done;
 }
 
-// A handler of a signal may fork, also of one that came while the lock was held: then the child has none.
+// A signal handler may fork while its thread holds the lock.  try_lock() then fails, and the parent must not unlock.
 void before_fork() noexcept { fork_has_lock = mutex.try_lock(); }
 void after_fork_in_parent() noexcept {
   if (fork_has_lock) mutex.unlock();
@@ -308,7 +310,7 @@ void after_fork_in_child(bool copies) noexcept {
   chunk_count = 0;
   file = nullptr;
   header = nullptr;
-  new (&mutex) std::mutex;  // who may have had it is not in the child
+  new (&mutex) std::mutex;  // the thread that may have held it does not exist in the child
 }
 
 }  // namespace commlens::arena

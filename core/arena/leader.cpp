@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another process of this launch says of a communicator, read from its arena.
+// Finds the count of a communicator in the arena of another process of this launch.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 namespace commlens::arena {
 namespace {
 
-// Buffers: the alternate stack of a handler may be small.
+// Static buffers, because the alternate stack of a signal handler may be small.
 char folder[PATH_MAX];
 alignas(8) char entries[8192];
 alignas(CommState) char states[16 * sizeof(CommState)];
@@ -25,14 +25,17 @@ bool read_at(int file, void* to, std::size_t bytes, std::uint64_t at) noexcept {
   return pread(file, to, bytes, static_cast<off_t>(at)) == static_cast<ssize_t>(bytes);
 }
 
-// A file that others may write to, or that says more than it has, is nobody's arena.
-bool is_of_launch(int file, const Header& theirs, const Header& own, int rank) noexcept {
+// Returns the size of the file if only this user may write to it; 0 if not, or if it is too large for an arena.
+std::uint64_t bytes_of_own(int file) noexcept {
   struct stat facts;
-  return fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
-         (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0 && facts.st_size >= 0 &&
-         static_cast<std::uint64_t>(facts.st_size) <= most_bytes &&
-         theirs.used.load(std::memory_order_relaxed) <= static_cast<std::uint64_t>(facts.st_size) &&
-         std::memcmp(theirs.magic, magic, sizeof magic) == 0 && theirs.version == version &&
+  const bool is_own = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_uid == geteuid() &&
+                      (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0 && facts.st_size > 0;
+  const std::uint64_t bytes = is_own ? static_cast<std::uint64_t>(facts.st_size) : 0;
+  return bytes <= most_bytes ? bytes : 0;
+}
+
+bool is_of_launch(const Header& theirs, const Header& own, int rank) noexcept {
+  return std::memcmp(theirs.magic, magic, sizeof magic) == 0 && theirs.version == version &&
          theirs.layout == own.layout &&
          std::memcmp(theirs.process.boot, own.process.boot, sizeof own.process.boot) == 0 &&
          theirs.launch.load(std::memory_order_relaxed) == own.launch.load(std::memory_order_relaxed) &&
@@ -52,13 +55,14 @@ std::int64_t count_in_block(int file, std::uint64_t at, std::uint64_t bytes, std
   return -1;
 }
 
-// What the arena in `file` says, if it is that of `rank` in this launch.
+// Returns the count from the arena in `file` if that belongs to `rank` in this launch; else -1.
 std::int64_t count_in(int file, const Header& own, int rank, std::uint64_t identity) noexcept {
-  alignas(Header) char bytes[sizeof(Header)];
-  if (!read_at(file, bytes, sizeof bytes, 0)) return -1;
-  const Header& theirs = *reinterpret_cast<const Header*>(bytes);
-  if (!is_of_launch(file, theirs, own, rank)) return -1;
+  const std::uint64_t bytes = bytes_of_own(file);
+  alignas(Header) char header[sizeof(Header)];
+  if (bytes == 0 || !read_at(file, header, sizeof header, 0)) return -1;
+  const Header& theirs = *reinterpret_cast<const Header*>(header);
   const std::uint64_t used = theirs.used.load(std::memory_order_relaxed);
+  if (used > bytes || !is_of_launch(theirs, own, rank)) return -1;  // `used` beyond the end of the file: not an arena
   for (std::uint64_t at = header_bytes; at + sizeof(SegmentHead) <= used;) {
     alignas(SegmentHead) char head_bytes[sizeof(SegmentHead)];
     if (!read_at(file, head_bytes, sizeof head_bytes, at)) return -1;
@@ -90,7 +94,7 @@ std::int64_t count_at(int rank, std::uint64_t identity) noexcept {
   if (directory < 0) return -1;
   std::int64_t found = -1;
   bool is_one = true;
-  // Not readdir(): it allocates.
+  // Not readdir(): that allocates memory.
   for (long n; (n = syscall(SYS_getdents64, directory, entries, sizeof entries)) > 0;) {
     for (long at = 0; at < n;) {
       const auto* const entry = reinterpret_cast<const dirent64*>(entries + at);
@@ -101,7 +105,8 @@ std::int64_t count_at(int rank, std::uint64_t identity) noexcept {
       const std::int64_t count = count_in(file, *own, rank, identity);
       close(file);
       if (count < 0) continue;
-      // Two worlds of one launch have the same ranks, and may have the same identities.
+      // Two worlds of one launch have the same ranks, and may have the same identities: if their counts differ, the
+      // result is ambiguous.
       is_one = found < 0 || found == count;
       found = count;
       if (!is_one) break;

@@ -21,7 +21,7 @@ using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 File opened(const std::string& path) { return {std::fopen(path.c_str(), "re"), std::fclose}; }
 
-// Returns the first line of a file that begins with `begin`, or nothing.
+// Returns the first line of a file that begins with `begin`; empty: none.
 std::string line_of(const std::string& path, const char* begin = "") {
   const File file = opened(path);
   char text[1024];
@@ -47,7 +47,7 @@ std::uint64_t inode_of(const std::string& path) {
   return stat(path.c_str(), &facts) == 0 ? facts.st_ino : 0;
 }
 
-// A line such as "boottime   -86400   5": seconds and nanoseconds.
+// Returns the offset of a clock, in nanoseconds, from a line such as "boottime   -86400   5": seconds and nanoseconds.
 std::int64_t offset_of(const char* clock) {
   const std::string line = line_of("/proc/self/timens_offsets", clock);
   if (line.empty()) return 0;
@@ -60,11 +60,11 @@ Namespaces own_namespaces() {
   return {inode_of("/proc/self/ns/pid"), inode_of("/proc/self/ns/time"), offset_of("boottime"), offset_of("monotonic")};
 }
 
-// What this process sees of others, and by which clocks.
+// Which other processes this process can see.
 struct View {
   Process self;
   bool is_of_own_namespace;  // /proc shows the processes of our PID namespace
-  bool is_of_machine;        // all of them: it is the first PID namespace, and hides none (hidepid)
+  bool is_of_machine;        // /proc shows all processes: the first PID namespace, none hidden (hidepid)
 };
 
 View look() {
@@ -79,28 +79,28 @@ View look() {
   return view;
 }
 
-// It stays the same while a process runs.
+// Cached: the view does not change while a process runs.  The child of a fork looks again.
 const View& view() {
   static View known{};
   if (known.self.pid != getpid()) known = look();
   return known;
 }
 
-// Whether what we read as a start time is that of `process`, which may have read it in another time namespace: then
-// both were rounded after the offset had been added.
+// True if a start time that we read is that of `process`, which may have read it in another time namespace.  In that
+// case both values were rounded after the offset was added, so they may differ by one clock tick.
 bool is_start_of(const Process& process, std::uint64_t start_time) {
   const std::int64_t own = view().self.namespaces.boottime_offset, theirs = process.namespaces.boottime_offset;
   if (own == theirs) return start_time == process.start_time;
   const std::int64_t tick = 1'000'000'000 / sysconf(_SC_CLK_TCK);
-  // Offsets come from a file and may be any numbers: these wrap.
+  // Offsets come from a file and may be any numbers: unsigned arithmetic wraps.
   const auto ahead = static_cast<std::uint64_t>(own / tick) - static_cast<std::uint64_t>(theirs / tick);
   return start_time - ahead - process.start_time + 1 <= 2;
 }
 
-// A process of a PID namespace below ours.
+// A process in another PID namespace, below ours.
 struct Contained {
-  std::uint64_t space;  // 0: we may not ask
-  std::int64_t pid;     // as it sees itself
+  std::uint64_t space;  // 0: we may not read it
+  std::int64_t pid;     // in its own namespace
   std::uint64_t start_time;
 };
 
@@ -113,7 +113,7 @@ std::vector<Contained> contained_processes() {
     const std::string folder = "/proc/" + std::to_string(pid);
     const std::uint64_t space = inode_of(folder + "/ns/pid");
     if (space == view().self.namespaces.pid) continue;
-    // "NSpid:  1234  7": from the namespace of this /proc down to its own.
+    // "NSpid:  1234  7": its ids, from the namespace of this /proc down to its own.
     const std::string ids = line_of(folder + "/status", "NSpid:");
     const std::size_t first = ids.find('\t'), last = ids.rfind('\t');
     if (first == last) continue;
@@ -123,7 +123,7 @@ std::vector<Contained> contained_processes() {
   return found;
 }
 
-// One look serves all arenas that a command asks for: their processes were there before it began.
+// Reads /proc once for all arenas that a command examines: their processes started before the command did.
 bool is_contained(const Process& process) {
   static std::int64_t looked = 0;
   static std::vector<Contained> all;
@@ -136,8 +136,7 @@ bool is_contained(const Process& process) {
   return false;
 }
 
-// Whether there is a process with this number that /proc does not show: with hidepid it shows only those with our
-// group.
+// True if a process with this id exists that /proc does not show: with hidepid, /proc shows only those of our group.
 bool is_hidden(std::int64_t pid) {
   if (!line_of("/proc/" + std::to_string(pid) + "/stat").empty()) return false;
   return kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
@@ -154,10 +153,10 @@ Process process_facts(std::int64_t pid) {
   Process facts{};
   facts.pid = pid;
   const std::string line = line_of("/proc/" + std::to_string(pid) + "/stat");
-  // "17 (a name) S 16 ...": a name may hold anything, also parentheses; the start is the 20th field behind it.
+  // "17 (a name) S 16 ...": a name may contain anything, also parentheses.  The start time is the 20th field after it.
   const std::size_t name_end = line.rfind(')');
   if (name_end == std::string::npos) return facts;
-  // One that nobody has waited for yet is gone, too.
+  // A zombie, which its parent has not waited for yet, counts as gone.
   if (line.compare(name_end, 3, ") Z") == 0 || line.compare(name_end, 3, ") X") == 0) return facts;
   const char* at = line.c_str() + name_end;
   for (int field = 0; field < 20 && at != nullptr; ++field) at = std::strchr(at + 1, ' ');

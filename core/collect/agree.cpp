@@ -15,7 +15,7 @@ struct Offer {
 
 enum class Answer : char { is_the_same, tell, no_memory };
 
-// What a child has that is not here.
+// Merges the dictionary of a child into this one.
 Passed take_in(Group& group, int child, Dictionary& dictionary) {
   Offer offer;
   if (!group.receive(child, &offer, sizeof offer)) return Passed::broken;
@@ -35,7 +35,7 @@ Passed take_in(Group& group, int child, Dictionary& dictionary) {
 
   if (!group.receive(child, identities.data(), identities.size() * sizeof(Identity))) return Passed::broken;
   std::vector<char> bytes;
-  bool is_new = true;  // some of it
+  bool is_new = true;  // the child has entries that are missing here
   try {
     bytes = dictionary.wanted(identities, offer.block);
     is_new = std::count(bytes.begin(), bytes.end(), 1) != 0;
@@ -44,7 +44,7 @@ Passed take_in(Group& group, int child, Dictionary& dictionary) {
   }
   if (const Passed passed = put(group, child, bytes); passed != Passed::yes) return passed;
   if (const Passed passed = take(group, child, bytes); passed != Passed::yes) return passed;
-  if (is_new && bytes.empty()) return Passed::no_memory;  // here or there
+  if (is_new && bytes.empty()) return Passed::no_memory;  // on this process or on the child
   try {
     return dictionary.add_entries(bytes, offer.block) ? Passed::yes : Passed::no_memory;
   } catch (const std::bad_alloc&) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/collect/dictionary.h"
 #include "core/collect/group.h"
+#include "core/profile/dictionary.h"
 
 namespace commlens {
 
-// Brings what the dictionaries of all have to that of rank 0; the others are left as they happen to be.
+// Collective: merges the dictionaries of all processes into that of rank 0.  Those of the others keep what they have
+// received so far, which the caller must not rely on.
 //
-// Subtrees that have the same send 24 bytes.  Where they differ, the lower one says by 8 bytes an entry what it has,
-// and sends what the upper one asks for.
-enum class Agreed { yes, no_memory, broken };  // no_memory: on some of them
+// The processes merge along a binomial tree.  A child whose dictionary equals that of its parent sends 40 bytes.
+// Otherwise the child sends 8 bytes per entry, the entry's identity, and then the entries that the parent asks for.
+enum class Agreed { yes, no_memory, broken };  // no_memory: on some process
 Agreed agree(Group& group, Dictionary& dictionary);
 
 }  // namespace commlens

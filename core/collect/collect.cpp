@@ -6,16 +6,16 @@
 #include <exception>
 #include <new>
 
-#include "core/cold/say.h"
+#include "core/base/say.h"
 #include "core/collect/agree.h"
 #include "core/collect/package.h"
-#include "core/collect/profile.h"
-#include "core/collect/summary.h"
+#include "core/profile/profile.h"
+#include "core/profile/summary.h"
 
 namespace commlens {
 namespace {
 
-// What all have to know before they pack.
+// What every rank must know before it packs its counters.
 struct Outline {
   bool in_session = false, summary = false, unwanted = false;
   unsigned long aggregators = 0;
@@ -23,7 +23,7 @@ struct Outline {
   SlicePlan slices;
 };
 
-// True where the profile goes to /dev/null.
+// True if the profile goes to /dev/null.
 bool is_unwanted(const Terms& terms) { return out::target_of(terms.name()) == out::Target::nothing; }
 
 bool outline(Group& group, const Terms& terms, const Counted* counted, Outline& result) {
@@ -62,7 +62,7 @@ bool outline(Group& group, const Terms& terms, const Counted* counted, Outline& 
   return true;
 }
 
-// The packages of the other ranks of the block; false when nobody can be sure of anything any more.
+// Receives the packages of the other ranks of the block.  Returns false if communication failed.
 bool gather(Group& group, int end, Profile& profile, bool& complete) {
   std::vector<char> bytes;
   for (int rank = group.rank() + 1; rank < end; ++rank) {
@@ -77,7 +77,7 @@ bool gather(Group& group, int end, Profile& profile, bool& complete) {
   return true;
 }
 
-// Bytes that every aggregator has, joined in the order of ranks at rank 0.
+// Concatenates the bytes of all aggregators at rank 0, in the order of ranks.  Returns false if communication failed.
 bool to_root(Group& group, std::vector<char>& bytes, bool& complete) {
   const Tree tree = tree_of(group);
   std::vector<char> more;
@@ -94,7 +94,7 @@ bool to_root(Group& group, std::vector<char>& bytes, bool& complete) {
   return tree.parent < 0 || put(group, tree.parent, bytes) != Passed::broken;
 }
 
-// What one aggregator brings to the facts of the whole run.
+// Serialises what one aggregator contributes to the facts about the whole run.
 std::vector<char> written(const out::Totals& totals) {
   WireWriter out;
   out.number(totals.elapsed);
@@ -145,7 +145,7 @@ std::vector<out::Shard> shards_from(const std::vector<char>& bytes) {
   }
 }
 
-// What rank 0 tells all aggregators before they write; nothing when there is nothing to write.
+// What rank 0 sends to all aggregators before they write; empty if there is nothing to write.
 struct Orders {
   std::string directory;
   out::Meta meta;
@@ -188,13 +188,13 @@ void say_stored(const Terms& terms, const Profile::Oddities& oddities, std::uint
 
 void say_unwanted(const Terms& terms) {
   if (terms.quiet) return;
-  const std::string name = terms.name();  // or a link to it
+  const std::string name = terms.name();  // /dev/null or a link to it
   say("no profile is written: %s is /dev/null", name == "/dev/null" ? "COMMLENS_OUTPUT" : name.c_str());
 }
 
 const char kept[] = "What was counted is kept on the nodes: commlens recover";
 
-// Blocks of ranks that are missing: "4-7, 12-15".
+// Returns the blocks of ranks that are missing: "4-7, 12-15".
 std::string blocks_of(const std::vector<out::Shard>& shards) {
   constexpr int enough = 4;
   std::string text;
@@ -207,7 +207,8 @@ std::string blocks_of(const std::vector<out::Shard>& shards) {
   return named > enough ? text + " and " + std::to_string(named - enough) + " more blocks" : text;
 }
 
-// On rank 0, when all aggregators have written: the file that says what belongs together.  Returns whether it is there.
+// On rank 0, after all aggregators have written: writes the index, which lists the shards.  Returns whether it exists
+// now.
 bool write_index(const Terms& terms, const Orders& orders, const Profile& profile,
                  const std::vector<out::Shard>& shards, int count, const std::string& elsewhere) {
   int written = 0;
@@ -251,7 +252,7 @@ bool write_file(const Terms& terms, int ranks, const Profile& profile, const out
   return true;
 }
 
-// Where there are several: all come to the same numbers, and each writes its block.
+// With several aggregators: they agree on global numbers, and each writes the shard of its block.
 bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profile, out::Phases phases) {
   const bool is_root = leaders.rank() == 0;
   const Dictionary::Size own = profile.dictionary.size();
@@ -262,7 +263,7 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
   if (!to_root(leaders, bytes, complete)) return false;
 
   Orders orders;
-  std::string elsewhere;  // why the directory is not where it was asked to be
+  std::string elsewhere;  // why the directory is not where the user wanted it
   if (is_root) {
     try {
       if (agreed == Agreed::no_memory) throw std::bad_alloc();
@@ -300,7 +301,8 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
     bytes.clear();
   }
   if (!to_root(leaders, bytes, complete)) return false;
-  // No rank removes its arena before the index is there: a job that is killed until then is recovered as a whole.
+  // No rank removes its arena before the index exists.  If the job is killed before that, `commlens recover` can still
+  // recover all of it.
   std::vector<char> has_index;
   try {
     if (is_root && has_orders && write_index(terms, orders, profile, shards_from(bytes), leaders.size(), elsewhere)) {
@@ -324,9 +326,10 @@ bool write_file(const Terms& terms, int ranks, Profile& profile, out::Phases pha
   return write_file(terms, ranks, profile, out::Totals(profile), phases);
 }
 
-// A row costs the rank that writes it about 1.4 microseconds, and a file costs the file system, which serves one after
-// the other, about 0.3 milliseconds: rows * 1.4 us / A + A * 0.3 ms is least where A is the root of rows / 214.  One
-// file is handier, as long as it is a matter of a second.  Measured by bench/scale.py, docs/scale.md.
+// Writing a row costs a rank about 1.4 us.  A file costs the file system about 0.3 ms, and it serves one file after the
+// other.  With A aggregators, rows * 1.4 us / A + A * 0.3 ms is smallest where A is the square root of rows / 214.  One
+// file is easier to handle, as long as writing it takes about a second.  Measured by bench/scale.py,
+// docs/evidence/scale.md.
 int block_size(int ranks, unsigned long aggregators, std::uint64_t rows) {
   constexpr std::uint64_t rows_of_one_file = 1'000'000;
   constexpr double rows_that_cost_a_file = 214;
@@ -341,7 +344,7 @@ int block_size(int ranks, unsigned long aggregators, std::uint64_t rows) {
 
 namespace {
 
-// Adds what the subtrees have; false when nobody can be sure of anything any more.
+// Adds up the summaries of the subtrees.  Returns false if communication failed.
 bool sum_up(Group& group, Summary& summary, bool& complete) {
   const Tree tree = tree_of(group);
   std::vector<char> bytes;
@@ -363,7 +366,7 @@ bool sum_up(Group& group, Summary& summary, bool& complete) {
   return put(group, tree.parent, bytes) != Passed::broken;
 }
 
-// On rank 0, with what all have said.
+// On rank 0, after all summaries were added: writes the profile.
 bool write_summary(const Terms& terms, int ranks, Profile& profile, const Summary& summary, out::Phases phases) {
   profile.is_summary = true;
   profile.ranks.clear();
@@ -385,7 +388,7 @@ bool write_summary(const Terms& terms, int ranks, Profile& profile, const Summar
   return write_file(terms, ranks, profile, totals, phases);
 }
 
-// Up a tree over all ranks, on which what several say becomes one.
+// Collects a summary: all ranks merge their data along one tree.
 Collected collect_summary(Group& group, const Terms& terms, out::Phases phases, std::vector<char>& own) {
   Profile profile;
   profile.world_size = group.size();
@@ -401,7 +404,7 @@ Collected collect_summary(Group& group, const Terms& terms, out::Phases phases, 
     complete = false;
   }
   own = {};
-  // What a family is must be known before anything is added up for it.
+  // Ranks must agree on families before they add up the counters of a family.
   const Agreed agreed = agree(group, of_all);
   if (agreed == Agreed::broken) return Collected::not_stored;
   std::vector<char> settled;

@@ -8,8 +8,8 @@
 
 namespace commlens {
 
-// Processes that collect together.  What they say to each other arrives in order, and whole, or not at all: a call that
-// returns false means that nobody can be sure of anything any more.
+// The processes that collect one profile.  Messages between two of them arrive complete and in order, or not at all.
+// After a call that returned false, no process can rely on the others: the caller gives up collecting.
 class Group {
  public:
   Group() = default;
@@ -23,7 +23,7 @@ class Group {
   virtual bool receive(int from, void* bytes, std::size_t size) = 0;
 };
 
-// Every `stride`-th of another group, which is one of them.
+// Every `stride`-th process of another group.  pre: this process is one of them.
 class Leaders : public Group {
  public:
   Leaders(Group& all, int stride) : all_(all), stride_(stride) {}
@@ -37,26 +37,26 @@ class Leaders : public Group {
   int stride_;
 };
 
-// What became of a message whose receiver may have no memory for it.
+// The outcome of a message whose receiver may have no memory for it.
 enum class Passed : char { yes, no_memory, broken };
 
-// Passes bytes of any length on; both ends learn the same.
+// Send and receive bytes of any length.  Both ends get the same outcome.
 Passed put(Group& group, int to, const std::vector<char>& bytes);
 Passed take(Group& group, int from, std::vector<char>& bytes);
 
-// The binomial tree with rank 0 as its root.  A subtree is a run of consecutive ranks, and comes after those of its
-// parent and of the parent's earlier children.
+// The binomial tree with rank 0 as its root.  A subtree is a run of consecutive ranks, after those of its parent and of
+// the parent's earlier children.
 struct Tree {
   int parent = -1;  // -1: none
   std::vector<int> children;
 };
 Tree tree_of(const Group& group);
 
-// Brings `values` of all together with fold(sum, values of one more), and the sum to all.
+// Collective: reduces the `values` of all processes with fold(sum, values of one more) and returns the sum on all.
 using Fold = std::function<void(std::vector<std::uint64_t>&, const std::vector<std::uint64_t>&)>;
 bool everywhere(Group& group, std::vector<std::uint64_t>& values, const Fold& fold);
 
-// Brings the bytes of rank 0 to all.  Where there is no memory for them, they arrive empty there and below.
+// Collective: broadcasts the bytes of rank 0.  A process without memory for them, and its subtree, get empty bytes.
 bool from_root(Group& group, std::vector<char>& bytes);
 
 }  // namespace commlens

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank sends when the profile is collected.  Profile::add() in profile.cpp reads it, in the same order.
+// Builds the package that one rank sends when the profile is collected.  Profile::add() in profile.cpp reads it in the
+// same order.
 #include "core/collect/package.h"
 
 #include <algorithm>
@@ -7,14 +8,14 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "core/cold/wire.h"
+#include "core/base/wire.h"
 #include "core/hot/key.h"
 #include "generated/procedures.h"
 
 namespace commlens {
 namespace {
 
-// Numbers the call sites; 0 is "none".
+// Numbers the call sites; 0 stands for "none".
 class Sites {
  public:
   std::uint64_t number(Site site) {
@@ -31,12 +32,13 @@ class Sites {
   std::vector<Site> addresses_;
 };
 
-// For each communicator a number that those have in common which one line of the application made from such.
+// Returns the family of each communicator: communicators have the same number if one line of the application created
+// them from parents of the same family.
 std::vector<std::uint32_t> families_of(const std::vector<const CommRecord*>& comms) {
   std::map<std::tuple<std::uint32_t, std::uint32_t, Site, char>, std::uint32_t> numbers;
   std::vector<std::uint32_t> families(comms.size());
   for (std::size_t i = 1; i < comms.size(); ++i) {
-    const CommRecord& c = *comms[i];  // behind its parent
+    const CommRecord& c = *comms[i];  // after its parent
     const char letter = c.kind == CommKind::set ? '{' : c.letter;
     families[i] = numbers.try_emplace({families[c.parent], c.op, c.site, letter}, numbers.size() + 1).first->second;
   }
@@ -81,10 +83,10 @@ void SliceRows::add(const SliceRows& other) {
   numbers[0] = doublings;
 }
 
-// Communicators are kept apart as long as that leaves some slices; then the time comes first.
+// Keeps communicators apart as long as 16 slices remain; beyond that, first combines the communicators of a family.
 SlicePlan SliceRows::within(std::uint64_t rows) const {
   const auto finest = static_cast<unsigned>(numbers[0]);
-  constexpr unsigned still_fine = 3;  // doublings, which leave 16 of 128 slices
+  constexpr unsigned still_fine = 3;  // doublings that leave 16 of 128 slices
   constexpr unsigned one_slice = 7;
   const auto fits = [&](const SlicePlan& plan) {
     const std::size_t at = std::min<std::size_t>(plan.doublings, max_doublings - 1);
@@ -160,7 +162,8 @@ void write(WireWriter& out, const CountedRegions& regions, const TickScale& scal
   }
 }
 
-// In the order in which the reader of a profile looks for them, with slices of the width that all have.
+// Writes peers in the order in which the reader of a profile looks for them.  Slices are converted to the width that
+// all ranks use.
 void write(WireWriter& out, const Peers& peers, Ticks slice_width) {
   out.number(peers.size());
   for (const auto& [at, sum] : peers) {
@@ -201,8 +204,9 @@ std::vector<char> packed(const Counted& counted, Clocked collecting, const Slice
     used[p.comm] = 1;
   }
   for (const auto& [at, sum] : counted.peers) used[comm_of_peer(at.first)] = 1;
-  // What the application made is told even if it never used it; MPI_COMM_SELF and sets only if it did.  Children
-  // stand behind their parents, sets behind their members: one pass from the end finds all that are referred to.
+  // Communicators that the application created are sent even if it never used them; MPI_COMM_SELF and sets only if it
+  // used them.  Children come after their parents, and sets after their members.  One pass from the end therefore finds
+  // all communicators that others refer to.
   for (std::size_t i = comms.size() - 1; i > 0; --i) {
     if (comms[i]->count != 0 || comms[i]->letter == letter_world) used[i] = 1;
     if (!used[i]) continue;
@@ -230,7 +234,7 @@ std::vector<char> packed(const Counted& counted, Clocked collecting, const Slice
   out.number(sites.addresses().size());
   for (const Site address : sites.addresses()) counted.place(address).write(out);
 
-  // Those around before those within: they were met first.
+  // Outer regions come before those within them, because this process entered them first.
   const std::vector<RegionFacts>& regions = counted.regions.names;
   out.number(regions.size() - 1);
   for (std::size_t i = 1; i < regions.size(); ++i) {
@@ -239,9 +243,9 @@ std::vector<char> packed(const Counted& counted, Clocked collecting, const Slice
     out.text(regions[i].name);
   }
 
-  // Parents before children, because records are in the order of creation; sets after their members likewise.
+  // Records are in the order of creation, so parents come before children and sets after their members.
   out.number(static_cast<std::uint64_t>(std::count(used.begin() + 1, used.end(), 1)));
-  // Identities are those within one world until here: the world has got its own only now.
+  // Until here, identities are unique within one world only; combine() makes them unique across worlds.
   const auto in_world = [&](const CommRecord& c) {
     return c.kind == CommKind::none ? 0 : combine(facts.world, is_summary ? c.kin : c.identity);
   };
@@ -318,7 +322,7 @@ std::vector<char> packed(const Counted& counted, Clocked collecting, const Slice
   }
   out.number(collecting.since == 0
                  ? 0
-                 : scale.ns(collecting.clock() - collecting.since));  // last, so that it covers the packing
+                 : scale.ns(collecting.clock() - collecting.since));  // last, to include the time for packing
   return out.bytes();
 }
 

@@ -8,35 +8,36 @@
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// From an MPI handle (its bits; never 0) to what we keep of the object.  Reading takes no lock; adding and
-// removing take one (cold/handles.cpp).  Entries are reused in place: a slot only changes when its handle was freed.
+// Maps an MPI handle (its bits; never 0) to our record of the object.  Reading takes no lock; adding and removing take
+// one (state/handles.cpp).  Entries are reused in place: a slot only changes after its handle was freed.
 //
-// A program may free a handle while another thread's call with it is under way, and MPI may give the same handle to
-// something else before that call ends.  Who looks a handle up after such a call reads `freed` before it and asks
-// none_freed_since() afterwards; if not, find_since() knows what the handle stood for when the call began.
+// A program may free a handle while a call of another thread uses it, and MPI may reuse the handle before that call
+// ends.  A caller that looks a handle up after such a call therefore reads `freed` before the call, and checks
+// none_freed_since() after find().  If that is false, find_since() returns what the handle stood for when the call
+// began.
 struct HandleMap {
   struct Slot {
-    std::atomic<std::uint64_t> handle;  // 0: never used; gone: free again
-    std::atomic<void*> value;           // null with either of them
+    std::atomic<std::uint64_t> handle;  // 0: never used; gone: removed, reusable
+    std::atomic<void*> value;           // null if the handle is 0 or gone
   };
   struct Slots {
     std::uint64_t mask;
-    std::uint64_t* born;  // of each, `freed` when it was put; guarded by the lock
-    Slot slot[1];         // or more: mask + 1
+    std::uint64_t* born;  // per slot: `freed` when it was put; guarded by the lock
+    Slot slot[1];         // mask + 1 of them
   };
-  // What was taken: the last ones, in a ring.
+  // One handle that take() removed; kept in a ring of the most recent ones.
   struct Taken {
-    std::uint64_t number;  // `freed` before it
+    std::uint64_t number;  // `freed` before the removal
     std::uint64_t handle;
     void* value;
   };
   static constexpr std::uint64_t gone = ~std::uint64_t{0};
   static constexpr std::uint64_t remembered = 1024;
 
-  static const Slots nothing;  // of a map that is empty
+  static const Slots nothing;  // the slots of an empty map
   std::atomic<const Slots*> slots{&nothing};
-  std::uint64_t used = 0;  // slots that are not 0; guarded by the lock, as is the rest
-  Taken* taken = nullptr;  // `remembered` of them, from the first one on
+  std::uint64_t used = 0;  // slots whose handle is not 0; guarded by the lock, as are the following members
+  Taken* taken = nullptr;  // ring of `remembered` entries; null until the first take()
   std::uint64_t taken_count = 0;
 
   static std::uint64_t hash(std::uint64_t handle) noexcept {
@@ -53,18 +54,18 @@ struct HandleMap {
     }
   }
 
-  // Cold.  put: false when memory ran out.  take: removes the entry and returns its value, or null.
+  // Cold.  put() returns false when memory ran out.  take() removes the entry and returns its value, or null.
   bool put(std::uint64_t handle, void* value) noexcept;
   void* take(std::uint64_t handle) noexcept;
 
-  // How many handles were taken so far, in all maps.
+  // Number of take() calls so far, in all maps.
   static inline std::atomic<std::uint64_t> freed{0};
 
-  // To be asked after find(): true when it found what the handle stood for at `since`.
+  // Call after find().  True when the result is what the handle stood for at `since`.
   static bool none_freed_since(std::uint64_t since) noexcept { return freed.load(std::memory_order_acquire) == since; }
 
-  // Cold.  What `handle` stood for when `freed` was `since`: null when it was not known then.  gone: it was freed
-  // since, or may have been, and so MPI must not be asked about it.
+  // Cold.  Returns what `handle` stood for when `freed` was `since`; a null value when it was unknown then.  `gone`:
+  // the handle was freed since then, or may have been, so the caller must not pass it to MPI.
   struct Since {
     void* value;
     bool gone;

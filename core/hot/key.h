@@ -5,8 +5,8 @@
 
 namespace commlens {
 
-// Both halves of the product: each bit of it depends on all of both, when neither is a small number.  In half of it
-// numbers in a row, as addresses and indices are, meet in heaps.
+// Multiplies to 128 bits and XORs the halves, so that every result bit depends on every input bit if neither number is
+// small.  The low half alone clusters for sequential inputs such as addresses and indices.
 inline std::uint64_t folded(std::uint64_t a, std::uint64_t b) noexcept {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);

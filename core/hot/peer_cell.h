@@ -5,32 +5,33 @@
 
 #include "core/hot/key.h"
 
-// Who talks to whom: messages and bytes between this process and each of its peers.
+// The communication matrix: messages and bytes between this process and each of its peers.
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// What kind of traffic it is, and in which direction as this process sees it.
+// The kind of traffic, and its direction as seen from this process.
 enum class Flow : std::uint32_t {
   sent,        // two-sided, by the application's own calls
-  received,    // the same, at the other end
-  written,     // one-sided: put and accumulate, told by the origin
-  read,        // one-sided: get, told by the origin
-  collective,  // sent inside a collective, seen below it
-  internal,    // sent inside any other call, likewise
-  share,       // what a collective has for that peer (all-to-one: the root, what it gets), whatever messages it is
-               // made of
-  one_to_all,  // calls and bytes of collectives by their shape; without peer
+  received,    // the same, counted by the receiver
+  written,     // one-sided: put and accumulate, counted by the origin
+  read,        // one-sided: get, counted by the origin
+  collective,  // sent inside a collective, counted below the MPI procedures
+  internal,    // sent inside any other call, counted likewise
+  share,  // the block that a collective has for that peer (all-to-one: what the root receives from it), however the MPI
+          // library sends it
+  one_to_all,  // calls and bytes of collectives by their shape; these flows have no peer
   all_to_one,
   all_to_all,
   count
 };
 
-// What a cell of peers counts.  The top bit keeps a used key from being 0.
+// First key word of a PeerCell.  The top bit keeps a used key from being 0.
 //
 //   63   62..59  58..52  51..27         26..17      16..7     6..0
 //   1    flow    bin     communicator   procedure   doublings slice
 //
-// procedure: of flows inside calls, that call; else 0.  Slices of time where they are asked for: of the width that a
-// slice had, by how often that had doubled.
+// procedure: of flows inside calls, that call; else 0.
+// doublings, slice: 0 unless the matrix is kept by slice.  `doublings`: how often the slice width had doubled when the
+// message was counted.
 using PeerKey = std::uint64_t;
 
 inline constexpr PeerKey make_peer_key(Flow flow, std::uint32_t bin, std::uint32_t comm, std::uint32_t op,
@@ -47,13 +48,13 @@ inline constexpr std::uint32_t op_of_peer(PeerKey k) noexcept { return static_ca
 inline constexpr std::uint32_t slice_of_peer(PeerKey k) noexcept { return static_cast<std::uint32_t>(k) & 0x1ffff; }
 inline constexpr std::uint32_t slice_bits = 7;
 
-// The second word: with whom, and in which region where that is asked for.
+// Second key word: the peer, and the region if the matrix is kept by region.
 //
 //   63..57  56..52  51..32  31..0
 //   call    shift   region  rank of the peer in the communicator (of the remote group of an intercommunicator); no_peer
 //
-// call: of messages inside a collective its own size bin, plus 1; 0: not known.
-// shift: of a block of 2^shift peers that are not told apart, of which the rank is the first.
+// call: of messages inside a collective, the size bin of the collective plus 1; 0: unknown.
+// shift: the cell counts a block of 2^shift peers together; the rank is that of the first one.
 using PeerPlace = std::uint64_t;
 inline constexpr std::uint32_t no_peer = 0xffffffff;
 
@@ -69,7 +70,7 @@ inline constexpr PeerPlace without_region(PeerPlace p) noexcept { return p & ~(P
 inline constexpr std::uint32_t call_of_peer(PeerPlace p) noexcept { return static_cast<std::uint32_t>(p >> 57); }
 inline constexpr unsigned shift_of(PeerPlace p) noexcept { return static_cast<unsigned>(p >> 52) & 31; }
 
-// Messages of one size to or from one peer, on one thread.
+// Counts the messages of one size bin to or from one peer, on one thread.
 struct PeerCell {
   PeerKey key;  // 0: free
   PeerPlace site;
@@ -78,20 +79,21 @@ struct PeerCell {
   std::int32_t world;  // rank of the peer in MPI_COMM_WORLD
 };
 inline void add_message(PeerCell& cell, std::uint64_t bytes) noexcept {
-  // Who reads them meanwhile (each_peer) gets them whole.
+  // Atomic, because each_peer() may read them on another thread meanwhile.
   __atomic_store_n(&cell.messages, cell.messages + 1, __ATOMIC_RELAXED);
   __atomic_store_n(&cell.bytes, cell.bytes + bytes, __ATOMIC_RELAXED);
 }
 
 inline constexpr std::int32_t world_not_known = -1, of_another_world = -2;
 
-// What is kept, as the user wants it (COMMLENS_MATRIX, COMMLENS_MATRIX_BY).  Written before anything is counted.
+// Which part of the communication matrix is kept (COMMLENS_MATRIX, COMMLENS_MATRIX_BY).  Written before anything is
+// counted.
 struct MatrixChoice {
-  bool peers;   // of the application's own messages
-  bool inside;  // of the messages inside collectives, too
+  bool peers;   // messages of the application's own calls
+  bool inside;  // also messages inside collectives
   bool by_region, by_slice;
-  bool by_any;         // by either
-  std::uint32_t most;  // cells of a thread, beyond which peers are not told apart
+  bool by_any;         // by_region || by_slice
+  std::uint32_t most;  // cells per thread; beyond that, new peers are counted in blocks
 };
 extern MatrixChoice matrix;
 

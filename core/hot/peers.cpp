@@ -10,7 +10,7 @@ std::uint32_t slice_now(const Thread& thread) noexcept {
   return doublings << slice_bits | static_cast<std::uint32_t>(thread.slices.slot);
 }
 
-// By themselves, so that count_peer() keeps nothing across a call.
+// Not inlined, so that count_peer() saves no registers across a call.
 __attribute__((noinline, cold)) PeerCell* count_first(Thread& thread, PeerKey key, PeerPlace place,
                                                       std::uint64_t bytes) noexcept {
   PeerCell* const cell = find_cell(thread.peers, key, place);
@@ -45,7 +45,7 @@ void count_arrival(Thread& thread, Repeat& r, std::uint64_t received, int source
   PeerCell* in = &thread.nobody;
   if (matrix.peers && source >= 0) {
     in = count_message(thread, Flow::received, comm_of_key(r.cell->key), 0, source, received);
-    if (in == nullptr) return;  // another thread has paused counting since the call was
+    if (in == nullptr) return;  // another thread has paused counting since the call began
   }
   r.in = in;
   r.received = received;
@@ -64,8 +64,8 @@ Cell* count_late(Thread& thread, Repeat& r, unsigned parts, Ticks end, bool has_
   Cell* const cell = record(thread, (key & ~Key{max_region}) | region, thread.doing.site, spent,
                             (parts & Repeat::sends) != 0 ? r.sent : 0, (parts & Repeat::receives) != 0 ? received : 0);
   if (region == uncounted_region) return cell;
-  // A program goes from one region into the next, or to and fro: one in eight is of the new one from now on, as in
-  // place_to_keep().  The overflow cell has no procedure.
+  // A program moves from one region to the next, or back and forth between two.  Every eighth such call updates the
+  // cached region, as in place_to_keep().  The overflow cell has no procedure and is never cached.
   if (region != r.region && thread.repeats->is_turn() && op_of_key(cell->key) == op_of_key(key)) {
     r.cell = cell;
     r.region = region;

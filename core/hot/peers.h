@@ -7,13 +7,12 @@
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// Counts one message, or one collective by its shape: of a key without a slice, and a place with the region that the
-// call counts in.
-// pre: matrix.peers
-// post: the cell that counted it, or null.
+// Counts one message, or one collective by its shape.  `key` has no slice; `place` has the region of the call.
+// pre:  matrix.peers
+// post: returns the cell that counted it, or null if the region is not counted.
 PeerCell* count_peer(Thread& thread, PeerKey key, PeerPlace place, std::uint64_t bytes) noexcept;
 
-// The same by what they are made of.  pre: peer >= 0.
+// The same, with the parts of key and place as arguments.  pre: peer >= 0
 inline PeerCell* count_message(Thread& thread, Flow flow, std::uint32_t comm, std::uint32_t op, int peer,
                                std::uint64_t bytes, std::uint32_t call = 0) noexcept {
   return count_peer(thread, make_peer_key(flow, bin_of(bytes), comm, op, 0),
@@ -25,8 +24,8 @@ inline PeerCell* count_shape(Thread& thread, Flow shape, std::uint32_t comm, std
                     bytes);
 }
 
-// The same for what a request moves: like its bytes it is of the call that made the request, in the communicator and
-// region that it was made in, wherever it is started or completed.
+// The same for a message of a request.  Like its bytes, the message is attributed to the call that made the request, in
+// the communicator and region of that call, wherever the request is started or completed.
 inline PeerCell* count_message_of(Thread& thread, Key maker, Flow flow, std::uint32_t op, int peer,
                                   std::uint64_t bytes) noexcept {
   return count_peer(thread, make_peer_key(flow, bin_of(bytes), comm_of_key(maker), op, 0),
@@ -45,12 +44,12 @@ inline void count_received_of(Thread& thread, const Cell& maker, int source, std
   add_message(*a.in, bytes);
 }
 
-// Counts a message that has arrived in a call like `r`, but from another process or of another size; `r` has that from
-// now on.
+// Counts a message that arrived in a call like `r`, but from another process or with another size.  Updates `r` to that
+// source and size.
 void count_arrival(Thread& thread, Repeat& r, std::uint64_t received, int source) noexcept;
 
-// Counts a call that ended at `end` as the one it is like; a receive with what arrived.
-// pre: it succeeded, no slice of time is over, and it is in the same region.
+// Counts a call that ended at `end` in the cells of the cached call `r`; for a receive also the received message.
+// pre: the call succeeded, no slice has ended, and the thread is in the same region as `r`.
 template <unsigned parts>
 inline __attribute__((always_inline)) void count_as(Thread& thread, Repeat& r, Ticks end) noexcept {
   thread.mpi += r.add<parts>(thread.doing.since, end);
@@ -68,8 +67,8 @@ inline __attribute__((always_inline)) void count_as(Thread& thread, Repeat& r, T
     }
   }
 }
-// The same without any of these conditions; returns where it was counted.  `r` is of its region from now on, one time
-// in eight that it is another.
+// The same without these preconditions; returns the cell that counted the call.  If the region differs from that of
+// `r`, every eighth call moves `r` to the new region.
 Cell* count_late(Thread& thread, Repeat& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
                  int source) noexcept;
 

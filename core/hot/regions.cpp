@@ -16,7 +16,8 @@ KnownRegion* find_known(const Regions& regions, std::uint32_t parent, Identity n
   }
 }
 
-// Between the look at the pause and the store another thread may pause us.
+// Sets the region in which the thread counts.  Another thread may pause counting between the read of `changes` and the
+// store, so it checks again.
 void count_in(Thread& thread, std::uint32_t region, std::uint32_t changes) noexcept {
   thread.count_in(is_paused(changes) ? uncounted_region : region);
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -65,11 +66,12 @@ void close(Thread& thread, Regions& regions, Ticks end) noexcept {
   if (frame.is_loop && frame.iterations != 0) close_iteration(thread, regions, frame, end);
   const std::uint32_t changes = pauses.changes.load(std::memory_order_acquire);
   regions.last = end;
-  // Whoever reads the arena meanwhile finds it either on the stack or in its cell, or for a moment in neither.
+  // A reader of the arena finds the region either on the stack or in its cell; for a moment in neither.
   __atomic_store_n(&regions.depth, regions.depth - 1, __ATOMIC_RELEASE);
   if (frame.key == 0) {
     around.nested += frame.nested;
-    // One of the others within them: a call of theirs, the time of which is in that of the one around.
+    // A region beyond the limit, nested in another one: count its execution, but not its time, which is part of the
+    // enclosing one's.
     if (frame.cell != nullptr && !was_paused(frame.pauses, changes)) {
       const Ticks before = frame.cell->time;
       add_time(*frame.cell, time_in(frame.start, counted_time(end), 0), 0, 0);
@@ -124,7 +126,7 @@ void begin_region(Thread& thread, const Called& name, Site site, Opened kind) no
   frame.begun = site;
   frame.region = known->region;
   __atomic_store_n(&frame.in_region, known->counts ? known->region : uncounted_region,
-                   __ATOMIC_RELAXED);  // a thread that lets us go on looks at it
+                   __ATOMIC_RELAXED);  // resume_counting() reads it on another thread
   frame.execution = execution;
   frame.iteration = around.iteration;
   frame.is_loop = is_loop;
@@ -199,7 +201,8 @@ void end_regions(Thread& thread) noexcept {
   while (regions->depth > 0) close(thread, *regions, end);
 }
 
-// The application may have asked to be stopped by what our sums do to numbers; and it may look at the flags.
+// Our sums may raise floating-point exceptions, for which the application may have enabled traps, or whose flags it may
+// read.  This function therefore masks traps and restores the flags.
 void record_value(Thread& thread, std::uint64_t quantity, double value) noexcept {
   const Telling telling(thread);
   if (__builtin_expect(!telling, 0)) return;
@@ -224,7 +227,7 @@ void record_value(Thread& thread, std::uint64_t quantity, double value) noexcept
   cell.sum += value;
   cell.last = value;
   ++cell.count;
-  if (has_traps || _mm_getcsr() != flags) _mm_setcsr(flags);  // which is slow
+  if (has_traps || _mm_getcsr() != flags) _mm_setcsr(flags);  // only if needed: this is slow
 }
 
 }  // namespace commlens

@@ -5,19 +5,19 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/cold/identity.h"
+#include "core/base/identity.h"
 #include "core/hot/table.h"
 #include "core/hot/thread.h"
 
-// Code regions: what the application says it is doing.  Each thread has a stack of those it is in, and cells of its own
-// for their times; what a region is called and lies in is known to all threads (cold/regions.h).
+// Code regions that the application marks.  Each thread has a stack of its open regions, and cells of its own for their
+// times.  All threads share the names and parents of regions (state/regions.h).
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// A name that was looked at once: a handle of the application's.
+// A name that was hashed once; the application holds a pointer to it as a handle.
 struct Name {
   Identity identity;
   std::uint32_t bytes;
-  char text[256];  // ends with a zero
+  char text[256];  // zero-terminated
 };
 inline constexpr std::size_t most_name_bytes = sizeof Name::text - 1;
 
@@ -27,10 +27,10 @@ inline std::uint64_t word_at(const char* text) noexcept {
   return word;
 }
 
-// Equal names have equal identities on all processes; never 0.  Names are looked at in hot loops: sixteen bytes at a
-// time, of which the last ones may have been among those before.
+// Returns the identity of a name: equal names have equal identities on all processes; never 0.  Reads sixteen bytes per
+// step, because hot loops pass names.  The last sixteen bytes may overlap those read before.
 inline Identity identity_of_name(const char* text, std::size_t bytes) noexcept {
-  // No text of UTF-8 has the bytes of `salt` in it: what it is combined with does not become 0.
+  // UTF-8 text cannot contain the bytes of `salt`, so that the XOR with it never becomes 0.
   constexpr std::uint64_t odd = 0x9e3779b97f4a7c15u, salt = 0xfffef7c1ff91e10bu;
   std::uint64_t h = bytes * odd, first = 0, last = 0;
   if (__builtin_expect(bytes >= 8, 1)) {
@@ -51,12 +51,12 @@ inline Identity identity_of_name(const char* text, std::size_t bytes) noexcept {
   return identity != 0 ? identity : 1;
 }
 
-// What a cell of regions, loops or quantities counts.  The top bit keeps a used key from being 0.
+// What a cell of regions, loops or metrics counts.  The top bit keeps a used key from being 0.
 //
 //   63   62          61..42      41..20         19..0
 //   1    iterations  execution   iteration + 1  region
 //
-// iterations: of a loop, as told apart from the loop itself.
+// iterations: the cell counts the iterations of a loop, not the loop itself.
 using RegionKey = std::uint64_t;
 inline constexpr std::uint32_t max_execution = (1u << 20) - 1;
 inline constexpr std::uint32_t max_iteration = (1u << 22) - 2;
@@ -77,73 +77,73 @@ inline constexpr bool counts_iterations(RegionKey k) noexcept { return ((k >> 62
 
 struct alignas(64) RegionCell {
   RegionKey key;        // 0: free
-  std::uint64_t site;   // 0: there is no second word of key
-  std::uint64_t calls;  // that ended
+  std::uint64_t site;   // always 0: no second key word
+  std::uint64_t calls;  // completed
   Ticks time, time_min, time_max;
-  Ticks nested;  // in regions within it
+  Ticks nested;  // time in nested regions
   Ticks mpi;
 };
 static_assert(sizeof(RegionCell) == 64);
 
-// A quantity of the application's, in a region.
+// Values of one metric in one region.
 struct alignas(64) QuantityCell {
   RegionKey key;
-  std::uint64_t site;  // which quantity, from 1
+  std::uint64_t site;  // number of the metric, from 1
   std::uint64_t count;
   double sum, min, max, last;
   std::uint64_t not_finite;
 };
 static_assert(sizeof(QuantityCell) == 64);
 
-// How the times of a loop's iterations are distributed.
+// Distribution of the durations of a loop's iterations.
 struct alignas(64) LoopCell {
   RegionKey key;
   std::uint64_t site;  // 0
   std::uint64_t bins[64];
 };
 
-// A region that a thread has met: where it is found again.
+// A region that this thread has entered before; entry of its hash table Regions::known.
 struct KnownRegion {
-  Identity name;  // with mark_of_loop for a loop; 0: free
+  Identity name;  // XOR mark_of_loop for a loop; 0: free
   std::uint32_t parent;
   std::uint32_t region;
   std::uint32_t executions;  // as outermost region, so far
-  bool counts;               // false: not asked for (COMMLENS_REGIONS)
-  bool is_others;            // beyond the regions that are told apart
-  RegionCell* cell;          // the last one
+  bool counts;               // false: excluded by COMMLENS_REGIONS
+  bool is_others;            // beyond most_regions: counted together with all others
+  RegionCell* cell;          // the one it was counted in last
 };
 
 inline constexpr std::uint32_t region_place(std::uint32_t parent, Identity name) noexcept {
   return static_cast<std::uint32_t>(name) + parent * 0x9e3779b9u;
 }
 
-// A region that is under way.
+// An open region, on the stack of its thread.
 struct alignas(64) Frame {
-  RegionKey key;  // 0: does not count
+  RegionKey key;  // 0: its time is not counted
   RegionCell* cell;
-  Ticks start;        // by the clock of counted time
-  Ticks nested, mpi;  // of regions within it; Thread::mpi at its start
+  Ticks start;        // in counted time
+  Ticks nested, mpi;  // time in nested regions; Thread::mpi at the start
   Identity name;
-  Site begun;  // where the application began it
+  Site begun;  // address of the call that began it
   std::uint32_t region;
-  std::uint32_t in_region;  // that its MPI calls count in
+  std::uint32_t in_region;  // in which its MPI calls are counted
   std::uint32_t execution;
-  std::int32_t iteration;  // of regions within it; -1: none is told apart
-  std::uint32_t pauses;    // Pause::changes at its start
-  // Of a loop:
-  bool is_loop, keeps_apart;  // its iterations
+  std::int32_t iteration;  // of nested regions; -1: iterations are counted together
+  std::uint32_t pauses;    // Pause::changes at the start
+  // Loops only:
+  bool is_loop, keeps_apart;  // keeps_apart: each iteration has its own cells
   std::uint32_t iterations;   // begun so far
   std::uint32_t iteration_pauses;
-  LoopCell* loop;  // null: none yet
+  LoopCell* loop;  // null: no iteration has ended yet
   Ticks iteration_start, iteration_nested, iteration_mpi;
 };
 
 struct Regions {
   static constexpr std::uint32_t most_frames = 128;
-  std::uint32_t depth;   // of the innermost region; frames[0] is the whole program
-  std::uint32_t beyond;  // regions within it there is no frame for
-  Ticks last;            // when one last began or ended
-  KnownRegion* known;    // open addressing; capacity is a power of two
+  std::uint32_t depth;   // of the innermost open region; frames[0] is the whole program
+  std::uint32_t beyond;  // open regions inside the innermost one, without a frame
+  Ticks last;            // when a region last began or ended
+  KnownRegion* known;    // open addressing; the capacity is a power of two
   std::uint32_t capacity, used;
   KnownRegion others;
   TableOf<RegionCell> cells;
@@ -152,25 +152,25 @@ struct Regions {
   Frame frames[most_frames + 1];
 };
 
-// A loop and a region of one name are two.
+// XORed into the identity of a loop's name: a loop and a region of the same name are different.
 inline constexpr Identity mark_of_loop = 0x6c6f6f70;
 
-// Counting may be paused: time that passes meanwhile is none.
+// State of pausing.  Counted time does not advance during a pause.
 struct Pause {
   std::atomic<std::uint32_t> changes;  // odd: paused
-  std::atomic<Ticks> held;             // counted time at the beginning of the present or last pause
-  std::atomic<Ticks> before;           // length of all pauses that are over
+  std::atomic<Ticks> held;             // counted time when the current or last pause began
+  std::atomic<Ticks> before;           // total length of all pauses that are over
 };
 extern Pause pauses;
 
 inline bool is_paused(std::uint32_t changes) noexcept { return (changes & 1) != 0; }
 
-// True when nothing of what began at `pauses_then` counts: in a pause that still lasts.
+// True when nothing since `pauses_then` counts: it was read during a pause that still lasts.
 inline bool was_paused(std::uint32_t pauses_then, std::uint32_t changes) noexcept {
   return is_paused(changes) && pauses_then == changes;
 }
 
-// The clock of counted time.  It never goes back, also for who took `t` before a pause that is over by now.
+// Converts a time stamp to counted time.  Never goes back, even if `t` was taken before a pause that is over by now.
 inline Ticks counted_time(Ticks t) noexcept {
   const std::uint32_t changes = pauses.changes.load(std::memory_order_acquire);
   const Ticks before = pauses.before.load(std::memory_order_acquire);
@@ -179,22 +179,24 @@ inline Ticks counted_time(Ticks t) noexcept {
   return t - before;
 }
 
-// The time in a region: at least what was spent further in.  A thread may move to a core whose counter is a little
-// behind, another one may pause it between two looks at the clock, and of a process that was killed `end` is a guess.
+// Returns the time in a region, at least the time in its nested regions.  `end - start` may be too small for three
+// reasons.  A thread may move to a core whose counter is slightly behind; another thread may pause counting between two
+// reads of the clock; for a process that was killed, `end` is an estimate.
 inline Ticks time_in(Ticks start, Ticks end, Ticks nested) noexcept {
   return end > start + nested ? end - start : nested;
 }
 
-// True from when a thread in MPI_Finalize, or at the end of the process, looks at what all threads have counted. Others
-// may still begin and end regions: that is passed by, and whoever is in the middle of it is waited for.
+// True while a thread in MPI_Finalize, or at the end of the process, reads the counters of all threads.  Other threads
+// may still begin and end regions: those calls are ignored, and close_regions() waits for threads that are inside one.
 extern std::atomic<bool> regions_are_closed;
 
-// While it lives, the thread may change what it counts of its regions; unless it is false.
+// Scope in which this thread changes the counters of its regions.  Converts to false while regions are closed: the
+// caller must then change nothing.
 class Telling {
  public:
   explicit Telling(Thread& thread) noexcept : thread_(thread) {
     __atomic_store_n(&thread.telling, 1, __ATOMIC_RELAXED);
-    // Who closes has a barrier of the kernel between its store and its look at ours.
+    // close_regions() has a kernel barrier (membarrier) between its store and its load of `telling`.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     may_ = !regions_are_closed.load(std::memory_order_acquire);
   }
@@ -208,18 +210,18 @@ class Telling {
   bool may_;
 };
 
-// Limits, as the user wants them.
+// Limits that the user set: executions and iterations with cells of their own.
 struct RegionLimits {
   std::uint32_t executions, iterations;
 };
 extern RegionLimits region_limits;
 
-// The length of a tick in nanoseconds, times 2^32, as it was known when the first loop began.
+// Length of a tick in nanoseconds, times 2^32; measured when the first loop began.
 extern std::uint64_t loop_scale;
 
-// What the calling thread says.  Each name as its bytes, and as identity_of_name() of them.
+// A name as the caller passed it: its bytes, and identity_of_name() of them.
 struct Called {
-  Identity identity;  // 0 at an end: the innermost
+  Identity identity;  // 0 when a region ends: the innermost one
   const char* text;
   std::size_t bytes;
 };
@@ -228,30 +230,31 @@ void begin_region(Thread& thread, const Called& name, Site site, Opened kind) no
 void end_region(Thread& thread, const Called& name, Site site) noexcept;
 void begin_iteration(Thread& thread, Site site) noexcept;
 
-// All regions of a thread that is ending.
+// Ends all open regions of a thread that ends.
 void end_regions(Thread& thread) noexcept;
 
-// A value of quantity number `quantity`.
+// Records a value of metric number `quantity` in the current region.
 void record_value(Thread& thread, std::uint64_t quantity, double value) noexcept;
 
-// ---- cold (cold/regions.cpp) ----
+// ---- cold (state/regions.cpp) ----
 
-// Makes the thread's Regions; null when there is no memory.
+// Creates the thread's Regions; returns null when there is no memory.
 Regions* enter_regions(Thread& thread) noexcept;
 
-// A region that this thread meets for the first time; null when there is no memory.
+// Adds a region that this thread enters for the first time; returns null when there is no memory.
 KnownRegion* meet_region(Regions& regions, const Called& name, bool is_loop) noexcept;
 
-// There are more regions within each other than there are frames for.
+// Notes that more regions are nested than there are frames.
 void too_deep(const Called& name, Site site) noexcept;
 
-// An end of what is not the innermost region: the depth of the region that it ends, or 0 when there is none.
+// For an end that does not match the innermost region: returns the depth of the region that it ends, or 0 if none
+// matches.
 std::uint32_t end_of_another(const Thread& thread, const Called& name, Site site) noexcept;
 
-// The same for an iteration: the depth of the innermost loop, or 0.
+// For an iteration outside the innermost region: returns the depth of the innermost loop, or 0.
 std::uint32_t loop_of_iteration(const Thread& thread, Site site) noexcept;
 
-// A slice of time is over when a region begins or ends (cold/slices.cpp).
+// Called when a slice has ended at the begin or end of a region (state/slices.cpp).
 void slice_over(Thread& thread, Ticks now) noexcept;
 
 }  // namespace commlens

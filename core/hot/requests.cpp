@@ -27,7 +27,7 @@ bool RequestTable::put_further(std::uint64_t handle, Payload payload) noexcept {
     Slot* const slots = level.slots.load(std::memory_order_acquire);
     const std::uint64_t home = hash(handle) & level.mask();
     Slot* free = nullptr;
-    bool more = true;  // requests of this home may live further on
+    bool more = true;  // requests with this home bucket may be stored further on
     for (std::uint64_t step = 0; step < window && (more || free == nullptr); ++step) {
       const std::uint64_t bucket = (home + step) & level.mask();
       for (int i = 0; i < slots_per_bucket; ++i) {
@@ -35,7 +35,7 @@ bool RequestTable::put_further(std::uint64_t handle, Payload payload) noexcept {
         const std::uint64_t found = slot.handle.load(std::memory_order_acquire);
         if (found == handle) {
           Payload old = slot.payload.load(std::memory_order_acquire);
-          // The handle once more, as in find(): the slot may have become another request's between the two loads.
+          // Checks the handle again, as in payload_of(): another request may have taken the slot between the two loads.
           if (old != 0 && slot.handle.load(std::memory_order_acquire) == handle &&
               slot.payload.compare_exchange_strong(old, payload, std::memory_order_acq_rel)) {
             return true;
@@ -53,7 +53,7 @@ bool RequestTable::put_further(std::uint64_t handle, Payload payload) noexcept {
         free->payload.store(payload, std::memory_order_release);
         return true;
       }
-      return put_further(handle, payload);  // another thread took the slot: look again
+      return put_further(handle, payload);  // another thread took the slot: search again
     }
   }
   return false;

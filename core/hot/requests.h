@@ -9,38 +9,38 @@
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// What we remember of a request until it completes, in one word:
+// What is stored about a request until it completes, in one word:
 //
 //   63..48    47..6                            5..0
 //   sequence  cell that made it, or the        flags
 //             PersistentRequest
 //
-// Both are 64-byte aligned.  The sequence number tells a request from an older one that had the same handle.
+// Both are 64-byte aligned.  The sequence number distinguishes a request from an older one with the same handle.
 using Payload = std::uint64_t;
 
 namespace RequestFlag {
 inline constexpr Payload active = 1;      // started, not yet completed
 inline constexpr Payload persistent = 2;  // the pointer is a PersistentRequest
-inline constexpr Payload receives = 4;    // its status tells the bytes it received
-inline constexpr Payload idup = 8;        // its completion makes a communicator
-inline constexpr Payload cancelled = 16;  // the application has called MPI_Cancel on it
-inline constexpr Payload message = 32;    // its status tells who sent what it receives
+inline constexpr Payload receives = 4;    // its status has the number of bytes received
+inline constexpr Payload idup = 8;        // its completion creates a communicator
+inline constexpr Payload cancelled = 16;  // the application has called MPI_Cancel for it
+inline constexpr Payload message = 32;    // its status has the sender of the received message
 inline constexpr Payload all = 63;
 }  // namespace RequestFlag
 
-// What a collective has for one peer.
+// The block that a collective has for one peer.
 struct Share {
-  int peer;  // below 0: there are no more
+  int peer;  // below 0: end of the array
   std::uint64_t bytes;
 };
 
-// A persistent request moves the same bytes each time it is started.
+// Record of a persistent request, which moves the same bytes each time it is started.
 struct alignas(64) PersistentRequest {
   Cell* maker;
   std::uint64_t sent, received;
-  int to, from;             // the peer; below 0: none, or told by the status
-  std::uint64_t exchanged;  // of collectives
-  Share* shares;            // null: the same for all
+  int to, from;             // the peer; below 0: none, or found in the status
+  std::uint64_t exchanged;  // bytes; collectives only
+  Share* shares;            // null: the same block size for all peers
   Flow shape;
   PersistentRequest* next_free;
 };
@@ -57,17 +57,19 @@ inline Cell* maker_of(Payload p) noexcept {
   return (p & RequestFlag::persistent) != 0 ? persistent_of(p)->maker : reinterpret_cast<Cell*>(p & pointer_bits);
 }
 
-// All requests under way, from any thread: started in one, completed in another.  No lock, no allocation but the
-// mapping of the next level when one is full.
+// All requests of all threads, until they complete or, if persistent, are freed.  One thread may start a request and
+// another complete it.  No lock; no allocation except mapping the next level when one is full.
 //
-// A level is an array of buckets, a cache line of four slots each.  A request lives in its home bucket or one of
-// the three after it, or in the next, larger level.  `spilled` says, for ever, that a bucket once passed a request
-// on; only then need a search go on.
+// A level is an array of buckets, each a cache line with four slots.  A request lives in its home bucket, in one of the
+// three after it, or in the next, larger level.  `spilled` is set for ever once a bucket has passed a request on; only
+// then must a search continue beyond that bucket.
 //
-// Slot protocol: handle 0 is free.  claim: handle 0 -> h by compare-and-swap, then the payload.  release: payload
-// -> 0 by compare-and-swap (the winner owns the release), then handle -> 0.  A payload of 0 beside a handle is a
-// slot in between: nobody's.  MPI may give a handle out again before we released it: put() then replaces the
-// payload in place where it meets it, and the compare-and-swap of the late release fails.
+// Slot protocol: handle 0 is free.
+// claim: handle 0 -> h by compare-and-swap, then the payload.
+// release: payload -> 0 by compare-and-swap (the winner owns the release), then handle -> 0.
+// A slot with a handle and payload 0 is in transition and belongs to no request.  MPI may reuse a handle before we have
+// released it: put() then replaces the payload in place if it finds the handle, and the compare-and-swap of the late
+// release fails.
 class RequestTable {
  public:
   struct Slot {
@@ -77,10 +79,10 @@ class RequestTable {
 
   struct Found {
     Slot* slot;
-    Payload payload;  // 0: not known
+    Payload payload;  // 0: unknown request
   };
 
-  // Mostly it is where it is looked for first: in its home bucket of the first level.
+  // Returns the slot and payload of a request.  Fast path: the home bucket of the first level.
   Found find(std::uint64_t handle) const noexcept {
     const Level& first = levels_[0];
     Slot* const slots = first.slots.load(std::memory_order_acquire);
@@ -94,7 +96,7 @@ class RequestTable {
     return __builtin_expect(first.spilled(home), 0) ? find_further(handle) : Found{nullptr, 0};
   }
 
-  // Remembers a request; false when memory ran out.
+  // Adds a request; returns false when memory ran out.
   bool put(std::uint64_t handle, Payload payload) noexcept {
     const Level& first = levels_[0];
     Slot* const slots = first.slots.load(std::memory_order_acquire);
@@ -118,7 +120,7 @@ class RequestTable {
     return true;
   }
 
-  // Forgets it, unless its handle was given out again in the meantime.
+  // Removes a request, unless MPI has reused its handle in the meantime.
   static void release(const Found& found) noexcept {
     Payload expected = found.payload;
     if (found.slot->payload.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) {
@@ -126,7 +128,7 @@ class RequestTable {
     }
   }
 
-  // True when one of them is as asked: is(its maker's cell, its payload).  Cold.
+  // Cold.  True when is(cell of the maker, payload) holds for any request.
   template <class Is>
   bool any(Is is) const noexcept {
     for (const Level& level : levels_) {
@@ -140,7 +142,7 @@ class RequestTable {
     return false;
   }
 
-  // Changes the flags of a persistent request; returns what it holds then, 0 when it is another one by now.
+  // Changes the flags of a persistent request.  Returns the new payload, or 0 if the slot holds another request by now.
   static Payload change(const Found& found, Payload payload) noexcept {
     Payload expected = found.payload;
     return found.slot->payload.compare_exchange_strong(expected, payload, std::memory_order_acq_rel) ? payload : 0;
@@ -149,11 +151,11 @@ class RequestTable {
  private:
   static constexpr int slots_per_bucket = 4;
   static constexpr std::uint64_t window = 4;
-  static constexpr int level_count = 5;  // 1,024 requests, then 16 times as many each: 67 million
+  static constexpr int level_count = 5;  // 1,024 slots, 16 times as many in each next level; the last has 67 million
 
   struct Level {
     std::atomic<Slot*> slots{nullptr};
-    std::atomic<std::uint8_t>* spill = nullptr;  // one a bucket, behind the slots
+    std::atomic<std::uint8_t>* spill = nullptr;  // one per bucket, behind the slots
     std::uint64_t buckets = 0;
     std::uint64_t mask() const noexcept { return buckets - 1; }
     bool spilled(std::uint64_t bucket) const noexcept { return spill[bucket].load(std::memory_order_acquire) != 0; }
@@ -164,11 +166,11 @@ class RequestTable {
     return h >> 20;
   }
 
-  // What the slot holds of this request; 0: nothing.
+  // Returns the payload if the slot holds this request, else 0.
   static Payload payload_of(const Slot& slot, std::uint64_t handle) noexcept {
     if (slot.handle.load(std::memory_order_acquire) != handle) return 0;
     const Payload payload = slot.payload.load(std::memory_order_acquire);
-    // The handle once more: between the two loads the slot may have become another request's.
+    // Checks the handle again: another request may have taken the slot between the two loads.
     return slot.handle.load(std::memory_order_acquire) == handle ? payload : 0;
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/hot/clock.h"
+#include "core/base/clock.h"
 #include "core/hot/key.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// The counters of one key at one call site, on one thread: one cache line.
+// Counters of one key at one call site, on one thread: one cache line.
 struct alignas(64) Cell {
   Key key;  // 0: free
   Site site;
@@ -19,7 +19,7 @@ struct alignas(64) Cell {
 };
 static_assert(sizeof(Cell) == 64);
 
-// Cells that were allocated at once.
+// A block of cells that were allocated together; segments form a list, newest first.
 template <class C>
 struct SegmentOf {
   C* begin;
@@ -27,31 +27,31 @@ struct SegmentOf {
   SegmentOf* before;
 };
 
-// The cells of one thread: an open-addressing index of pointers into segments that never move, so that a request
-// may keep the cell of the call that made it.  C: Cell, or what counts something else under two words of key
+// The cells of one thread: an open-addressing index of pointers into segments.  Cells never move, so that a request may
+// keep a pointer to the cell of the call that made it.  C is Cell, or another type with a key of two words
 // (hot/regions.h, hot/peer_cell.h).
 //
-// When the index is full it first leaves out the cells of communicators that are over (cold/ended.h): a program that
-// makes and frees communicators searches as little after a day as at first.  One that is met again has a second cell
-// then; equal keys are added up when the profile is collected.
+// A full index first drops the cells of communicators that were freed (state/freed_comms.h).  A program that creates
+// and frees communicators therefore has short searches even after a day.  If the key of a dropped cell occurs again, it
+// gets a second cell; collecting the profile adds up equal keys.
 //
-// Invariant: 2 * used <= mask + 1 for a grown table, so that a probe ends; mask + 1 is a power of two.
-// A table that cannot grow counts into `overflow`: no call is dropped, the report names it.
+// Invariant of an index that could grow: 2 * used <= mask + 1, so that a probe ends; mask + 1 is a power of two.
+// A table that cannot grow counts in `overflow`: no call is lost, and the report mentions them.
 template <class C>
 struct TableOf {
-  // Of a table without cells: a probe finds nothing, and nobody has to ask whether there is an index.
+  // Index of an empty table: a probe finds nothing, and lookups need no test for a missing index.
   static constexpr C* nothing[1] = {nullptr};
 
   C* const* index = nothing;  // mask + 1 entries
   std::uint64_t mask = 0;
-  std::uint64_t used = 0;          // entries of the index
-  std::uint64_t left_out = 0;      // cells that were, and are not
+  std::uint64_t used = 0;          // entries of the index that are in use
+  std::uint64_t left_out = 0;      // cells that were dropped from the index
   C* free = nullptr;               // next free cell of the newest segment
-  C* segment_end = nullptr;        // its end
-  SegmentOf<C>* newest = nullptr;  // all of them, the newest first
-  SegmentOf<C>* spare = nullptr;   // for more of them
+  C* segment_end = nullptr;        // end of the newest segment
+  SegmentOf<C>* newest = nullptr;  // list of all segments, newest first
+  SegmentOf<C>* spare = nullptr;   // memory for further SegmentOf records
   SegmentOf<C>* spare_end = nullptr;
-  C overflow{};  // of calls, the key: no communicator, unknown procedure
+  C overflow{};  // of a Table, the key: no communicator, unknown procedure
 };
 using Table = TableOf<Cell>;
 
@@ -59,7 +59,7 @@ inline std::uint64_t hash_of(Key key, Site site) noexcept {
   return folded(key ^ 0x9e3779b97f4a7c15u, site ^ 0xd6e8feb86659fd93u);
 }
 
-// Adds the cell (cold/threads.cpp); returns the overflow cell when memory ran out.
+// Adds a cell (state/threads.cpp); returns the overflow cell when memory ran out.
 struct RegionCell;
 struct QuantityCell;
 struct LoopCell;
@@ -68,7 +68,7 @@ Cell* add_cell(TableOf<Cell>& table, Key key, Site site) noexcept;
 RegionCell* add_cell(TableOf<RegionCell>& table, Key key, Site site) noexcept;
 QuantityCell* add_cell(TableOf<QuantityCell>& table, Key key, Site site) noexcept;
 LoopCell* add_cell(TableOf<LoopCell>& table, Key key, Site site) noexcept;
-PeerCell* add_cell(TableOf<PeerCell>& table, Key key, Site site) noexcept;  // cold/peers.cpp
+PeerCell* add_cell(TableOf<PeerCell>& table, Key key, Site site) noexcept;  // state/peers.cpp
 
 // Returns the cell of (key, site), or null.
 template <class C>
@@ -80,14 +80,14 @@ inline C* known_cell(const TableOf<C>& table, Key key, Site site) noexcept {
   }
 }
 
-// The same, new if need be; never null.
+// The same, but adds the cell if it does not exist; never null.
 template <class C>
 inline C* find_cell(TableOf<C>& table, Key key, Site site) noexcept {
   C* const cell = known_cell(table, key, site);
   return cell != nullptr ? cell : add_cell(table, key, site);
 }
 
-// All cells of a table, but for the overflow, and those that are in its index.
+// Calls visit(cell) for all cells of a table except the overflow cell; each_indexed() only for those in its index.
 template <class C, class Visit>
 inline void each_cell(const TableOf<C>& table, Visit visit) {
   for (const SegmentOf<C>* s = table.newest; s != nullptr; s = s->before) {
@@ -102,8 +102,8 @@ inline void each_indexed(const TableOf<C>& table, Visit visit) {
   }
 }
 
-// False for what is to be left out, and for what was cleared.  A cell without calls may wait for a request that another
-// thread made.
+// False for calls in an uncounted region, and for cells that were cleared.  A cell without calls may hold the bytes of
+// a request that another thread made.
 inline bool is_to_be_told(const Cell& cell) noexcept {
   return region_of_key(cell.key) != uncounted_region && (cell.calls | cell.bytes_sent | cell.bytes_received) != 0;
 }

@@ -12,7 +12,7 @@ inline Cell* add(Thread& thread, Cell* cell, Key key, Ticks spent, std::uint64_t
   return cell;
 }
 
-// What record() may have to do before it counts.  By themselves, so that record() keeps nothing across a call.
+// What record() does rarely, before it counts.  Not inlined, so that record() saves no registers across a call.
 __attribute__((noinline, cold)) Cell* record_first(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent,
                                                    std::uint64_t received) noexcept {
   return add(thread, find_cell(thread.table, key, site), key, spent, sent, received);
@@ -22,7 +22,7 @@ __attribute__((noinline, cold)) Cell* record_late(Thread& thread, Key key, Site 
                                                   std::uint64_t received) noexcept {
   const Ticks end = thread.doing.since + spent;
   slice_ended(thread, key, spent);
-  spent = end - thread.doing.since;  // without what did not count
+  spent = end - thread.doing.since;  // without the time that did not count
   return record_first(thread, key, site, spent, sent, received);
 }
 

@@ -4,22 +4,23 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/hot/cached_call.h"
 #include "core/hot/comm_view.h"
 #include "core/hot/peer_cell.h"
-#include "core/hot/repeat.h"
 #include "core/hot/table.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// Requests that were complete when they were made.  MPI gives them all one handle, so that nothing tells later which
-// one is being waited for; but neither is there anything to wait for.  We count how many are out and keep the
-// communicators they may belong to.  When a completion call has no other request, it counts under that communicator,
-// or under the set of them.  The set only grows until none is out: taking one away would be a guess.
+// Counts requests that were complete when they were made.  MPI gives all of them the same handle, so a completion call
+// does not show which one it completes; but it does not wait for any of them either.  We count how many are outstanding
+// and keep the communicators that they may belong to.  A completion call without other requests is counted under that
+// communicator, or under the set of them.  The set only grows until none is outstanding: removing a communicator
+// earlier would be a guess.
 struct CompleteRequests {
   static constexpr int capacity = 32;
   std::uint32_t comm[capacity];
-  int used;           // more than capacity: there are others, too
-  std::uint64_t out;  // how many
+  int used;           // more than capacity: further communicators are not listed
+  std::uint64_t out;  // number of outstanding requests
 
   void add(std::uint32_t index) noexcept {
     ++out;
@@ -36,83 +37,83 @@ struct CompleteRequests {
   }
 };
 
-// The communicator a thread is freeing: its callbacks may still use it, but it is no longer in the map, because MPI may
-// give its handle to another one at once.
+// The communicator that a thread is freeing.  Its callbacks may still use it, but it is no longer in the map, because
+// MPI may give its handle to another communicator at once.
 struct Going {
   std::uint64_t handle;
-  const CommView* view;  // null: none, or not known
+  const CommView* view;  // null: none, or unknown
 };
 
-// The call under way, for whoever looks at a process that hangs or was killed.  It is over when `outermost` of its
-// thread is null.
+// The call in progress, for tools that inspect a process that hangs or was killed.  The call has ended if `outermost`
+// of its thread is null.
 struct Doing {
   enum What : std::uint16_t { nothing, handle, index };
   std::uint64_t where;  // the communicator: the bits of its handle, or its index
   Ticks since;
   Site site;
   std::uint16_t op;
-  What what;  // of `where`
+  What what;  // meaning of `where`
 };
 
 struct Regions;  // hot/regions.h
 
-// What a thread has noted of its slices of time (cold/slices.h).
-inline constexpr Ticks first_slice_width = Ticks{1} << 23;  // 8.4 ms, or a little less with a time stamp counter
+// The slices that a thread has logged (state/slices.h).
+inline constexpr Ticks first_slice_width = Ticks{1} << 23;  // 8.4 ms, or 3.5 ms with a TSC of 2.4 GHz
 struct SliceSum;
 struct SliceBlock;
 struct SliceLog {
   Ticks width;         // of one slice
-  std::uint64_t slot;  // the one that is under way
-  Ticks looked;        // until when time in regions is noted
+  std::uint64_t slot;  // the current slice
+  Ticks looked;        // time in regions is logged up to here
   SliceBlock* newest;
-  SliceBlock* spare;  // of former generations
+  SliceBlock* spare;  // blocks of former generations, for reuse
   std::uint64_t entries;
   SliceSum* sums;
-  std::uint64_t capacity, used;  // of `sums`
+  std::uint64_t capacity, used;  // entries of `sums`
 };
 
-// What one thread counts.  Lives in the arena and outlives the thread: a later thread goes on with it.
+// The counters of one thread.  Lives in the arena and outlives the thread: a later thread continues it.
 struct Thread {
-  // Frame of the outermost MPI call under way, or null.  A frame address instead of a depth: when an error handler
-  // leaves MPI by longjmp, the next call is at or above the old frame, or the old frame has been written over, and we
-  // see that the old one is gone.
+  // Frame of the outermost MPI call in progress, or null.  A frame address instead of a depth, because an error handler
+  // may leave MPI by longjmp.  Then the next call is at or above the old frame, or the old frame has been overwritten:
+  // either shows that the old call has ended.
   char* outermost;
-  Site outermost_return;  // its return address, which stands behind its frame pointer
+  Site outermost_return;  // its return address, stored behind its frame pointer
   Doing doing;
   Ticks last_moment = ~Ticks{0};  // see is_due()
   std::uint32_t counting_region;  // see region()
   std::uint32_t number;           // among the threads of this process
-  std::uint64_t sequence;         // of requests made by this thread
+  std::uint64_t sequence;         // number of requests that this thread has made
   Going going;
-  std::uint32_t forgets;  // how often its counters have been cleared
-  std::uint32_t telling;  // not 0: it is changing what it counts of its regions (class Telling)
-  std::uint32_t call;     // size bin of the collective under way, as PeerPlace has it; 0: not known
-  Ticks mpi;              // inside all calls that count
-  Regions* regions;       // null until the first of this thread
+  std::uint32_t forgets;  // number of times its counters were cleared
+  std::uint32_t telling;  // not 0: the thread is changing the counters of its regions (class Telling)
+  std::uint32_t call;     // size bin of the collective in progress, as in PeerPlace; 0: unknown
+  Ticks mpi;              // time inside all counted calls
+  Regions* regions;       // null until the thread begins its first region
   Table table;
   CompleteRequests complete;
-  std::uint64_t forgotten;  // requests there was no memory to remember
-  void* scratch;            // for the arrays of one completion call
+  std::uint64_t forgotten;  // requests that could not be stored for lack of memory
+  void* scratch;            // memory for the arrays of one completion call
   std::size_t scratch_bytes;
   SliceLog slices;
   TableOf<PeerCell> peers;
   Repeats* repeats = &Repeats::none;
-  PeerCell nobody;    // counts the messages of a call that has none
-  Thread* next;       // all threads, for collection
-  Thread* next_idle;  // left by a thread that ended
-  bool has_ended;     // and no later one has taken it over yet
+  PeerCell nobody;    // dummy cell for calls without a message
+  Thread* next;       // list of all threads, for collection
+  Thread* next_idle;  // list of those whose thread has ended
+  bool has_ended;     // the thread has ended, and no later one has taken this over yet
 
-  // The first call that ends at due() or later begins a slice; 0: never.  Other threads write it when they have
-  // something for this one to look at.
+  // The first call that ends at due() or later begins a slice; 0: never.  Other threads write it to make this thread
+  // check for a request of theirs.
   Ticks due() const noexcept { return __atomic_load_n(&last_moment, __ATOMIC_RELAXED) + 1; }
   bool is_due(Ticks end) const noexcept { return end > __atomic_load_n(&last_moment, __ATOMIC_RELAXED); }
   void wait_until(Ticks when) noexcept { __atomic_store_n(&last_moment, when - 1, __ATOMIC_RELAXED); }
 
-  // The region that its calls count in.  Other threads write it when counting is paused or goes on.
+  // The region in which the thread's calls are counted.  Other threads write it when they pause or resume counting.
   std::uint32_t region() const noexcept { return __atomic_load_n(&counting_region, __ATOMIC_RELAXED); }
   void count_in(std::uint32_t region) noexcept { __atomic_store_n(&counting_region, region, __ATOMIC_RELAXED); }
 
-  // True for a call with this frame that is made inside another one.
+  // True if a call with this frame was made inside another MPI call.
   bool is_inside(const char* frame) const noexcept {
     constexpr std::ptrdiff_t near = 64 << 10;
     if (outermost == nullptr || frame >= outermost) return false;
@@ -123,7 +124,8 @@ struct Thread {
     outermost = frame;
     outermost_return = return_address(frame);
   }
-  // Cold.  A frame far away may have been on a stack that is gone: a fiber left for good by an error handler.
+  // Cold.  A distant frame may have been on a stack that no longer exists: of a fiber that an error handler left for
+  // good.
   static bool is_mapped(const char* frame) noexcept;
   static Site return_address(const char* frame) noexcept {
     Site address;
@@ -132,29 +134,31 @@ struct Thread {
   }
 };
 
-// __thread, not thread_local: no initialiser, hence no hidden call on each access.
+// __thread, not thread_local: without an initialiser there is no hidden call on each access.
 extern __thread Thread* current_thread;
 
-// Cold: begins a slice, before the call that ends it is counted under `key`.
+// Cold.  Begins a slice, before the call that ended the previous one is counted under `key`.
 void slice_ended(Thread& thread, Key key, Ticks spent) noexcept;
 
-// Counts one finished call, of which `doing` says when it began, and returns its cell.  A function, not inlined into
-// 1,400 wrappers: all it needs fits into registers, and one copy of it stays in the cache.
+// Counts one finished call, which began at `doing.since`, and returns its cell.  A function, not inlined into 1,400
+// wrappers: its data fit into registers, and one copy of it stays in the instruction cache.
 //
 // pre:  `thread` is the calling one.
-// post: exactly one cell has calls + 1, so the sum over cells is the number of record() calls, always.
+// post: exactly one cell has calls + 1, so the sum over all cells is always the number of record() calls.
 Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept;
 
-// Where a call is to be kept that is like none, or like `same` but in another region: there, in `place`, or beside it;
-// null: not this time.  At once where nothing good is there, unless communicators come and go so fast that it would not
-// be for long; else one in eight: a program with more calls in turn than there are places would write all of this again
-// and again, and what comes often has its turn soon.
+// Returns the slot of the call cache for a call that missed: `place` or the slot beside it; `same` if that entry
+// differs only in its region; null: do not cache it this time.  pre: `freed` is HandleMap::freed.
+// Returns a slot without a valid entry at once, unless handles are freed so often that the entry would soon be invalid.
+// Otherwise returns a slot for every eighth miss only: a program with more distinct calls than slots would rewrite the
+// cache continuously, and frequent calls get their slot soon anyway.  If such misses are frequent and the cache is
+// small, grows it and returns null.
 Repeat* place_to_keep(Thread& thread, Repeat& place, Repeat* same, std::uint64_t freed) noexcept;
-void grow_repeats(Thread& thread) noexcept;  // cold; forgets those that are kept
+void grow_repeats(Thread& thread) noexcept;  // cold; drops the entries of the old cache
 
-Thread* enter_thread() noexcept;  // cold: the calling thread's first call; never null
+Thread* enter_thread() noexcept;  // cold: for the first call of the calling thread; never null
 
-// False from the second thread on: then a cell may be another's.
+// False once a second thread has made a call: the cell of a request may then belong to another thread.
 extern bool is_first_thread_alone;
 inline bool is_only_thread() noexcept { return __atomic_load_n(&is_first_thread_alone, __ATOMIC_RELAXED); }
 
@@ -163,7 +167,7 @@ inline Thread& this_thread() noexcept {
   return __builtin_expect(t != nullptr, 1) ? *t : *enter_thread();
 }
 
-// Cold.  Returns at least `bytes` of scratch memory, or null.  The memory is valid until the next call.
+// Cold.  Returns at least `bytes` bytes of scratch memory, or null.  The memory is valid until the next call.
 void* grow_scratch(Thread& t, std::size_t bytes) noexcept;
 
 inline void* scratch(Thread& t, std::size_t bytes) noexcept {

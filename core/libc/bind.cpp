@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our calls of libc go to libc, also where the application has a function of the same name; see jumps.S.
+// Makes our calls of libc functions reach libc even if the application defines functions of the same names; see
+// jumps.S.
 #include <dlfcn.h>
 
 extern "C" __attribute__((visibility("hidden"))) void* commlens_libc_slots[];
@@ -13,10 +14,10 @@ const char* const names[] = {
 #undef LIBC
 };
 
-// Before all our other constructors.
+// Runs before all our other constructors.
 __attribute__((constructor(101))) void bind_libc() noexcept {
   void* const libc = dlopen("libc.so.6", RTLD_NOLOAD | RTLD_LAZY);
-  if (libc == nullptr) return;  // another libc: as the dynamic linker has it
+  if (libc == nullptr) return;  // another libc: keep what the dynamic linker found
   void** slot = commlens_libc_slots;
   for (const char* const name : names) {
     void* const own = dlsym(libc, name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What include/commlens/commlens.h declares: the application says what it is doing.
+// The functions of include/commlens/commlens.h with which the application marks regions, records metrics and controls
+// counting.
 #include "core/mpi/annotate.h"
 
 #include <dlfcn.h>
@@ -8,15 +9,15 @@
 #include <cstring>
 
 #include "core/api/place.h"
-#include "core/cold/regions.h"
-#include "core/cold/say.h"
+#include "core/base/say.h"
 #include "core/mpi/bind.h"
+#include "core/mpi/crash_copy.h"
 #include "core/mpi/job.h"
 #include "core/mpi/state.h"
-#include "core/mpi/survive.h"
+#include "core/state/regions.h"
 #include "include/commlens/commlens.h"
 
-// The whole interface is visible; all else is hidden.
+// Only the functions of the interface are visible.
 #define COMMLENS_PUBLIC extern "C" __attribute__((visibility("default")))
 #define COMMLENS_PLACE __builtin_extract_return_addr(__builtin_return_address(0))
 
@@ -26,7 +27,8 @@ namespace {
 enum State : int { unknown, on, off };
 std::atomic<int> state{unknown};
 
-// The first thing that the application says, perhaps before an MPI library is there.
+// Starts counting at the first call of the interface, possibly before an MPI library is loaded.  Returns whether calls
+// have an effect.
 __attribute__((noinline)) bool start() noexcept {
   read_options();
   const bool counts = options().on(Option::enable) && prepare_counting();
@@ -57,7 +59,7 @@ inline Called called(commlens_region_t region) noexcept {
 
 inline Site site_of(const void* place) noexcept { return reinterpret_cast<Site>(place); }
 
-// At an end no name means the innermost region.
+// An end without a name ends the innermost region.
 inline Called ended(const char* name) noexcept { return name == nullptr ? Called{0, "", 0} : called(name); }
 
 }  // namespace
@@ -121,7 +123,7 @@ COMMLENS_PUBLIC commlens_region_t commlens_region(const char* name) {
   return reinterpret_cast<commlens_region_t>(name_of(text_of(name)));
 }
 
-// A handle is the number of the quantity: nothing is behind it.
+// A handle is the number of the metric, not an address.
 COMMLENS_PUBLIC commlens_metric_t commlens_metric(const char* name, const char* unit) {
   if (!is_on()) return nullptr;
   return reinterpret_cast<commlens_metric_t>(quantity_of(text_of(name), unit == nullptr ? "" : unit));

@@ -3,13 +3,13 @@
 
 namespace commlens {
 
-// Whether what the application says of itself counts.
+// Returns whether the calls of commlens.h have an effect.
 bool is_annotating() noexcept;
 
-// Says so when the library of empty functions stands in front of us.
+// Prints a message if the library of empty functions comes before the profiler in the search order.
 void check_annotations();
 
-// From here on what the application says of itself is passed by.
+// From now on the calls of commlens.h have no effect.
 void stop_annotating() noexcept;
 
 }  // namespace commlens

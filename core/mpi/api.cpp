@@ -3,7 +3,7 @@
 
 #include <initializer_list>
 
-#include "core/cold/say.h"
+#include "core/base/say.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/job.h"
 
@@ -30,7 +30,8 @@ bool find_handle(Handle& handle, const char* symbol) noexcept {
 
 #else
 
-// The handle that all requests made by `make` have, or 0: two at a time have the same.
+// Returns the handle that all requests created by `make` share, or 0.  They share one if two that exist at the same
+// time have the same handle.
 template <class Make>
 std::uint64_t shared_handle(Make make) noexcept {
   MPI_Request first = api.request_null, second = api.request_null;
@@ -40,13 +41,13 @@ std::uint64_t shared_handle(Make make) noexcept {
   return handle;
 }
 
-// The libraries of the MPICH family have one such handle for each kind of requests, all at the same distance.  That of
-// one-sided operations could only be asked for with a window; it lies where the others say.
+// The libraries of the MPICH family have one shared handle per kind of request, at equal distances.  Creating a request
+// of a one-sided operation needs a window, so its handle is computed from the others.
 void learn_shared_requests() noexcept {
   const auto send =
       shared_handle([](MPI_Request* r) { return api.Isend(nullptr, 0, api.byte, MPI_PROC_NULL, 0, api.comm_self, r); });
 #if defined(MPICH_NAME)
-  if (send >> 30 == 1u) return;  // is_shared() knows
+  if (send >> 30 == 1u) return;  // is_shared() detects them by their bits
 #endif
   const auto receive =
       shared_handle([](MPI_Request* r) { return api.Irecv(nullptr, 0, api.byte, MPI_PROC_NULL, 0, api.comm_self, r); });
@@ -99,11 +100,11 @@ bool load_api() noexcept {
 
 void complete_api() noexcept {
 #if defined(MPI_ABI_VERSION)
-  // MPICH and Intel MPI disagree about which number is MPI_ERRORS_RETURN and which MPI_ERRORS_ABORT.
+  // MPICH and Intel MPI disagree about which numbers are MPI_ERRORS_RETURN and MPI_ERRORS_ABORT.
   if (api.errors_return == nullptr) api.Comm_create_errhandler(do_nothing, &api.errors_return);
 #endif
 #if !defined(OPEN_MPI)
-  if (job.world) learn_shared_requests();  // they take a communicator
+  if (job.world) learn_shared_requests();  // needs communicators
 #endif
 }
 

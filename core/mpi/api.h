@@ -7,8 +7,9 @@
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// The MPI procedures we call ourselves, by their PMPI_ names in the MPI library: found by name, because a program
-// may load MPI after us, and because an undefined symbol of ours would break programs without MPI.
+// The MPI procedures that commlens calls itself, through their PMPI_ names in the MPI library.  They are looked up by
+// name, because a program may load MPI after commlens, and because an undefined symbol in our library would break
+// programs without MPI.
 // clang-format off
 #define COMMLENS_MPI_FUNCTIONS(X)                                                                                   \
   X(Bcast) X(Cart_get) X(Cart_shift) X(Cartdim_get) X(Comm_create) X(Comm_create_errhandler) X(Comm_free) X(Comm_group) X(Comm_rank)                 \
@@ -19,7 +20,7 @@ namespace [[gnu::visibility("hidden")]] commlens {
   X(Type_get_true_extent_x) X(Type_size_x) X(Wait)
 // clang-format on
 
-// A handle as a key of our tables.
+// Converts a handle to a key of our tables.
 template <class Handle>
 inline std::uint64_t bits(Handle handle) noexcept {
   if constexpr (sizeof(Handle) == sizeof(int)) {
@@ -46,7 +47,7 @@ struct Api {
 #undef COMMLENS_MEMBER
   // NOLINTEND(readability-identifier-naming,bugprone-macro-parentheses)
 
-  // Predefined handles.  In Open MPI they are addresses of data symbols, which we must not refer to either.
+  // Predefined handles.  In Open MPI they are addresses of data symbols, which our library must not refer to either.
   MPI_Comm comm_world, comm_self, comm_null;
   MPI_Datatype byte;
   MPI_Errhandler errors_return;
@@ -58,14 +59,14 @@ struct Api {
 
 extern Api api;
 
-// Finds them all; false, with one line said, when one is missing.
+// Looks up all of them.  If one is missing, prints one line and returns false.
 bool load_api() noexcept;
 
-// What can be found only when MPI is initialised.
+// Completes what can only be determined when MPI is initialised.
 void complete_api() noexcept;
 
-// True for handles that many requests share because they were complete when they were made: such a request tells
-// nothing of where it came from, and costs no waiting.
+// True for handles that many requests share because they were complete when they were created.  Such a request does not
+// identify the call that made it, and waiting for it takes no time.
 inline bool is_shared(MPI_Request request) noexcept {
   const std::uint64_t handle = bits(request);
 #if defined(MPICH_NAME)

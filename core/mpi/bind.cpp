@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides, at the first call of each MPI name, where that name leads.
+// Decides at the first call of each MPI name where that name leads.
 #include "core/mpi/bind.h"
 
 #include <dlfcn.h>
@@ -12,12 +12,12 @@
 #include <mutex>
 #include <string>
 
-#include "core/api/privileged.h"
-#include "core/cold/regions.h"
-#include "core/cold/say.h"
-#include "core/cold/symbols.h"
+#include "core/base/privileged.h"
+#include "core/base/say.h"
 #include "core/mpi/annotate.h"
 #include "core/mpi/state.h"
+#include "core/process/symbols.h"
+#include "core/state/regions.h"
 
 extern "C" {
 extern void* commlens_slots[2 * commlens::slot_count];
@@ -51,7 +51,7 @@ std::atomic<bool> measuring{false};
 std::atomic<bool> has_measured{false};
 std::once_flag started;
 
-// True when a loaded object names us in its list of needed libraries.
+// Returns whether a loaded object lists our library as needed (DT_NEEDED).
 bool is_linked() noexcept {
   const auto names_us = [](dl_phdr_info* info, std::size_t, void*) {
     const ElfW(Dyn)* dynamic = nullptr;
@@ -61,7 +61,7 @@ bool is_linked() noexcept {
     }
     const char* strings = nullptr;
     for (const ElfW(Dyn)* d = dynamic; d != nullptr && d->d_tag != DT_NULL; ++d) {
-      // The loader has relocated the address, but not that of the kernel's own object.
+      // The loader has relocated this address, except in the kernel's own object (vDSO).
       if (d->d_tag == DT_STRTAB && d->d_un.d_ptr > info->dlpi_addr)
         strings = reinterpret_cast<const char*>(d->d_un.d_ptr);
     }
@@ -78,9 +78,9 @@ const char* base_name(const char* path) noexcept {
   return slash == nullptr ? path : slash + 1;
 }
 
-// Linked into the program before an MPI library of which then nothing seemed needed (--as-needed, the default of some
-// compilers), we are all the program has of MPI.  Only preloaded, we never bring MPI into a process.  Tried again until
-// there is one: the first name may be asked for before.
+// Loads the MPI library if our library was linked before it and the linker then dropped it as not needed (--as-needed,
+// the default of some compilers).  If our library is only preloaded, it never brings MPI into a process.  Repeated
+// until an MPI library is there, because the first name may be looked up before.
 bool bring_mpi_library() noexcept {
   static std::atomic<bool> is_here{false};
   if (is_here.load()) return true;
@@ -97,15 +97,15 @@ Definition find(const char* name, const void* behind) noexcept {
 }
 
 struct Interface {
-  std::string family;  // empty: not one we know
+  std::string family;  // empty: unknown
   std::string name;
 };
 
-// The binary interface of the MPI library that is loaded.
+// Returns the binary interface of the MPI library that is loaded.
 Interface loaded_interface() {
   const Definition function = next_definition("PMPI_Get_library_version");
   if (function.address == nullptr) return {"", "an MPI library that does not tell its version"};
-  // The standard gives its interface a library of this name; what the library behind it is does not matter then.
+  // The standard defines this library name for its interface; which library implements it does not matter.
   if (std::strncmp(base_name(function.object), "libmpi_abi.", 11) == 0) return {"abi", "the standard ABI"};
   if (data_definition("ompi_mpi_comm_world") != nullptr) return {"openmpi", "Open MPI"};
   const auto get_library_version = reinterpret_cast<int (*)(char*, int*)>(function.address);
@@ -119,7 +119,7 @@ Interface loaded_interface() {
   return {"", std::string(text).substr(0, 40)};
 }
 
-std::atomic<bool> explained{false};  // why there is no profile, or a name of ours was called
+std::atomic<bool> explained{false};  // a message has explained why there is no profile, or a name of ours was called
 
 void start() noexcept try {
   explained.store(true);
@@ -146,7 +146,8 @@ void start() noexcept try {
   say("could not start; running unprofiled");
 }
 
-// The tool information interface outlives MPI: handles of ours that it has given out are none of the MPI library's.
+// Returns whether an entry belongs to the tool information interface, which outlives MPI.  It stays wrapped, because
+// the MPI library does not know the handles that commlens has given out.
 bool is_of_tools(long entry) noexcept { return std::strncmp(names[entry / 2], "PMPI_T_", 7) == 0; }
 
 int no_such_procedure() { return MPI_ERR_OTHER; }
@@ -178,14 +179,15 @@ void say_when_bypassed() noexcept {
       "profiled");
 }
 
-// Linked behind the MPI library, we are not seen, and could wonder for a long time why there is no profile.  In a
-// program without MPI PMPI_Init is ours, and there is nothing to say.
+// Prints a message if our library is linked after the MPI library and is therefore never called.  Otherwise the user
+// would see no reason why there is no profile.  In a program without MPI, PMPI_Init is ours, and there is nothing to
+// print.
 __attribute__((constructor)) static void check_order() {
   if (commlens_is_privileged()) return;
   program_begins();
   check_annotations();
   may_use_barrier();
-  remember_stderr();  // a program may close it, and have a file of its own in its place, before it calls MPI
+  remember_stderr();  // a program may close it, and reuse the descriptor, before it calls MPI
   const void* const init = dlsym(RTLD_DEFAULT, "PMPI_Init");
   Dl_info theirs, ours;
   if (init == nullptr || dladdr(init, &theirs) == 0 || dladdr(commlens_slots, &ours) == 0) return;
@@ -200,7 +202,7 @@ __attribute__((constructor)) static void check_order() {
 
 }  // namespace commlens
 
-// Called by entry.S; returns where to jump.
+// Called by entry.S.  Returns the address to jump to.
 void* commlens_bind(long entry) noexcept {
   using namespace commlens;
   const int saved = errno;
@@ -212,7 +214,7 @@ void* commlens_bind(long entry) noexcept {
     say("no MPI library that is loaded defines %s; the call fails", name);
     next = reinterpret_cast<void*>(no_such_procedure);
   }
-  __atomic_store_n(&next_definitions[entry], next, __ATOMIC_RELAXED);  // seen by who jumps through the slot
+  __atomic_store_n(&next_definitions[entry], next, __ATOMIC_RELAXED);  // visible to all that jump through the slot
   const bool is_wrapped = is_of_tools(entry) ? has_measured.load() : measuring.load();
   void* const target = is_wrapped && wrappers[entry] != nullptr ? wrappers[entry] : next;
   __atomic_store_n(&commlens_slots[entry], target, __ATOMIC_RELEASE);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From many ranks to one profile: every rank packs what it counted, rank 0 receives, merges and writes.
+// Collects the profile of this job over MPI, or through files where the ranks cannot communicate; core/collect/ merges
+// and writes.
 #include <sched.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -16,35 +17,36 @@
 #include <utility>
 
 #include "core/arena/arena.h"
-#include "core/cold/command_line.h"
-#include "core/cold/coverage.h"
-#include "core/cold/floating_point.h"
-#include "core/cold/journal.h"
-#include "core/cold/processes.h"
-#include "core/cold/regions.h"
-#include "core/cold/say.h"
-#include "core/cold/threads.h"
-#include "core/cold/wire.h"
+#include "core/base/floating_point.h"
+#include "core/base/say.h"
+#include "core/base/wire.h"
 #include "core/collect/collect.h"
 #include "core/collect/package.h"
-#include "core/collect/profile.h"
-#include "core/mpi/below.h"
 #include "core/mpi/bind.h"
+#include "core/mpi/crash_copy.h"
 #include "core/mpi/job.h"
+#include "core/mpi/pml_hook.h"
 #include "core/mpi/state.h"
-#include "core/mpi/survive.h"
+#include "core/out/files.h"
 #include "core/out/output_name.h"
 #include "core/out/parts.h"
 #include "core/out/sqlite.h"
+#include "core/process/command_line.h"
+#include "core/process/coverage.h"
+#include "core/process/processes.h"
+#include "core/profile/profile.h"
+#include "core/state/journal.h"
+#include "core/state/regions.h"
+#include "core/state/threads.h"
 #include "generated/schema_sql.h"
 
 namespace commlens {
 namespace {
 
-// Our own communicator, made when it is needed: we never communicate on one of the application's.
+// Our own communicator, created when it is needed: commlens never communicates on one of the application's.
 MPI_Comm own_comm;
 
-// While it lives, what fails on MPI_COMM_WORLD is ours to deal with: neither ends the application nor reaches its error
+// While it exists, errors on MPI_COMM_WORLD are returned to us: they neither end the application nor reach its error
 // handler.
 class OwnErrors {
  public:
@@ -65,7 +67,7 @@ class OwnErrors {
   bool is_set_;
 };
 
-// All processes of MPI_COMM_WORLD, on own_comm.
+// All processes of MPI_COMM_WORLD, which communicate on own_comm.
 class World : public Group {
  public:
   int rank() const override { return job.rank; }
@@ -99,7 +101,7 @@ std::string host_name() {
   return name;
 }
 
-// The CPUs this process may run on, as ranges: "0-3,8".
+// Returns the CPUs this process may run on, as ranges: "0-3,8".
 std::string allowed_cpus() {
   const cpu_set_t& set = job.cpus;
   std::string text;
@@ -132,7 +134,7 @@ std::vector<std::string> read_command_line() {
   return arguments;
 }
 
-// As it was when first asked.
+// Returns the command line as it was at the first call.
 const std::vector<std::string>& command_line() {
   static const auto* const first = new std::vector<std::string>(read_command_line());  // never destroyed
   return *first;
@@ -146,7 +148,7 @@ std::string utc(std::time_t t, const char* format) {
   return text;
 }
 
-// The first line, with one blank for every run of white space: MPICH sets tabs.
+// Returns the first line, with one blank for every run of white space, because MPICH's contains tabs.
 std::string first_line(const std::string& text) {
   std::string line;
   for (const char c : text.substr(0, text.find_first_of("\r\n"))) {
@@ -172,7 +174,7 @@ std::string thread_level() {
   return level == MPI_THREAD_FUNNELED ? "funneled" : "single";
 }
 
-// What the objects loaded now import of MPI, without ourselves.
+// Returns which MPI names the loaded objects import, without our own library.
 std::string own_coverage() {
   std::vector<Importer> importers = loaded_importers();
   const auto self = reinterpret_cast<std::uint64_t>(&own_coverage);
@@ -210,7 +212,7 @@ CommandLine command_line_wanted() {
   return how == "full" ? CommandLine::full : CommandLine::masked;
 }
 
-// What table meta says of the job, as far as it is known when counting begins.
+// Returns the rows of table meta that are known when counting begins.
 out::Meta meta_at_start() {
   const std::vector<std::string>& arguments = command_line();
   char library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
@@ -235,8 +237,8 @@ out::Meta meta_at_start() {
   };
 }
 
-// Where a profile goes for such a COMMLENS_OUTPUT; the default name, with the time of day in it, differs from rank to
-// rank.
+// Returns the path of the profile for a value of COMMLENS_OUTPUT.  The default name contains the time of day and so
+// differs from rank to rank.
 std::string profile_name(const std::string& pattern) {
   out::NameFields fields;
   const std::vector<std::string>& arguments = command_line();
@@ -248,20 +250,15 @@ std::string profile_name(const std::string& pattern) {
   const std::string default_name = out::output_name(option_facts[static_cast<int>(Option::output)].initial, fields);
   std::string name = pattern.empty() ? default_name : out::output_name(pattern, fields);
   if (name[0] != '/' && job.directory[0] != '\0') name = std::string(job.directory) + "/" + name;
-  struct stat directory;
-  if (name.back() == '/') {
-    name += default_name;
-  } else if (stat(name.c_str(), &directory) == 0 && S_ISDIR(directory.st_mode)) {
-    name += "/" + default_name;
-  }
-  return name;
+  if (name.back() == '/') return name + default_name;
+  return out::is_folder(name) ? name + "/" + default_name : name;
 }
 
 std::string profile_name() { return profile_name(options().text(Option::output)); }
 
-// Beside this the processes of a job leave files for each other, and for commlens recover: the profile, or, where that
-// cannot be where it was asked to be, what takes its place.  Also for /dev/null, because other ranks may not have been
-// told so.
+// Returns the path beside which the processes of a job leave files for each other and for `commlens recover`.  It is
+// that of the profile or, if no profile can be written there, of its replacement.  Also for /dev/null, because other
+// ranks may have another COMMLENS_OUTPUT.
 std::string name_beside(const std::string& name) {
   switch (out::target_of(name)) {
     case out::Target::free: return name;
@@ -283,14 +280,14 @@ Counted own_counted() {
   return counted;
 }
 
-// What this process puts into a profile of `ranks`, without asking the others.
+// Returns the package of this process for a profile of `ranks` ranks, built without communication.
 std::vector<char> own_package(Ticks begin, int ranks) {
   const Counted counted = own_counted();
   const std::uint64_t rows = slice_rows_for(counted.cells.size() * static_cast<std::uint64_t>(ranks));
   return packed(counted, begin, SliceRows(counted).within(rows / static_cast<std::uint64_t>(ranks)));
 }
 
-// Hydra's proxy on this node, or the parent process: a script between the two is nobody's launcher.
+// Returns Hydra's proxy on this node, or else the parent process.  A script may be between this process and the proxy.
 pid_t launcher_process() {
   for (pid_t p = getppid(); p > 1;) {
     const ProcessFacts facts = facts_of(p);
@@ -300,9 +297,9 @@ pid_t launcher_process() {
   return getppid();
 }
 
-// The same for all processes one launcher started, another for every launch: what it tells them, or its process.
-// Folders are named by it.  Open MPI's random key, which only this user's processes can read, makes the names hard to
-// guess.
+// Returns a number that is the same for all processes of one launch and differs between launches.  It is derived from
+// what the launcher passes to them, or from the launcher's process.  Folders are named by it.  Open MPI's random key,
+// which only processes of this user can read, makes their names hard to guess.
 Identity id_of_launch() {
   std::string text;
   for (const char* name : {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
@@ -314,8 +311,9 @@ Identity id_of_launch() {
   if (std::getenv("PMIX_NAMESPACE") == nullptr && std::getenv("SLURM_STEP_ID") == nullptr &&
       std::getenv("PALS_APID") == nullptr) {
     const pid_t process = launcher_process();
-    // Hydra's proxies have all been told where their launcher listens, and for which of its worlds they are.  Else a
-    // process id comes again, and what was killed under it before may not have been cleaned away.
+    // The arguments of Hydra's proxies contain the address of their launcher and the number of their world.  Without
+    // them, a process id may be reused, and files of a killed job with the same id may still exist; the start time
+    // tells them apart.
     const std::string address = argument_of(process, "--control-port");
     text += address.empty()
                 ? host_name() + std::to_string(process) + "-" + std::to_string(arena::process_facts(process).start_time)
@@ -326,12 +324,14 @@ Identity id_of_launch() {
 
 enum class Coming { all, late, through_files };
 
-// Where the parts of a job are that cannot collect together: named by what all its processes know.
+// Returns the place for the parts of a job whose ranks cannot collect together.  All its processes can compute its
+// name.
 out::Parts parts_of_job() {
   return {name_beside(profile_name()), job.world_id != 0 ? job.world_id : id_of_launch(), job.began};
 }
 
-// Rank 0's word counts: no other rank is sure to have been told what the user asked for.
+// Serialises the orders of rank 0, which obey() applies on another rank: only rank 0 is sure to have the user's
+// options.
 std::vector<char> written(const Terms& terms) {
   WireWriter out;
   out.text(terms.name());
@@ -354,12 +354,13 @@ void obey(const std::vector<char>& orders, Terms& terms) {
   terms.meta = [meta = std::move(meta)] { return meta; };
 }
 
-// Waits until all ranks have come to a point.  A barrier that does not block: what unprofiled ranks do is not
-// disturbed, and we can give up.
+// Waits until all ranks have called it.  Uses a non-blocking barrier, so that unprofiled ranks are not disturbed and
+// this rank can give up.
 Coming all_have_come() {
   MPI_Request barrier;
   if (api.Ibarrier(api.comm_world, &barrier) != MPI_SUCCESS) return Coming::late;
-  // Seconds until we say what we wait for: one rank does, or another where that one is not under commlens.
+  // Seconds until a message says what this rank waits for.  Rank 0 prints it or, if that rank runs without commlens,
+  // the last one.
   const unsigned long first_word = job.rank == 0 ? 30 : 60;
   const bool speaks = job.rank == 0 || job.rank == job.size - 1;
   const unsigned long patience = options().number(Option::patience);
@@ -390,8 +391,9 @@ Coming all_have_come() {
   }
 }
 
-// A collective on MPI_COMM_WORLD that was begun and never completed here.  It is a fault of the application, which most
-// MPI libraries let pass; but when other ranks have not begun it, no later one on MPI_COMM_WORLD comes to its end.
+// Returns whether this rank has begun a collective on MPI_COMM_WORLD and never completed it.  This is an error in the
+// application, which most MPI libraries tolerate.  But if other ranks have not begun that collective, no later one on
+// MPI_COMM_WORLD completes.
 bool has_unfinished_collective() {
   const auto* const world = static_cast<const CommView*>(comms.find(bits(api.comm_world)));
   if (world == nullptr) return false;
@@ -403,10 +405,11 @@ bool has_unfinished_collective() {
   });
 }
 
-// Whether all ranks are in MPI_Finalize and know it of each other; some may be late, or not under commlens.
+// Returns whether all ranks are in MPI_Finalize and know this of each other.  Some may be late or run without commlens.
 //
-// Twice, because a barrier ends for a late rank also if another has entered it and given up since.  But who has given
-// up does not enter the second one, and so it ends for nobody: either all go on, or all give up.
+// Waits for two barriers.  The first one also completes for a late rank if another rank has entered it and given up
+// since.  A rank that has given up does not enter the second one, which therefore completes for nobody.  So either all
+// ranks continue, or all give up.
 Coming all_are_here() {
   if (job.size == 1) return Coming::all;
   if (has_unfinished_collective()) return Coming::through_files;
@@ -438,7 +441,7 @@ Terms terms(Ticks begin, const std::string& mark = "") {
   return terms;
 }
 
-// Agrees on the random id of this world.
+// Collective: rank 0 chooses the random id of this world and sends it to all.
 bool agree_on_world() {
   if (api.Comm_create(api.comm_world, job.group, &own_comm) != MPI_SUCCESS) return false;
   api.Comm_set_errhandler(own_comm, api.errors_return);
@@ -446,10 +449,10 @@ bool agree_on_world() {
   return api.Bcast(&job.world_id, sizeof job.world_id, api.byte, 0, own_comm) == MPI_SUCCESS;
 }
 
-// False when all keep what they have, because some rank has a session open.
+// Returns false if no rank has collected, because some rank has a session open.
 bool collect_all(Ticks begin) {
   if (!agree_on_world()) {
-    collect_at_exit();  // the application may have used up all communicators: through files, then
+    collect_at_exit();  // the application may have used up all communicators
     return true;
   }
   World all;
@@ -458,7 +461,7 @@ bool collect_all(Ticks begin) {
   return collected != Collected::too_early;
 }
 
-// Better a file of one rank than nothing.
+// Writes a profile of this rank only, if other ranks do not arrive.
 void collect_alone(Ticks begin) {
   say("rank %d: other ranks did not reach MPI_Finalize in %lu s (COMMLENS_PATIENCE), or are not under commlens; this "
       "rank's calls go into a profile of their own",
@@ -488,12 +491,12 @@ void note_job() noexcept try {
   entry.output = name_beside(profile_name());
   entry.meta = meta_at_start();
   journal::note(entry);
-  if (out::target_of(profile_name()) == out::Target::nothing) return;  // no copies either
+  if (out::target_of(profile_name()) == out::Target::nothing) return;  // no copies of the arena either
   char name[64];
   std::snprintf(name, sizeof name, "commlens-arenas-%016llx", static_cast<unsigned long long>(entry.launch));
   survive(entry.output.substr(0, entry.output.rfind('/') + 1) + name, job.rank);
 } catch (const std::bad_alloc&) {
-  return;  // what it counts cannot be recovered
+  return;  // the counters cannot be recovered then
 }
 
 bool collect(Ticks begin) noexcept try {
@@ -503,11 +506,11 @@ bool collect(Ticks begin) noexcept try {
   const Ticks here = now();
   const Coming coming = all_are_here();
   job.waited = now() - here;
-  begin += job.waited;  // late ranks are none of our cost
+  begin += job.waited;  // waiting for late ranks is not our overhead
   switch (coming) {
     case Coming::late: collect_alone(begin); return true;
     case Coming::through_files:
-      if (job.sessions > 0) return false;  // they end later
+      if (job.sessions > 0) return false;  // sessions end later
       collect_at_exit();
       return true;
     case Coming::all: break;
@@ -546,7 +549,7 @@ void collect_at_exit() noexcept try {
     say("rank %d: its calls are not in the profile: %s. They are kept on its node: commlens recover", job.rank,
         parts.error.c_str());
   }
-  if (!is_last) return;  // another rank will be
+  if (!is_last) return;  // a later rank writes the profile
   for (int rank = 0; rank < job.size; ++rank) {
     const std::vector<char> bytes = rank == job.rank ? own : parts.get(rank);
     if (!profile.add(bytes.data(), bytes.size()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is this communicator?  Its identity, from what every member knows without asking
+// Computes the identity of a communicator from facts that every member knows without communication
 // (docs/decisions/0005-identity.md).
 #include "core/mpi/creation.h"
 
@@ -12,13 +12,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/cold/coverage.h"
-#include "core/cold/locks.h"
-#include "core/cold/modules.h"
-#include "core/cold/online.h"
-#include "core/cold/say.h"
+#include "core/base/locks.h"
+#include "core/base/say.h"
 #include "core/mpi/job.h"
 #include "core/mpi/wrap.h"
+#include "core/process/coverage.h"
+#include "core/state/online.h"
+#include "core/state/sites.h"
 
 namespace commlens {
 namespace {
@@ -28,7 +28,7 @@ constexpr Identity alike_mark = 0x616c696b65u;
 
 void say_no_memory() { say("rank %d: no memory for another communicator; its calls are counted under none", job.rank); }
 
-// World ranks of the members of `group`; MPI_UNDEFINED for those outside this world.
+// Returns the world ranks of the members of `group`; MPI_UNDEFINED for those outside this world.
 std::vector<int> world_ranks(MPI_Group group) {
   int size = 0;
   api.Group_size(group, &size);
@@ -46,21 +46,21 @@ Identity members_as_identity(const std::vector<int>& ranks) {
   return identity_of(ranks.data(), ranks.size() * sizeof(int));
 }
 
-// The same for every member: depends on the set of processes and their order.
+// Returns a number that is the same on every member: it depends on the processes and their order.
 Identity processes_of(MPI_Group group, bool& all_here) {
   const std::vector<int> world = world_ranks(group);
   all_here = std::find(world.begin(), world.end(), MPI_UNDEFINED) == world.end();
   return members_as_identity(world);
 }
 
-// World rank of rank 0 of `group`, or -1 when it is of another world.
+// Returns the world rank of rank 0 of `group`, or -1 if it is of another world.
 int leader_of(MPI_Group group) {
   int zero = 0, leader = MPI_UNDEFINED;
   if (job.group != MPI_Group{}) api.Group_translate_ranks(group, 1, &zero, job.group, &leader);
   return leader == MPI_UNDEFINED ? -1 : leader;
 }
 
-// True for procedures that keep the processes of the parent, in their order.
+// Returns whether a procedure keeps the processes of the parent, in their order.
 bool is_duplicate(Op op) noexcept {
   return op == op::MPI_Comm_dup || op == op::MPI_Comm_dup_with_info || op == op::MPI_Comm_idup ||
          op == op::MPI_Comm_idup_with_info;
@@ -85,7 +85,7 @@ class Groups {
   bool inter_;
 };
 
-// The same for every member of this world; of an intercommunicator, on both sides.
+// Returns a number that is the same on every member in this world; for an intercommunicator, on both sides.
 Identity members_of(MPI_Comm comm) {
   int inter = 0;
   bool all_here = true;
@@ -95,8 +95,9 @@ Identity members_of(MPI_Comm comm) {
   return inter != 0 ? local + processes_of(groups.remote, all_here) : local;
 }
 
-// Known from what made the communicator.  MPI_Topo_test is wrong in Open MPI 5.0 where a distributed graph is made from
-// a graph, and asking on then ends the process.
+// Returns the kind of a topology; derived from the procedure that created the communicator.  In Open MPI 5.0,
+// MPI_Topo_test is wrong for a distributed graph that was created from a graph, and further queries then end the
+// process.
 int kind_of_topology(MPI_Comm comm, Op op) {
   int kind = MPI_UNDEFINED;
   switch (op) {
@@ -110,7 +111,7 @@ int kind_of_topology(MPI_Comm comm, Op op) {
   }
 }
 
-// What collectives need to know of a topology, and a line for the report.
+// Stores the facts about a topology that the byte rules of collectives need, and its text for the report.
 void describe_topology(MPI_Comm comm, Op op, const CommView& parent, CommRecord& record) {
   CommView& view = record.view;
   if (is_duplicate(op) && parent.index != 0) {
@@ -133,7 +134,7 @@ void describe_topology(MPI_Comm comm, Op op, const CommView& parent, CommRecord&
     record.topology = "cart ";
     for (std::size_t d = 0; d < dimensions; ++d) {
       record.topology += (d == 0 ? "" : "x") + std::to_string(dims[d]);
-      // Neighbours come as pairs, downwards and upwards, one dimension after the other.
+      // Neighbours are in pairs, downwards and upwards, one dimension after the other.
       const bool below = periods[d] == 0 && coords[d] == 0;
       const bool above = periods[d] == 0 && coords[d] == dims[d] - 1;
       if (2 * d + 1 < 64) {
@@ -172,24 +173,24 @@ void describe_topology(MPI_Comm comm, Op op, const CommView& parent, CommRecord&
   view.neighbors = record.neighbors.data();
 }
 
-// The creations that MPI_Comm_idup began.  Few at a time.
+// The creations that MPI_Comm_idup has begun.  There are few at a time.
 struct Pending {
   Op op;
   const CommView* parent;
   MPI_Comm* variable;
-  MPI_Comm value;  // what MPI wrote at once, or MPI_COMM_NULL
+  MPI_Comm value;  // what MPI stored during the call, or MPI_COMM_NULL
   std::uint32_t n;
   Site site;
 };
 std::mutex pending_mutex;
 std::unordered_map<Payload, Pending>& pending() {
-  // Never destroyed: a thread may still be in MPI while the program exits.
+  // Never destroyed, because a thread may still be in MPI while the program exits.
   static auto* const made = new std::unordered_map<Payload, Pending>;
   return *made;
 }
 
-// Fortran bindings pass the address of a variable of their own, which is gone when the request completes: what MPI
-// wrote at once is better where there is such a thing.
+// Returns the communicator that was created.  Fortran bindings pass the address of a local variable, which no longer
+// exists when the request completes.  So the value that MPI stored during the call is preferred, if there is one.
 MPI_Comm made_by(const Pending& p) noexcept { return p.value != api.comm_null ? p.value : *p.variable; }
 
 void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std::uint32_t n_on_parent, Site site) {
@@ -223,7 +224,7 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
     view.blocks = record.remote_size;
     const int local = view.rank == 0 ? job.rank : leader_of(groups.local);
     const int remote = leader_of(groups.remote);
-    // Both sides put the leaders in the same order; one of another world always comes second.
+    // Both sides order the leaders alike; one of another world is always second.
     const bool swap = remote >= 0 && (local < 0 || remote < local);
     record.second_side = swap;
     record.leader = swap ? remote : local;
@@ -248,17 +249,18 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
     } else if (origin.leader >= 0) {
       record.leader = origin.leader;
     } else {
-      // Costs a search of the world in Open MPI, and a group of its size kept in the communicator in MPICH.
+      // Expensive: Open MPI searches the world, and MPICH keeps a group of the communicator's size in it.
       record.leader = leader_of(Groups(made, false).local);
     }
-    // A leader of another world has no rank here; which processes of this world are members tells as much.
+    // A leader of another world has no rank here.  The members in this world identify the communicator as well.
     leaders = record.leader >= 0 ? static_cast<Identity>(record.leader) : members_of(made);
     describe_topology(made, op, parent, record);
   }
 
-  // What the new one has in common with those made like it, on all its members, and how many of them there are.  What
-  // sets it apart is then its number among those that have its tag, too: threads that make some of one group at once
-  // have different tags.
+  // `alike`: what the new communicator has in common with others that were created in the same way, on all its members.
+  // `number`: its number among them, or among the creations on its parent.  If there is a tag, the number among those
+  // with the same tag identifies it.  Threads that create communicators of one group at the same time use different
+  // tags.
   const Lineage from = registry->lineage(parent.index);
   Identity alike = combine(from.root != 0 ? from.root : from.identity, op);
   switch (origin.how) {
@@ -267,8 +269,8 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
     case Origin::How::by_world: break;
     case Origin::How::by_meeting:
     case Origin::How::by_processes:
-      // Both sides must agree, though one may have accepted what the other connected; and neither has a parent in
-      // common.  Where the other side is of another world, its profile is another one, too.
+      // Both sides must get the same number, though they have called different procedures and have no parent in common.
+      // If the other side is of another world, it has a profile of its own.
       alike = processes;
       break;
   }
@@ -276,14 +278,14 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
   const bool has_tag = origin.how != Origin::How::on_parent && origin.how != Origin::How::by_world;
   const std::uint32_t number = has_tag ? registry->next_under(alike) : n_on_parent;
 
-  // All members count alike, so all come to the same decision.
+  // All members count alike, so all decide alike.
   const auto limit = static_cast<std::uint32_t>(options().number(Option::comms));
   const bool child = origin.how == Origin::How::on_parent || origin.how == Origin::How::under_group;
   const auto first = static_cast<Identity>(record.second_side ? record.remote_size : view.size);
   const auto second = static_cast<Identity>(record.second_side ? view.size : record.remote_size);
   record.depth = child ? from.depth + 1 : 1;
   const bool is_beyond = number >= limit || (child && (from.root != 0 || record.depth > limit));
-  const Identity tag = is_beyond ? 0 : origin.key;  // those beyond share a record whatever theirs is
+  const Identity tag = is_beyond ? 0 : origin.key;  // those beyond the limit share a record, whatever their tags
   std::uint32_t n = is_beyond ? limit : number;
   if (has_tag && !is_beyond) {
     alike = combine(alike, tag);
@@ -331,7 +333,7 @@ Origin group(MPI_Group group, int tag) noexcept try {
 void created(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, Site site) noexcept try {
   if (!job.ready) return;
   const std::uint32_t n = origin.how == Origin::How::on_parent ? registry->next_on_parent(parent.index) : 0;
-  // MPI_Comm_get_parent returns the same communicator every time.
+  // MPI_Comm_get_parent returns the same communicator at every call.
   if (made == api.comm_null || comms.find(bits(made)) != nullptr) return;
   add(op, parent, made, origin, n, site);
 } catch (const std::bad_alloc&) {
@@ -372,7 +374,7 @@ void creation_over(Payload payload, bool succeeded) noexcept try {
   say_no_memory();
 }
 
-// Until its request is complete, MPI must not be asked about a communicator.
+// Returns whether a communicator's request is not complete; until then, MPI must not be queried about it.
 static bool is_pending(MPI_Comm comm) {
   const std::lock_guard<std::mutex> lock(pending_mutex);
   for (const auto& [begun, p] : pending()) {
@@ -381,12 +383,12 @@ static bool is_pending(MPI_Comm comm) {
   return false;
 }
 
-// A communicator whose making we did not see.
+// Registers a communicator whose creation commlens did not see.
 static const CommView& adopt_comm(MPI_Comm comm) noexcept try {
   if (!job.ready || comm == api.comm_null) return no_comm();
-  static std::mutex mutex;  // two threads may meet it at once
+  static std::mutex mutex;  // two threads may use it at the same time
   const std::lock_guard<std::mutex> lock(mutex);
-  // mpi4py gives a communicator its error handler while MPI_Comm_idup is still at it.
+  // mpi4py sets the error handler of a communicator before its MPI_Comm_idup completes.
   if (is_pending(comm)) return no_comm();
   created(op::unknown, no_comm(), comm, {Origin::How::by_processes, 0}, 0);
   return known_comm(comm);
@@ -405,11 +407,12 @@ const CommView* comm_going(MPI_Comm comm) noexcept try {
     remember_members(static_cast<const CommView*>(going)->index);
   const CommView* known = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(locks::peers);  // another thread may be asking it for its group
+    const std::lock_guard<std::mutex> lock(locks::peers);  // another thread may be querying its group
     known = static_cast<const CommView*>(comms.take(bits(comm)));
   }
   if (known != nullptr || comm == api.comm_null) return known;
-  // Seen complete in a way that we do not see, and freed before its request is completed: not to be looked at then.
+  // The application has noticed the completion in a way that commlens does not see, and frees the communicator before
+  // it completes the request.  Forgets the creation, so that the freed communicator is not used then.
   const std::lock_guard<std::mutex> lock(pending_mutex);
   auto& all = pending();
   for (auto p = all.begin(); p != all.end();) p = made_by(p->second) == comm ? all.erase(p) : std::next(p);

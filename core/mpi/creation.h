@@ -3,25 +3,25 @@
 
 #include <mpi.h>
 
-#include "core/cold/identity.h"
+#include "core/base/identity.h"
 #include "core/hot/comm_view.h"
 #include "core/mpi/state.h"
 #include "generated/procedures.h"
 
 namespace commlens {
 
-// What, beside its processes, tells a new communicator from the others (docs/decisions/0005-identity.md).
+// What distinguishes a new communicator from others, beside its processes (docs/decisions/0005-identity.md).
 struct Origin {
   enum class How {
-    on_parent,     // all members of the parent count its creations alike
-    under_group,   // only the new members know of it: counted per parent, `processes` and `key`
-    by_processes,  // no parent that all members know: counted per processes of the new one and `key`
-    by_world,      // there is one per world
-    by_meeting,    // by its processes if both sides are of this world, else as on_parent
+    on_parent,     // all members of the parent count the creations on it
+    under_group,   // only the new members take part: counted per parent, `processes` and `key`
+    by_processes,  // no parent that all members know: counted per new processes and `key`
+    by_world,      // one per world
+    by_meeting,    // as by_processes, for two sides that meet; one may be of another world
   } how;
-  Identity key;            // of a tag
+  Identity key;            // identity of the tag
   Identity processes = 0;  // under_group
-  int leader = -1;         // its world rank, where that is known already
+  int leader = -1;         // its world rank, if known already; -1: not yet
 };
 
 namespace identity {
@@ -33,22 +33,24 @@ Origin processes(const char* stringtag) noexcept;
 Origin group(MPI_Group group, int tag) noexcept;
 }  // namespace identity
 
-// Registers what a successful creation returned; MPI_COMM_NULL counts as a creation, too.  Only local MPI calls.
+// Registers the communicator that a successful creation returned.  MPI_COMM_NULL counts as a creation, too, so that all
+// members of the parent count alike.  Makes only local MPI calls.
 void created(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, Site site) noexcept;
 
-// True for a call inside another one that the application makes, in a callback; MPI libraries make communicators for
-// themselves, by the same names.
+// Returns whether a call inside another MPI call comes from the application, in a callback.  MPI libraries create
+// communicators for themselves through the same functions.
 bool made_in_callback(Site caller) noexcept;
 
-// MPI_Comm_idup: takes its number now; the communicator is there when `request` completes, unless that fails:
-// what MPI has left in the variable then may be no communicator any more.
+// MPI_Comm_idup: creating() assigns the number of the creation now.  The communicator exists when `request` completes;
+// then creation_over() registers it.  If the creation failed, the variable may not contain a communicator any more.
 void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, Payload payload, Site site) noexcept;
 void creation_over(Payload payload, bool succeeded) noexcept;
 
-// Takes the handle out of the map before it is freed, because MPI may give it out again at once.
+// Removes the handle from the map before MPI frees the communicator, because MPI may reuse the handle at once.  Returns
+// its view, or null.  Afterwards, call comm_gone() if MPI has freed it, or comm_stays() if that failed.
 const CommView* comm_going(MPI_Comm comm) noexcept;
 void comm_gone(const CommView* view) noexcept;
-void comm_stays(MPI_Comm comm, const CommView* view) noexcept;  // freeing failed
+void comm_stays(MPI_Comm comm, const CommView* view) noexcept;
 
 void name_comm(MPI_Comm comm, const char* name) noexcept;
 void window_going(MPI_Win win) noexcept;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/mpi/datatypes.h"
 
-#include "core/cold/symbols.h"
+#include "core/process/symbols.h"
 
 namespace commlens {
 
@@ -18,20 +18,21 @@ Layout learn_datatype(MPI_Datatype datatype) noexcept {
   }
   const bool alone = size == 0 || size == true_extent;
   const Layout layout(static_cast<Bytes>(size), alone && (size == 0 || size == extent), alone);
-  layouts.put(bits(datatype), layout.packed());  // without memory for it we ask again next time
+  layouts.put(bits(datatype), layout.packed());  // if there is no memory, the next call asks again
   return layout;
 }
 
-// One that MPI made itself: it is never freed.
+// Returns whether MPI defined the datatype itself; then it is never freed.
 bool is_predefined(MPI_Datatype datatype) noexcept {
 #if defined(OPEN_MPI)
-  // Variables of the MPI library, which the linker may have moved into the executable; all others are in memory it
-  // allocated.
+  // Predefined datatypes are variables of the MPI library, which the linker may have moved into the executable.  All
+  // others are in allocated memory.
   return is_in_object(datatype);
 #elif defined(MPI_ABI_VERSION)
   return bits(datatype) < 4096;  // the standard's constants
 #else
-  // The kind in the two highest bits: built in, or direct; the first of these are pairs such as MPI_FLOAT_INT.
+  // The two highest bits of a handle are its kind: 1 is built-in, 2 is direct; the first direct ones are pairs such as
+  // MPI_FLOAT_INT.
   const auto handle = static_cast<std::uint32_t>(datatype);
   constexpr std::uint32_t pairs = 5;
   return handle >> 30 == 1 || (handle >> 30 == 2 && (handle & 0x3ffffffu) < pairs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the byte rules need to know of a datatype: its size, and whether its elements lie side by side in memory.
+// What the byte rules need of a datatype: its size, and whether its elements are contiguous in memory.
 
 #include <mpi.h>
 
@@ -14,31 +14,31 @@ namespace [[gnu::visibility("hidden")]] commlens {
 
 using Bytes = std::uint64_t;
 
-// In one word, so that a map of handles can hold it.
+// Size and contiguity of a datatype, in one word so that a map of handles can store it.
 class Layout {
  public:
-  // Judged from the outside: a type that is as long as its data has no gaps, unless parts of it overlap.
+  // Derived from size and extent: a type whose extent equals its size has no gaps, unless parts of it overlap.
   constexpr Layout(Bytes size, bool gapless, bool gapless_alone) noexcept
       : bits_(size << 3 | 4u | (gapless ? 2u : 0u) | (gapless_alone ? 1u : 0u)) {}
   explicit Layout(const void* packed) noexcept : bits_(reinterpret_cast<std::uintptr_t>(packed)) {}
   void* packed() const noexcept { return reinterpret_cast<void*>(bits_); }  // never null
 
   Bytes size() const noexcept { return bits_ >> 3; }                 // of the data of one element
-  bool gapless() const noexcept { return (bits_ & 2u) != 0; }        // any number of elements, one behind the other
-  bool gapless_alone() const noexcept { return (bits_ & 1u) != 0; }  // one element
+  bool gapless() const noexcept { return (bits_ & 2u) != 0; }        // for any number of consecutive elements
+  bool gapless_alone() const noexcept { return (bits_ & 1u) != 0; }  // for one element
 
  private:
   std::uint64_t bits_;
 };
 
-// By handle: of those the application has committed, and of predefined ones from their first use on.  A datatype that
-// is freed while a call with it is under way cannot be asked any more.
+// Layouts by handle.  Those of the application's datatypes are recorded when it commits them, those of predefined ones
+// at their first use.  A datatype that is freed during a call can no longer be queried after it.
 extern HandleMap layouts;
 
-// Cold: not known, or something was freed meanwhile.
+// Cold path of layout_of(): the datatype is unknown, or something was freed during the call.
 Layout late_layout(MPI_Datatype datatype, std::uint64_t freed) noexcept;
 
-// What a datatype was when a call began, at HandleMap::freed `freed`.
+// Returns the layout that a datatype had when the call began.  freed: HandleMap::freed at that time.
 inline Layout layout_of(MPI_Datatype datatype, std::uint64_t freed) noexcept {
 #if defined(MPICH_NAME)
   // MPICH and its descendants keep the size of a basic type in its handle.  The macro for it is not in mpi.h, but the
@@ -52,7 +52,7 @@ inline Layout layout_of(MPI_Datatype datatype, std::uint64_t freed) noexcept {
   return late_layout(datatype, freed);
 }
 
-void datatype_made(MPI_Datatype datatype) noexcept;   // cold: it may be used from now on
-void datatype_going(MPI_Datatype datatype) noexcept;  // cold: it is about to be freed
+void datatype_made(MPI_Datatype datatype) noexcept;   // cold; call when the application may use it
+void datatype_going(MPI_Datatype datatype) noexcept;  // cold; call before it is freed
 
 }  // namespace commlens

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fortran programs call MPI through a binding library.  Its C calls are what we count; but their return address is
-// always the same few places inside the binding, which would make one call site of all.
+// Finds the call sites of Fortran programs, which call MPI through a binding library.  We count the C calls of the
+// binding.  Their return addresses are in the binding, so without this all calls of a procedure would have one call
+// site.
 #include "core/mpi/fortran.h"
 
 #include <dlfcn.h>
@@ -10,11 +11,11 @@
 #include <mutex>
 #include <new>
 
-#include "core/cold/modules.h"
-#include "core/cold/say.h"
+#include "core/base/say.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/fortran_forms.h"
 #include "core/mpi/state.h"
+#include "core/process/modules.h"
 
 extern "C" {
 __thread commlens::FortranCall commlens_fortran_call;
@@ -70,7 +71,7 @@ bool from_fortran(Op op, Site& site, const char* frame) noexcept {
   for (int i = 0; i < fortran_bindings.count; ++i) {
     if (site < fortran_bindings.range[i].begin || site >= fortran_bindings.range[i].end) continue;
     FortranCall& fortran = commlens_fortran_call;
-    // Through a name that is not ours: better the binding than nothing.
+    // The program called through a name that we do not define: the call site in the binding is better than none.
     if (!fortran.is_under_way(frame) || op == op::unknown) return true;
     if (fortran.op != op) return false;
     site = fortran.caller;
@@ -82,7 +83,7 @@ bool from_fortran(Op op, Site& site, const char* frame) noexcept {
 
 }  // namespace commlens
 
-// Called by entry.S; returns where to jump.
+// Called by entry.S.  Returns the address to jump to.
 void* commlens_bind_fortran(long entry) noexcept {
   using namespace commlens;
   const int saved = errno;

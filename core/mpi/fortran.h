@@ -8,15 +8,15 @@
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// The Fortran procedure this thread called last; written by entry.S.
+// The Fortran procedure that this thread called last.  entry.S writes it.
 struct FortranCall {
-  Site caller;  // 0: its C call has been seen
+  Site caller;  // return address; 0: its C call has been handled
   std::uint64_t op;
-  const Site* frame;  // where its return address is on the stack, which is `caller` until it returns
+  const Site* frame;  // address of its return address on the stack; contains `caller` until it returns
 
-  // Whether it is still under way, asked in a call with this frame.  Some procedures make no C call, and leave `caller`
-  // behind; the next call of their caller writes another return address there.  What lies far away may be a stack that
-  // is gone, and is not looked at.
+  // Returns whether the procedure is still in progress.  inner: frame of the C call that asks.  Some procedures make no
+  // C call and leave `caller` set; the next call of their caller overwrites the return address on the stack.  An
+  // address far away may belong to a stack that no longer exists and is not read.
   bool is_under_way(const char* inner) const noexcept {
     constexpr std::uint64_t far = 1 << 20;
     const auto between = reinterpret_cast<std::uint64_t>(frame) - reinterpret_cast<std::uint64_t>(inner);
@@ -24,7 +24,7 @@ struct FortranCall {
   }
 };
 
-// Where the Fortran bindings of the MPI library lie in memory.
+// The address ranges of the MPI library's Fortran bindings.
 struct FortranBindings {
   static constexpr int capacity = 8;
   int count;  // 0 until the program calls a Fortran name
@@ -34,9 +34,10 @@ struct FortranBindings {
 };
 extern FortranBindings fortran_bindings;
 
-// A binding makes the C call of its procedure, and sometimes others for its own use before it (Open MPI's
-// MPI_Alltoallv asks for the size).  For a C call that returns to `site`: false when it is of the second kind and not
-// the application's; else true, with `site` where the application called Fortran.  frame: of the C call.
+// Returns whether a C call that returns to `site` is the application's own.  A Fortran binding makes the C call of its
+// procedure, and sometimes others before it for its own use, for which this returns false: Open MPI's MPI_Alltoallv
+// asks for the size.  If `site` lies in a binding, sets it to the place where the application called Fortran.  frame:
+// of the C call.
 bool from_fortran(Op op, Site& site, const char* frame) noexcept;
 
 }  // namespace commlens

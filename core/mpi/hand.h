@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Wrappers whose work does not follow from the kinds of their arguments: completion and start of requests, freeing,
-// split collective reads.  Each is called by its generated wrapper with the next definition and all arguments.
+// Wrappers that cannot be generated from the kinds of their arguments: completion and start of requests, freeing, split
+// collective reads.  The generated wrapper calls each with the next definition and all arguments.
 
 #include <algorithm>
 
 namespace commlens {
 
-// Adds bytes to the row of the procedure that made a request; in this thread's own table, since the maker may be
-// another thread's cell.  Equal keys become one row when the profile is collected.
+// Adds bytes to the cell of the procedure that created a request.  Uses this thread's own table, because `maker` may be
+// a cell of another thread.  Cells with equal keys become one row when the profile is collected.
 inline void credit(Thread& t, Cell& maker, Bytes sent, Bytes received) noexcept {
   if ((sent | received) == 0) return;
-  // One that has left the index is in no slice of time any more.
+  // A cell that was evicted from the index is no longer part of the time slices.
   const bool is_here = is_only_thread() && t.table.left_out == 0;
   Cell& cell = is_here ? maker : *find_cell(t.table, maker.key, maker.site);
   cell.bytes_sent += sent;
   cell.bytes_received += received;
 }
 
-// The same for a message of a request, to or from one process.
+// The same for the message of a request, to or from one process.
 inline void credit_departure(Thread& t, const Cell& maker, int to, Bytes bytes) noexcept {
   if (matrix.peers && to >= 0) count_message_of(t, maker.key, Flow::sent, 0, to, bytes);
 }
@@ -55,18 +55,18 @@ class Batch {
     }
   }
 
-  // True when a status will be needed for the bytes it tells.
+  // True if the bytes of a request will be read from its status.
   bool receives() const noexcept { return (all_flags_ & RequestFlag::receives) != 0; }
 
-  // Room for as many statuses as there are requests; behind the other scratch arrays.
+  // Memory for one status per request; behind the other scratch arrays.
   MPI_Status* statuses() noexcept { return n_ == 1 ? &one_status_ : reinterpret_cast<MPI_Status*>(found_ + n_); }
 
-  // The communicator this call counts under: that of its active requests, or the set of them.
+  // Returns the communicator under which this call is counted: that of its active requests, or their communicator set.
   __attribute__((always_inline)) std::uint32_t comm() noexcept {
     return __builtin_expect(!is_mixed_ && (only_ != 0 || shared_ == 0), 1) ? only_ : comm_of_several();
   }
 
-  // Request i, as MPI has told it, is over; `status` may be null when nothing is to be learned from it.
+  // Call when request i is complete.  status: null if it contains nothing that is needed.
   void finish(int i, const MPI_Status* status, bool succeeded = true) noexcept {
     if (i >= 0 && i < n_) finish_known(i, status, succeeded);
   }
@@ -91,7 +91,8 @@ class Batch {
     }
   }
 
-  // The call failed: those that MPI has taken away are over.  Without statuses that say more, without bytes.
+  // The call failed: ends the requests that MPI has completed or freed.  Without statuses that show more, their bytes
+  // are not counted.
   void finish_failed(int rc, const MPI_Status* statuses) noexcept {
     if (!in_status(rc)) statuses = nullptr;
     for (int i = 0; i < n_; ++i) {
@@ -101,7 +102,7 @@ class Batch {
     }
   }
 
-  // True when some requests failed, and their statuses say which.
+  // True if some requests failed and their statuses show which.
   static bool in_status(int rc) noexcept {
     int error = 0;
     return rc != MPI_SUCCESS && api.Error_class(rc, &error) == MPI_SUCCESS && error == MPI_ERR_IN_STATUS;
@@ -111,7 +112,7 @@ class Batch {
     if (shared_ != 0) thread_.complete.remove(static_cast<std::uint64_t>(std::min(completed, shared_)));
   }
 
-  // They were started: what persistent requests move is known now, but for what they receive.
+  // The requests were started: counts what the persistent ones send.  What they receive is counted at completion.
   void started() noexcept {
     for (int i = 0; i < n_; ++i) {
       RequestTable::Found& f = found_[i];
@@ -125,17 +126,17 @@ class Batch {
     }
   }
 
-  // For what is sent below a start call.
+  // For the messages that the MPI library sends inside a start call.
   Starting starting() const noexcept { return {found_, n_}; }
 
-  // For calls about one request, active or not.
+  // The communicator of a call about one request, active or not.
   std::uint32_t owner() noexcept { return n_ == 1 && found_[0].payload != 0 ? comm_at(0) : comm(); }
 
   void mark_cancelled() noexcept {
     if (n_ == 1 && found_[0].payload != 0) change(found_[0], found_[0].payload | RequestFlag::cancelled);
   }
 
-  // The application frees the request: nothing will tell us how it ends.
+  // The application frees the request: no later call shows its end.
   void forget() noexcept {
     finish_shared(1);
     if (n_ != 1 || found_[0].payload == 0) return;
@@ -154,13 +155,14 @@ class Batch {
   static std::size_t scratch_size(int n) noexcept {
     return static_cast<std::size_t>(n) * (sizeof(RequestTable::Found) + sizeof(MPI_Status) + sizeof(std::uint32_t));
   }
-  // Only requests the application has tried to cancel are asked: the status of a file request may hold anything there.
+  // Tests only requests that the application has tried to cancel: the status of a file request may have any value
+  // there.
   static bool was_cancelled(const RequestTable::Found& f, const MPI_Status& status) noexcept {
     if ((f.payload & RequestFlag::cancelled) == 0) return false;
     int cancelled = 0;
     return api.Test_cancelled(&status, &cancelled) == MPI_SUCCESS && cancelled != 0;
   }
-  // The status of a partitioned receive need not say it.
+  // The status of a partitioned receive need not contain the sender.
   static int sender(Payload payload, const MPI_Status& status) noexcept {
     const int told = (payload & RequestFlag::persistent) != 0 ? persistent_of(payload)->from : -1;
     return told >= 0 ? told : status.MPI_SOURCE;
@@ -179,7 +181,7 @@ class Batch {
     if (is_mixed_) return comm_set();
     const CompleteRequests& complete = thread_.complete;
     if (complete.used <= 1) return complete.used == 1 ? complete.comm[0] : 0;
-    if (complete.used > CompleteRequests::capacity) return 0;  // any of very many
+    if (complete.used > CompleteRequests::capacity) return 0;  // one of too many communicators
     std::uint32_t indices[CompleteRequests::capacity];
     std::copy(complete.comm, complete.comm + complete.used, indices);
     std::sort(indices, indices + complete.used);
@@ -190,12 +192,12 @@ class Batch {
     auto* const indices = reinterpret_cast<std::uint32_t*>(statuses() + n_);
     std::size_t used = 0;
     for (int i = 0; i < n_; ++i) {
-      // Neighbours are mostly equal: leaving them out keeps what is sorted short.
+      // Skips indices equal to the one before, which are frequent, so that less has to be sorted.
       if (counts(found_[i]) && (used == 0 || indices[used - 1] != comm_at(i))) indices[used++] = comm_at(i);
     }
     std::sort(indices, indices + used);
     used = static_cast<std::size_t>(std::unique(indices, indices + used) - indices);
-    // Requests without a communicator (generalised ones) do not choose.
+    // Ignores requests without a communicator (generalised requests).
     const std::size_t first = indices[0] == 0 ? 1 : 0;
     if (used - first <= 1) return indices[used - 1];
     return registry->set_of(indices + first, used - first).index;
@@ -208,21 +210,21 @@ class Batch {
   MPI_Status one_status_;
   int n_ = 0;
   int shared_ = 0;
-  std::uint32_t only_ = 0;  // communicator of the active requests, when it is one
-  bool is_mixed_ = false;   // it is not
+  std::uint32_t only_ = 0;  // communicator of the active requests, if they share one
+  bool is_mixed_ = false;   // they do not share one
   Payload all_flags_ = 0;
 };
 
 namespace hand {
 
-// Status i of those passed on, or null when there is none.
+// Returns status i of those passed to MPI, or null if there is none.
 inline const MPI_Status* status_at(const MPI_Status* statuses, int i) noexcept {
   return statuses == MPI_STATUSES_IGNORE || statuses == nullptr ? nullptr : statuses + i;
 }
 
-// A completion call inside another one, in a callback, is not counted; but its requests are over, and their handles
-// come again.  Beyond the first `limit` nobody looks.  Not inlined: the array would stand in the frame of every such
-// call.
+// A completion call inside another MPI call, in a callback, is not counted.  But its requests are complete, and MPI
+// reuses their handles, so they are removed from the table.  Looks at the first `limit` requests only.  Not inlined:
+// the array would be in the frame of every completion call.
 template <class CallNext>
 __attribute__((noinline)) int complete_in_callback(CallNext call_next, int count, const MPI_Request* array) {
   constexpr int limit = 64;
@@ -284,7 +286,7 @@ int test(Next next, Op op, Site caller, MPI_Request* request, int* flag, MPI_Sta
   return rc;
 }
 
-// MPI_Waitall and MPI_Testall: the same but for the flag.
+// MPI_Waitall and MPI_Testall, which only differ in the flag.
 template <class CallNext, class Done>
 __attribute__((always_inline)) inline int complete_all(CallNext call_next, Done done, Op op, Site caller, int count,
                                                        MPI_Request* array_of_requests, MPI_Status* array_of_statuses) {
@@ -403,7 +405,7 @@ int testsome(Next next, Op op, Site caller, int incount, MPI_Request* array_of_r
   return waitsome(next, op, caller, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 
-// Calls that do something to one request; `after` is done to it when that succeeded.
+// Calls that change one request; `after` updates it if the call succeeded.
 template <class Next, class After>
 int to_request(Next next, Op op, Site caller, MPI_Request* request, After after) {
   Call call(op, caller);
@@ -457,7 +459,7 @@ int startall(Next next, Op op, Site caller, int count, MPI_Request* array_of_req
   return rc;
 }
 
-// Calls that only look at one request, or work on it.
+// Calls that query one request, or work on a part of it.
 template <class Next, class... Arguments>
 int of_request(Next next, Op op, Site caller, MPI_Request request, Arguments... arguments) {
   Call call(op, caller);
@@ -471,7 +473,8 @@ int of_request(Next next, Op op, Site caller, MPI_Request request, Arguments... 
   return rc;
 }
 
-// It may tell that a communicator is there, which the application may use, and free, before it completes the request.
+// MPI_Request_get_status may report that a communicator of MPI_Comm_idup exists.  The application may then use it, and
+// free it, before it completes the request.
 template <class Next>
 int get_status(Next next, Op op, Site caller, MPI_Request request, int* flag, MPI_Status* status) {
   Call call(op, caller);
@@ -540,7 +543,7 @@ int comm_free(Next next, Op op, Site caller, MPI_Comm* comm) {
   Call call(op, caller);
   MPI_Comm handle = comm == nullptr ? api.comm_null : *comm;
   const CommView* const view = comm_going(handle);
-  const Going outer = call.thread().going;  // this one may be freed in a callback of another
+  const Going outer = call.thread().going;  // this call may be in a callback of another MPI_Comm_free
   call.thread().going = {bits(handle), view};
   if (!call.nested()) call.start_under(view == nullptr ? 0 : view->index);
   const int rc = next(comm);
@@ -619,7 +622,7 @@ int idup_of(CallNext call_next, Op op, Site caller, MPI_Comm comm, MPI_Comm* new
   if (rc != MPI_SUCCESS || newcomm == nullptr || request == nullptr) return rc;
   const Payload payload = call.remember(*request, cell, RequestFlag::active | RequestFlag::idup);
   if (payload == 0) {
-    created(op, parent, *newcomm, identity::parent(), call.site());  // complete already
+    created(op, parent, *newcomm, identity::parent(), call.site());  // the request was complete at once
   } else {
     creating(op, parent, newcomm, *newcomm != before, payload, call.site());
   }
@@ -636,7 +639,7 @@ int idup(Next next, Op op, Site caller, MPI_Comm comm, MPI_Info info, MPI_Comm* 
   return idup_of([&] { return next(comm, info, newcomm, request); }, op, caller, comm, newcomm, request);
 }
 
-// The calls that begin and end the measurement; in lifecycle.cpp.
+// For the calls that begin and end the measurement; in lifecycle.cpp.
 void initialised(Ticks before, Ticks after) noexcept;
 void finalising() noexcept;
 void finish() noexcept;
@@ -655,7 +658,7 @@ int init(Next next, Op op, Site caller, Arguments... arguments) {
   return rc;
 }
 
-// Calls in callbacks that MPI_Finalize makes are inside it.
+// The call lasts until `next` returns, so calls in callbacks that MPI_Finalize makes are nested in it.
 template <class Next>
 int finalize(Next next, Op op, Site caller) {
   Call call(op, caller);
@@ -666,7 +669,7 @@ int finalize(Next next, Op op, Site caller) {
   return next();
 }
 
-// Session: MPI_Session, which an older mpi.h does not declare.
+// Session is MPI_Session; a template parameter, because an older mpi.h does not declare it.
 template <class Next, class Session>
 int session_init(Next next, Op op, Site caller, MPI_Info info, MPI_Errhandler errhandler, Session* session) {
   Call call(op, caller);
@@ -685,7 +688,7 @@ int session_finalize(Next next, Op op, Site caller, Session* session) {
   return next(session);
 }
 
-// The MPI library has no use for it; another tool may.
+// Passes the call on, too: the MPI library ignores it, but another tool may use it.
 template <class Next>
 int pcontrol(Next next, Op op, Site caller, int level, const void* argument) {
   {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that hangs is asked, by a signal, where it is.
+// Handles the signal by which the user asks a job that hangs what its threads are doing.
 #include "core/mpi/hang_signal.h"
 
 #include <pthread.h>
@@ -11,9 +11,9 @@
 #include <csignal>
 #include <iterator>
 
-#include "core/cold/say.h"
-#include "core/cold/signals.h"
-#include "core/cold/where.h"
+#include "core/base/say.h"
+#include "core/base/signals.h"
+#include "core/job/hang_report.h"
 #include "core/mpi/job.h"
 #include "core/mpi/state.h"
 
@@ -22,15 +22,15 @@ namespace {
 
 int wanted = 0;  // 0: none
 pid_t process = 0;
-int launched_as = -1;               // the rank, before MPI tells it
-struct sigaction before;            // the program's, or a default
-std::atomic<bool> is_spent{false};  // `before` was for one time only
+int launched_as = -1;               // the rank from the launcher, until MPI is initialised
+struct sigaction before;            // the former action
+std::atomic<bool> is_spent{false};  // `before` had SA_RESETHAND and has run
 
-// A signal can be sent to several threads; what one of them says holds for all.
+// Several threads may get the signal; the report of one of them covers all.
 void say_where_once() noexcept {
   static std::atomic<bool> is_busy{false};
   if (is_busy.exchange(true, std::memory_order_acquire)) return;
-  // A thread that is to be cancelled must not be, in here: files and locks of its own are as they happen to be.
+  // Disables cancellation here: a cancelled thread would leave its files and locks in an undefined state.
   int could_be_cancelled = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &could_be_cancelled);
   const bool began = job.ready || job.ended != 0;
@@ -49,8 +49,8 @@ void call_the_former(int signal, siginfo_t* info, void* context) noexcept {
   }
 }
 
-// The former handler may call the one before it, and that may be this one.  It may also leave by longjmp; so it is not
-// enough to note that it is running.
+// Detects recursion: the former handler may call the one before it, which may be this one.  It may also leave by
+// longjmp, so a flag that it is running is not enough.
 struct Serving {
   const void* context;
   const char* frame;
@@ -71,8 +71,8 @@ bool is_ours(const struct sigaction& action) noexcept {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == asked;
 }
 
-// In front of whatever is there.  What that handler was promised it gets: its mask, its stack, calls that it
-// interrupts.
+// Installs our handler before the present one.  The present one keeps its mask, its stack, and the restart of the
+// system calls that it interrupts.
 bool put_in_front() noexcept {
   struct sigaction there{};
   if (sigaction(wanted, nullptr, &there) != 0) return false;
@@ -107,7 +107,7 @@ void watch_for_hang_signal() {
 }
 
 void keep_watching() noexcept {
-  process = getpid();  // one process may call MPI first, and its child MPI_Init
+  process = getpid();  // a process may make the first MPI call, and its forked child MPI_Init
   if (wanted != 0) put_in_front();
 }
 

@@ -3,11 +3,11 @@
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// COMMLENS_HANG_SIGNAL: from the first call of MPI on, that signal makes this process say where its threads are.
-// Without it nothing is touched.
+// COMMLENS_HANG_SIGNAL: from the first MPI call on, this signal makes the process print what its threads are doing.
+// Without the option, no signal handler is changed.
 void watch_for_hang_signal();
 
-// When MPI is initialised: libraries under it may have put a handler of their own in the place of ours.
+// Call when MPI is initialised: installs the handler again, because libraries below MPI may have replaced it.
 void keep_watching() noexcept;
 
 }  // namespace commlens

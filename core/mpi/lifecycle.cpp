@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measurement begins inside MPI_Init or the first MPI_Session_init.  It ends inside MPI_Finalize or, where sessions
-// go on or are all there is, when the process ends.
+// Begins and ends the measurement.  It begins inside MPI_Init or the first MPI_Session_init.  It ends inside
+// MPI_Finalize or, if sessions are still open or are all there is, when the process ends.
 #include <unistd.h>
 #include <unwind.h>
 
@@ -10,22 +10,22 @@
 #include <new>
 
 #include "core/arena/arena.h"
-#include "core/cold/online.h"
-#include "core/cold/peers.h"
-#include "core/cold/regions.h"
-#include "core/cold/say.h"
-#include "core/cold/slices.h"
-#include "core/cold/symbols.h"
-#include "core/cold/threads.h"
-#include "core/cold/ticks.h"
+#include "core/base/say.h"
+#include "core/base/ticks.h"
 #include "core/mpi/annotate.h"
-#include "core/mpi/below.h"
+#include "core/mpi/crash_copy.h"
 #include "core/mpi/hang_signal.h"
 #include "core/mpi/job.h"
 #include "core/mpi/pcontrol.h"
 #include "core/mpi/peers.h"
-#include "core/mpi/survive.h"
+#include "core/mpi/pml_hook.h"
 #include "core/mpi/wrap.h"
+#include "core/process/symbols.h"
+#include "core/state/online.h"
+#include "core/state/peers.h"
+#include "core/state/regions.h"
+#include "core/state/slices.h"
+#include "core/state/threads.h"
 
 namespace commlens {
 
@@ -62,7 +62,8 @@ void add_predefined(MPI_Comm comm, char letter, Identity identity, int leader) {
   registry->handle(known.index, bits(comm));
 }
 
-// Runs what a wrapper adds to a call, without the call: the fastest of some batches.
+// Measures what a wrapper adds to a call, without the call.  Returns the time per call in the fastest of several
+// batches.
 Ticks estimated_call() noexcept {
   constexpr int batches = 8, calls = 256;
   Thread thread{};
@@ -70,7 +71,7 @@ Ticks estimated_call() noexcept {
   Ticks best = ~Ticks{0};
   Cell cell{};
   cell.key = make_key(1, 1, 1, 0);
-  // One cell of an index that has room for it: the path of a call that was seen before.
+  // An index with one cell and room for it: the path of a call that was counted before.
   Cell* const index[1] = {&cell};
   table.index = index;
   table.used = 1;
@@ -87,8 +88,8 @@ Ticks estimated_call() noexcept {
   return best / calls;
 }
 
-// MPI_Finalize deletes the attributes of MPI_COMM_SELF before all else, the newest first.  Ours is the oldest: what the
-// application does in its own callbacks there, which may well be communication, is over when we collect.
+// MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the newest first.  Ours is the oldest, so its callback
+// runs after those of the application, which may communicate.
 bool is_told_of_finalize = false;
 
 extern "C" int copies_nothing(MPI_Comm, int, void*, void*, void*, int* flag) noexcept {
@@ -112,7 +113,7 @@ void say_warnings() {
   for (const std::string& warning : options().warnings()) say("%s", warning.c_str());
 }
 
-// What begins with MPI_Init or with the first session, whichever comes first.
+// Begins the measurement, at MPI_Init or the first session, whichever is earlier.
 void begin(Ticks before, Ticks after) {
   process = getpid();
   job.init = after - before;
@@ -134,14 +135,14 @@ void begin(Ticks before, Ticks after) {
   job.own_init = now() - after;
 }
 
-// When all else that runs at exit has run: a destructor of the application may still call MPI_Finalize.  A forked child
-// is none of ours.
+// Runs after all other exit handlers, because a destructor of the application may still call MPI_Finalize.  Does
+// nothing in a forked child.
 void at_end(void*) {
   if (registry == nullptr) say_when_bypassed();
   stop_annotating();
   if (getpid() != process) return;
   if (!job.ready) {
-    if (job.rank < 0) end_arena();  // never came out of MPI_Init
+    if (job.rank < 0) end_arena();  // did not return from MPI_Init
     return;
   }
   if (job.world) {
@@ -166,7 +167,7 @@ void read_options() {
 }
 const Options& options() noexcept { return *options_in_force; }
 
-// A program may begin regions before it calls MPI, and before an MPI library is loaded.
+// A program may begin regions before it calls MPI and before an MPI library is loaded.
 bool prepare_counting() noexcept try {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -239,12 +240,12 @@ void finish() noexcept {
   if (!job.ready) {
     stop_measuring();
   } else {
-    reopen_regions();  // what sessions do still counts
+    reopen_regions();  // calls in sessions are still counted
     if (job.group != MPI_Group{}) watch_below();
   }
 }
 
-// mpi://WORLD tells which process this is; asking is local, and so is all else here.
+// The process set mpi://WORLD gives rank and size.  Makes only local calls.
 void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept try {
   const std::lock_guard<std::mutex> lock(sessions_mutex);
   if (job.sessions++ != 0) return;
@@ -288,14 +289,15 @@ void aborting(MPI_Comm, int errorcode) noexcept {
 
 }  // namespace hand
 
-// The personality routine of the wrappers: called by the application's unwinder when it passes a frame of ours.
+// The personality routine of the wrappers.  The application's unwinder calls it for each frame of ours that it passes.
 extern "C" __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code commlens_personality(
     int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*, _Unwind_Context* context) {
   if ((actions & _UA_CLEANUP_PHASE) == 0 || current_thread == nullptr) return _URC_CONTINUE_UNWIND;
-  // The frame pointer of the frame that is left.
+  // The register with the frame pointer of that frame.
   constexpr int rbp = 6;
-  // A procedure of the unwinder that runs: only it knows its context, and there may be several in a process.  One that
-  // is linked into the program and hidden cannot be asked; there every wrapper ends the call.
+  // Looks up a function of the unwinder that is running: there may be several in a process, and only this one knows its
+  // context.  It cannot be found if the unwinder is linked into the program and hidden; then every wrapper ends the
+  // call.
   const auto get_register = reinterpret_cast<decltype(&_Unwind_GetGR)>(
       find_symbol_beside(__builtin_extract_return_addr(__builtin_return_address(0)), "_Unwind_GetGR"));
   if (get_register == nullptr ||
@@ -305,8 +307,8 @@ extern "C" __attribute__((visibility("hidden"), used)) _Unwind_Reason_Code comml
   return _URC_CONTINUE_UNWIND;
 }
 
-// What is registered while destructors run comes after all of them; for no library, because else it would run with our
-// own.  We are never unloaded.
+// A function that is registered while destructors run comes after all of them.  It is registered for no library,
+// because it would otherwise run with our own destructors.  Our library is never unloaded.
 // NOLINTNEXTLINE(readability-identifier-naming,bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 extern "C" int __cxa_atexit(void (*function)(void*), void* argument, void* library) noexcept;
 __attribute__((destructor)) static void at_exit() { __cxa_atexit(at_end, nullptr, nullptr); }

@@ -12,12 +12,12 @@
 #include <string>
 #include <unordered_map>
 
-#include "core/cold/online.h"
 #include "core/hot/comm_view.h"
 #include "core/hot/peer_cell.h"
 #include "core/mpi/job.h"
 #include "core/mpi/peers.h"
 #include "core/mpi/state.h"
+#include "core/state/online.h"
 
 namespace commlens {
 namespace tool {
@@ -27,29 +27,29 @@ constexpr const char* category = "commlens";
 constexpr const char* category_text =
     "Who this process talks to, and what its collectives are, as commlens counts it: since a handle was started.";
 
-// A handle of ours is the address of one of these.  They are used again, but never freed, so that one that the
-// application has freed can always be told from the library's.
+// The address of a Handle is the MPI_T handle that the application gets.  Handles are reused but never freed, so that
+// one that the application has freed can always be told from the library's.
 struct Handle {
   MPI_T_pvar_session session{};
-  std::optional<Watch> watch;  // none: it is free
+  std::optional<Watch> watch;  // none: the handle is free
 };
 
 struct State {
   std::mutex mutex;
-  int users = 0;  // who have called MPI_T_init_thread, and not MPI_T_finalize
+  int users = 0;  // calls of MPI_T_init_thread without an MPI_T_finalize
   Places variables, categories;
-  std::unordered_map<MPI_T_pvar_session, bool> sessions;  // those there are
+  std::unordered_map<MPI_T_pvar_session, bool> sessions;  // the open ones
   std::unordered_map<MPI_T_pvar_handle, MPI_T_pvar_session> theirs;
   std::unordered_map<MPI_T_pvar_handle, Handle*> ours;
   std::deque<Handle> handles;
 };
 
 State& state() {
-  static auto* const made = new State;  // never destroyed: a destructor of the application may still ask
+  static auto* const made = new State;  // never destroyed: a destructor of the application may still use it
   return *made;
 }
 
-// With matrices off nothing is counted, and no variable of ours is there.
+// With matrices off, peers are not counted, and commlens has no variables.
 int variable_count() noexcept { return matrix.peers ? static_cast<int>(variables().size()) : 0; }
 int category_count() noexcept { return matrix.peers ? 1 : 0; }
 
@@ -58,10 +58,11 @@ Function library(const char* name) noexcept {
   return reinterpret_cast<Function>(next_definition(name).address);
 }
 
-// Of the functions below with the lock held: true when the library is to be asked alone.
+// Returns whether calls go to the library only, because MPI_T is not initialised.  pre, as for the functions below: the
+// caller holds the lock.
 bool is_not_in_use(const State& s) noexcept { return s.users == 0; }
 
-// How many the library has.
+// Return the present number of the library's variables and categories.
 int variables_there() noexcept {
   static const auto get = library<decltype(&PMPI_T_pvar_get_num)>("PMPI_T_pvar_get_num");
   int n = 0;
@@ -73,20 +74,21 @@ int categories_there() noexcept {
   return get != nullptr && get(&n) == MPI_SUCCESS ? n : 0;
 }
 
-// At the first time that somebody asks ours come behind what the library has by then.
+// At the first query, places our variables and categories after those that the library has then.
 void fix(State& s) noexcept {
   if (s.variables.are_fixed()) return;
   s.variables.fix(variables_there(), variable_count());
   s.categories.fix(categories_there(), category_count());
 }
 
-// What is at a place that the application names: Open MPI looks at whatever is in memory there.
+// What an index of the application refers to.  Checked here, because Open MPI does not check it and reads whatever
+// memory is there.
 struct Located {
   bool is_valid, is_ours;
   int which;
 };
 Located variable_at(State& s, int place) noexcept {
-  if (is_not_in_use(s)) return {true, false, place};  // the library's to complain about
+  if (is_not_in_use(s)) return {true, false, place};  // the library reports the error
   fix(s);
   const Places::There there = s.variables.at(place);
   return {there.is_ours || (there.which >= 0 && there.which < variables_there()), there.is_ours, there.which};
@@ -98,8 +100,8 @@ Located category_at(State& s, int place) noexcept {
   return {there.is_ours || (there.which >= 0 && there.which < categories_there()), there.is_ours, there.which};
 }
 
-// The place of the library's variable of that name and class, or below 0.  Open MPI knows names of components that are
-// not there any more.
+// Returns the index of the library's variable with this name and class, or a number below 0.  Open MPI also finds names
+// of components that are no longer loaded.
 int place_in_library(const char* name, int var_class) noexcept {
   static const auto index_of = library<decltype(&PMPI_T_pvar_get_index)>("PMPI_T_pvar_get_index");
   static const auto info_of = library<decltype(&PMPI_T_pvar_get_info)>("PMPI_T_pvar_get_info");
@@ -138,7 +140,7 @@ MPI_T_pvar_handle all_handles() noexcept {
 #endif
 }
 
-// As much of a text as there is room for; `length` is the room, and then what the whole text needs.
+// Stores as much of a text as fits.  length: in, the size of the buffer; out, the size that the whole text needs.
 void give(const std::string& text, char* buffer, int* length) noexcept {
   if (length == nullptr) return;
   if (buffer != nullptr && *length > 0) {
@@ -156,7 +158,7 @@ void give(T* to, T value) noexcept {
 
 bool is_open(const State& s, MPI_T_pvar_session session) { return s.sessions.count(session) != 0; }
 
-// Watches what is counted of the communicator at this address; false when there is none that we know.
+// Creates a watch for the communicator at this address.  Returns false if commlens does not know it.
 bool watched(const What& what, const void* obj_handle, std::optional<Watch>& watch) {
   if (obj_handle == nullptr || !job.ready) return false;
   const auto* const view = static_cast<const CommView*>(comms.find(bits(*static_cast<const MPI_Comm*>(obj_handle))));
@@ -166,9 +168,9 @@ bool watched(const What& what, const void* obj_handle, std::optional<Watch>& wat
   return watch.has_value();
 }
 
-// What a handle is in its session.
+// What a handle refers to in its session.
 struct Found {
-  int rc;       // not MPI_SUCCESS: neither
+  int rc;       // not MPI_SUCCESS: the handle is invalid
   Watch* ours;  // null: the library's
 };
 
@@ -184,7 +186,8 @@ Found find(State& s, MPI_T_pvar_session session, MPI_T_pvar_handle handle) {
   return {MPI_T_ERR_INVALID_HANDLE, nullptr};
 }
 
-// A function of MPI_T: without memory it says so, instead of throwing through MPI.
+// Runs the body of an MPI_T function with the lock held.  If memory runs out, returns an error code instead of throwing
+// through MPI.
 template <class Body>
 int guarded(Body body) noexcept try {
   State& s = state();
@@ -194,7 +197,7 @@ int guarded(Body body) noexcept try {
   return MPI_T_ERR_OUT_OF_HANDLES;
 }
 
-// What is done to one handle, or to all of a session: to the library's by `next`, to ours by `act`.
+// Applies an action to one handle or to all of a session: `next` to the library's, `act` to ours.
 template <class Next, class Act>
 int to_handles(Next next, MPI_T_pvar_session session, MPI_T_pvar_handle handle, Act act) noexcept {
   return guarded([&](State& s) {
@@ -216,7 +219,7 @@ int to_handles(Next next, MPI_T_pvar_session session, MPI_T_pvar_handle handle, 
   });
 }
 
-// Reads one handle: the library's by `next`, ours by `ask`.
+// Reads one handle: the library's with `next`, ours with `ask`.
 template <class Next, class Ask>
 int read(Next next, MPI_T_pvar_session session, MPI_T_pvar_handle handle, void* buf, Ask ask) noexcept {
   return guarded([&](State& s) {
@@ -415,7 +418,7 @@ int pvar_write(decltype(&PMPI_T_pvar_write) next, MPI_T_pvar_session session, MP
 
 namespace {
 
-// Asks the library for what is in a category of its own, or says what is in ours.
+// Returns the content of a category: the library's through `next`; ours is empty.
 template <class Next>
 int in_category(Next next, int cat_index, int len, int indices[]) noexcept {
   return guarded([&](State& s) {
@@ -425,7 +428,7 @@ int in_category(Next next, int cat_index, int len, int indices[]) noexcept {
   });
 }
 
-// How many variables and categories the library has in one of its own.
+// Gets the numbers of variables and categories in one of the library's categories.
 bool sizes_of(int which, int& variables_in, int& categories_in) noexcept {
   static const auto info = library<decltype(&PMPI_T_category_get_info)>("PMPI_T_category_get_info");
   int name_length = 0, text_length = 0, controls = 0;

@@ -5,9 +5,9 @@
 
 #include "core/mpi/bind.h"
 
-// The tool information interface.  The MPI library does what it does; our performance variables come behind those it
-// had when somebody first asked, and a handle or session that is not valid is told as the standard says instead of
-// being looked into.  All functions are given the library's.
+// The tool information interface (MPI_T).  Each function gets the library's function, `next`, and leaves the library's
+// own variables to it.  The performance variables of commlens follow those that the library had at the first query.  An
+// invalid handle or session gives the error code of the standard; it is never dereferenced.
 namespace [[gnu::visibility("hidden")]] commlens {
 namespace tool {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows the program those MPI names that its MPI library has, and no others (docs/decisions/0008-three-interfaces.md).
+// Shows the program only those MPI names that its MPI library defines (docs/decisions/0008-three-interfaces.md).
 //
-// We define every procedure of the standard; the library has those of its version.  A program may look what there is,
-// with dlsym or, as mpi4py does, with weak references; a name that leads nowhere would mislead it.  So, before any of
-// the program's code runs, what the library lacks is taken out of our own symbol table: a symbol of value 0 is passed
-// over by the loader.
+// Our library defines every procedure of the standard; the MPI library has those of its version.  A program may check
+// what exists with dlsym() or, as mpi4py does, with weak references.  A name that leads nowhere would mislead it.
+// Before any code of the program runs, we therefore remove the names that the MPI library lacks from our own symbol
+// table.  The loader ignores symbols whose value is 0.
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -24,13 +24,13 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/api/privileged.h"
-#include "core/cold/processes.h"
+#include "core/base/privileged.h"
+#include "core/process/processes.h"
 
 namespace commlens {
 namespace {
 
-// The dynamic symbols a shared object file defines; none when it is something else.
+// The dynamic symbols that a shared object file defines; empty if the file is something else.
 class NamesInFile {
  public:
   explicit NamesInFile(const std::string& path);
@@ -89,7 +89,7 @@ NamesInFile::~NamesInFile() {
   if (file_ != nullptr) munmap(file_, size_);
 }
 
-// Procedures that came after MPI 3.1; with their large-count forms they end in _c.
+// Returns whether a procedure is newer than MPI 3.1; so are all large-count forms, which end in _c.
 bool is_recent(std::string_view name) {
   static constexpr std::string_view recent[] = {
 #define RECENT(name) #name,
@@ -103,8 +103,8 @@ bool is_recent(std::string_view name) {
   return false;
 }
 
-// Where a library lies that the program will load later: where the loader is told to look, beside the launcher that
-// started us, or where the system has its libraries.
+// Returns the path of the MPI library that the program will probably load later, or an empty text.  Searches where the
+// loader does, beside the launcher that started this process, and in the system's library folders.
 std::string library_to_come() {
   std::vector<std::string> places;
   const char* const path = std::getenv("LD_LIBRARY_PATH");
@@ -136,7 +136,8 @@ std::string library_to_come() {
   return {};
 }
 
-// The number of our dynamic symbols: the table does not tell, but the last chain of the hash table ends with it.
+// Returns the number of our dynamic symbols.  The symbol table does not contain it, but the last chain of the hash
+// table ends with the last symbol.
 std::size_t symbol_count(const std::uint32_t* hash) {
   const std::uint32_t buckets = hash[0], first = hash[1], bloom_words = hash[2];
   const std::uint32_t* const bucket = hash + 4 + std::size_t{2} * bloom_words;
@@ -148,7 +149,7 @@ std::size_t symbol_count(const std::uint32_t* hash) {
   return last + 1;
 }
 
-// MPI_SEND; as opposed to MPI_Send.
+// True for MPI_SEND, false for MPI_Send.
 bool is_fortran(const char* name) { return std::strpbrk(name + 5, "abcdefghijklmnopqrstuvwxyz") == nullptr; }
 
 void hide(const std::function<bool(const char*)>& lacking) {
@@ -189,7 +190,7 @@ void hide(const std::function<bool(const char*)>& lacking) {
 }  // namespace
 
 __attribute__((constructor)) static void show_what_is_there() try {
-  // A name that is never ours, nor that of a tool between us and the library.
+  // Looks for a name that neither our library nor a tool between it and the MPI library defines.
   const void* const loaded = dlsym(RTLD_NEXT, "PMPI_Get_library_version");
   Dl_info info;
   if (loaded != nullptr && dladdr(loaded, &info) != 0) {
@@ -199,17 +200,17 @@ __attribute__((constructor)) static void show_what_is_there() try {
     dlclose(library);
     return;
   }
-  // Where a library might lie is told by the environment and the parent process.
+  // Environment and parent process determine where the library may be; a privileged process must not trust them.
   const std::string file = commlens_is_privileged() ? std::string() : library_to_come();
   const NamesInFile names(file);
   if (!names.empty()) {
     hide([&](const char* name) { return !names.has(name); });
   } else {
-    // Nothing known: what every MPI library has.
+    // The library is unknown: shows what every MPI library has.
     hide([](const char* name) { return is_recent(name[0] == 'P' ? name + 1 : name); });
   }
 } catch (...) {
-  return;  // out of memory in a process that has only begun: it will notice itself
+  return;  // out of memory in a process that has only begun: the program will notice itself
 }
 
 }  // namespace commlens

@@ -7,13 +7,13 @@
 #include <cstring>
 #include <string>
 
-#include "core/cold/memory.h"
-#include "core/cold/notices.h"
-#include "core/cold/regions.h"
+#include "core/base/memory.h"
 #include "core/mpi/annotate.h"
+#include "core/mpi/crash_copy.h"
 #include "core/mpi/job.h"
 #include "core/mpi/state.h"
-#include "core/mpi/survive.h"
+#include "core/state/notices.h"
+#include "core/state/regions.h"
 
 namespace commlens {
 namespace {
@@ -21,16 +21,17 @@ namespace {
 enum class Dialect : std::uint8_t { automatic, off, mpip, ipm, aps, mpitrace, mpisee };
 
 Dialect dialect = Dialect::automatic;
-std::atomic<bool> has_started{false};  // mpitrace: a block to profile
+std::atomic<bool> has_started{false};  // mpitrace: the first block to profile has begun
 
 // The names of COMMLENS_PCONTROL, in the order of Dialect.
 constexpr const char* names[] = {"auto", "off", "mpip", "ipm", "aps", "mpitrace", "mpisee"};
 
-// A text that the application has passed, or may have: MPI_Pcontrol has variable arguments, and nothing says how many
-// came.  What stands there instead may be any number, so that it is read with care and must look like a name.
+// A text that the application passed to MPI_Pcontrol, or may have passed: the function has variable arguments, and
+// their number is unknown.  The second argument may therefore be any number.  It is read without risk of a fault and
+// only accepted if it looks like a name.
 class Text {
  public:
-  // bytes: the length that a Fortran compiler has told, or 0.
+  // bytes: the length from a Fortran compiler, or 0.
   Text(const void* at, std::uint32_t bytes) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(at);
     constexpr std::uintptr_t page = 4096;
@@ -43,9 +44,9 @@ class Text {
       known += more;
       length += strnlen(text_ + length, known - length);
     }
-    // Longer ones are cut, as everywhere.
+    // Names that are too long are cut off, as everywhere.
     const bool ends = length < known || length == most_name_bytes || (length == bytes && dialect == Dialect::ipm);
-    while (bytes != 0 && length > 0 && text_[length - 1] == ' ') --length;  // Fortran fills up with blanks
+    while (bytes != 0 && length > 0 && text_[length - 1] == ' ') --length;  // Fortran pads with blanks
     text_[std::min(length, most_name_bytes)] = '\0';
     const auto is_printable = [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != 0x7f; };
     bytes_ = ends && std::all_of(text_, text_ + length, is_printable) ? length : 0;
@@ -61,7 +62,7 @@ class Text {
 
 constexpr Called innermost{0, "", 0};
 
-// The name of a region that only has a number.
+// The name of a region that the application identifies by a number.
 class Number {
  public:
   explicit Number(long level) noexcept { std::snprintf(text_, sizeof text_, "MPI_Pcontrol(%ld)", level); }
@@ -79,7 +80,7 @@ void end(const Called& name, Site site) noexcept { end_region(this_thread(), nam
 
 void flush() noexcept { static_cast<void>(job.ready && flush_arena()); }
 
-// True when the level is one of those that all dialects have.
+// Handles the levels 0 and 1, which are the same in all dialects.  Returns true if `level` is one of them.
 bool is_switch(int level) noexcept {
   if (level == 0) pause_counting();
   if (level == 1) resume_counting();
@@ -88,7 +89,7 @@ bool is_switch(int level) noexcept {
 
 bool of_mpip(int level) noexcept {
   if (level == 2) forget_counted();
-  if (level == 3 || level == 4) flush();  // a report, of all there is so far
+  if (level == 3 || level == 4) flush();  // a report of all that was counted so far
   return is_switch(level) || (level >= 2 && level <= 4);
 }
 
@@ -97,7 +98,7 @@ bool of_ipm(int level, const Text& text, Site site) noexcept {
     begin(text.called(), site);
   } else if (level == -1) {
     end(text ? text.called() : innermost, site);
-  } else if (level == 0 && text) {  // something happened
+  } else if (level == 0 && text) {  // an event
     const std::uint64_t event = quantity_of(text.text(), "events");
     if (event != 0) record_value(this_thread(), event, 1);
   } else {
@@ -113,13 +114,14 @@ bool of_aps(int level, Site site) noexcept {
 }
 
 bool of_mpitrace(int level, Site site) noexcept {
-  if (level == 1 && !has_started.exchange(true)) forget_counted();  // only blocks are wanted
+  if (level == 1 && !has_started.exchange(true)) forget_counted();  // discard what was counted before the first block
   if (level == 101) begin(Number(level).called(), site);
   if (level == 100) end(Number(101).called(), site);
   return is_switch(level) || level == 100 || level == 101;
 }
 
-// What cannot be mistaken, and where it can, what loses nothing.
+// The automatic dialect: levels that mean the same in all dialects that define them.  Where dialects differ, chooses
+// the meaning that loses no data.
 bool of_any(int level, const Text& text, Site site) noexcept {
   const bool is_going_on = level == 1 && is_paused(pauses.changes.load());
   if (level == -1 || (level == 1 && !is_going_on && text)) return of_ipm(level, text, site);
@@ -164,7 +166,7 @@ void pcontrol(int level, const void* argument, std::uint32_t bytes, Site site) n
   return;
 }
 
-// What the binding of the MPI library, which has one argument, would not pass on.
+// Data that the MPI library's Fortran binding, which has one argument, would not pass on.
 struct FortranCaller {
   Site site;  // 0: the call does not come from Fortran
   std::uint32_t bytes;
@@ -181,7 +183,8 @@ void pcontrol(int level, const void* argument, Site site) noexcept {
 
 }  // namespace commlens
 
-// A Fortran program that passes a name has no interface for it: an address comes, and the length behind all arguments.
+// A Fortran program that passes a name has no interface for it: the address is an argument, and the length follows all
+// arguments.
 #define COMMLENS_FORTRAN_PCONTROL(name, c_name)                                                               \
   extern "C" int c_name(int, ...);                                                                            \
   extern "C" __attribute__((visibility("default"))) void name(const int* level, const char* text,             \

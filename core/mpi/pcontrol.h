@@ -5,10 +5,10 @@
 
 namespace commlens {
 
-// COMMLENS_PCONTROL: in the words of which tool the program speaks.
+// Reads COMMLENS_PCONTROL, which names the tool whose meaning of MPI_Pcontrol the program uses.
 void choose_dialect() noexcept;
 
-// The application calls MPI_Pcontrol.  argument: what stands where a second one would; there may be none.
+// Handles a call of MPI_Pcontrol.  argument: the second argument; it is undefined if the application passed none.
 void pcontrol(int level, const void* argument, Site site) noexcept;
 
 }  // namespace commlens

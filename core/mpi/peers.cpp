@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/cold/locks.h"
+#include "core/base/locks.h"
 #include "core/hot/peer_cell.h"
 #include "core/mpi/job.h"
 #include "core/mpi/state.h"
@@ -15,16 +15,17 @@ namespace commlens {
 namespace {
 
 struct Asked {
-  MPI_Group group;  // that peers are ranks of; to be freed
-  int rank;         // in it; -1: in the other group of an intercommunicator
+  MPI_Group group;  // peers are ranks in it; the caller frees it
+  int rank;         // of this process in it; -1: in the other group of an intercommunicator
 };
 
-// Asks MPI, without talking to anybody.  Of a communicator that is freed by now, and of those that share a record,
-// nobody can tell.
+// Gets the group of a communicator by local MPI calls.  Returns nothing for a communicator that was freed, or that
+// shares its record with others.
 std::optional<Asked> ask(std::uint32_t comm) noexcept {
   const PeersOf of = registry->peers_of(comm);
   if (!of.is_known || job.group == MPI_Group{}) return std::nullopt;
-  // Another thread may be freeing it: it takes it out of the map first, with the lock (comm_going).
+  // Another thread may be freeing the communicator.  It first removes the handle from the map, with this lock held
+  // (comm_going).
   const std::lock_guard<std::mutex> stay(locks::peers);
   const void* const known = comms.find(of.handle);
   if (known == nullptr || static_cast<const CommView*>(known)->index != comm) return std::nullopt;

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/cold/online.h"
+#include "core/state/online.h"
 
 namespace commlens {
 
-// The rank in MPI_COMM_WORLD of a peer in a communicator of the application's, as peers.h of core/cold/ asks for it.
+// Returns the rank in MPI_COMM_WORLD of a peer in a communicator, for ask_for_world_ranks() of core/state/peers.h.
 std::int32_t world_rank(std::uint32_t comm, std::uint32_t peer) noexcept;
 
-// The members of a communicator, as online.h asks for them.
+// Returns the members of a communicator, for ask_for_members() of core/state/online.h.
 std::optional<Members> members(std::uint32_t comm);
 
 }  // namespace commlens

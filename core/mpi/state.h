@@ -5,24 +5,25 @@
 
 #include <cstdint>
 
-#include "core/cold/options.h"
-#include "core/cold/registry.h"
-#include "core/cold/requests.h"
+#include "core/base/options.h"
 #include "core/hot/handles.h"
 #include "core/mpi/api.h"
+#include "core/state/registry.h"
+#include "core/state/requests.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
 void read_options();
 const Options& options() noexcept;
 
-// Makes ready to count regions, if that has not been done; false when it cannot be.
+// Prepares to count regions, if that has not been done.  Returns false if it fails.
 bool prepare_counting() noexcept;
 
-// Makes ready to count, before the first measured call; false when it cannot be.
+// Prepares to count, before the first measured call.  Returns false if it fails.
 bool prepare() noexcept;
 
-// What the wrappers share.  Made by prepare(), never destroyed: threads may call MPI while the program exits.
+// Shared by the wrappers.  Created by prepare() and never destroyed, because threads may call MPI while the program
+// exits.
 extern Registry* registry;
 extern HandleMap comms;    // MPI_Comm -> CommView
 extern HandleMap windows;  // MPI_Win -> CommView
@@ -30,13 +31,13 @@ extern HandleMap files;    // MPI_File -> FileRecord
 extern RequestTable requests;
 extern Site site_mask;  // all ones, or 0 when call sites are off
 
-// True when a call has nothing to ask at its beginning: no Fortran binding is there, the clock is the time stamp
-// counter, call sites are wanted, and the messages inside collectives are not.
+// True if a call needs no checks at its beginning.  Then there is no Fortran binding, the clock is the time stamp
+// counter, call sites are recorded, and messages inside collectives are not.
 extern bool calls_are_plain;
 inline bool are_calls_plain() noexcept { return __atomic_load_n(&calls_are_plain, __ATOMIC_RELAXED); }
-void look_at_calls() noexcept;  // after any of these has changed
+void look_at_calls() noexcept;  // updates it; call after any of these has changed
 
-// A file, and the split collective under way on it.
+// A file.  reading: cell of the split collective read that is in progress; null: none.
 struct FileRecord {
   const CommView* comm;
   Cell* reading;

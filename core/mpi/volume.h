@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The byte rules of docs/bytes.md.  Called after the MPI call succeeded: only then are its arguments known to be
-// valid.  An argument the standard calls not significant is never looked at: it may be garbage.
+// The byte rules of docs/bytes.md.  Called after the MPI call succeeded: only then are its arguments known to be valid.
+// Never reads an argument that the standard calls not significant, because it may be garbage.
 
 #include <mpi.h>
 
@@ -14,8 +14,8 @@
 #include "core/hot/peer_cell.h"
 #include "core/mpi/datatypes.h"
 
-// Its argument, or its object, stays in the registers of the caller: no address of a Call or a Volume leaves a wrapper,
-// but on cold ways those of copies.
+// Keeps arguments and objects in the registers of the caller: the address of a Call or Volume never leaves a wrapper.
+// Cold paths get the address of a copy.
 #define COMMLENS_IN_REGISTERS __attribute__((always_inline)) inline
 
 namespace commlens {
@@ -24,7 +24,8 @@ inline bool in_place(const void* buffer) noexcept { return buffer == MPI_IN_PLAC
 
 inline Bytes times(Bytes block, int blocks) noexcept { return block * static_cast<Bytes>(blocks); }
 
-// What this process is in a rooted collective.
+// The role of this process in a rooted collective.  bystander: in the root's group of an intercommunicator, but not
+// root.
 enum class Role { root, other, bystander };
 
 inline Role role(const CommView& c, int root) noexcept {
@@ -37,38 +38,40 @@ inline bool present(const CommView& c, int neighbor) noexcept {
   return neighbor >= 64 || ((c.absent >> neighbor) & 1u) == 0;
 }
 
-// The processes that one exchanges something with in a collective, beside itself.
+// Returns the number of processes with which a member exchanges data in a collective, without itself.
 inline int others(const CommView& c) noexcept { return c.inter ? c.blocks : c.size - 1; }
 
-// Where a collective has a block of its own for each peer: where it says how large they are.
+// The blocks of a collective that has one for each peer: the arguments that give their sizes.
 struct Blocks {
-  int slots = 0;  // one for each process, or for each neighbour; 0: it has none
+  int slots = 0;  // number of blocks, one per process or per neighbour; 0: no blocks
   bool of_neighbors = false;
-  const int* counts = nullptr;  // either of them, or neither: then all are like `count`
+  const int* counts = nullptr;  // if neither `counts` nor `large` is set, all blocks have `count` elements
   const MPI_Count* large = nullptr;
   MPI_Count count = 0;
-  const MPI_Datatype* types = nullptr;  // null: all are of `type`
+  const MPI_Datatype* types = nullptr;  // null: all blocks have `type`
   MPI_Datatype type{};
 
-  // Whether each peer's is counted apart: a count for every process of a large communicator costs what a matrix does.
+  // Returns whether the block of each peer is counted on its own.  For every process of a large communicator, that
+  // needs as much memory as a matrix.  So it is only done if the matrix is to show messages inside collectives.
   bool are_kept() const noexcept { return of_neighbors || matrix.inside; }
 };
 
-// What one call moves.  Rules without loops are inlined, and what they fill in stays in the wrapper's registers.
+// The data that one call moves.  Rules without loops are inlined, and their results stay in the wrapper's registers.
 struct Volume {
   explicit Volume(std::uint64_t when_it_began = 0) noexcept : freed(when_it_began) {}
 
   std::uint64_t freed;  // HandleMap::freed when the call began
   std::uint32_t bin = 0;
-  // The call has not been made yet: only datatypes that are known are looked at.  What is `unknown` then has no bin.
+  // is_ahead: MPI has not been called yet, so only known datatypes may be used.  is_unknown: one of them is unknown, so
+  // there is no bin.
   bool is_ahead = false, is_unknown = false;
-  bool noncontiguous = false;  // it has a datatype whose elements, as many as a block has, leave gaps
+  bool noncontiguous = false;  // a block of the call has gaps in memory
   Bytes sent = 0;
   Bytes received = 0;
-  // Who gets the bytes sent, and from whom those received come, where that is one process; below 0: it is not.
+  // Receiver of the bytes sent and sender of the bytes received, if that is one process each; below 0: it is not.
   int to = -1, from = -1;
-  // Of collectives, on the processes that stand for them: what kind of exchange this is, and the bytes that it has for
-  // all others together; or where it says so for each.
+  // Of collectives, on the processes that count the exchange: its shape, and the bytes exchanged with all other
+  // processes, either as a sum or, in `parts`, per peer.
   Flow shape = Flow::count;  // none
   Bytes exchanged = 0;
   Blocks parts;
@@ -89,13 +92,13 @@ struct Volume {
     look_at(recvcount, recvtype);
   }
 
-  // What the status of a receive tells.
+  // Stores what the status of a receive contains.
   COMMLENS_IN_REGISTERS void arrived(Bytes bytes, int source) noexcept {
     received = bytes;
     from = source;
   }
 
-  // What arrives is in the status.
+  // Only the bin: the bytes received follow from the status.
   template <class Count>
   COMMLENS_IN_REGISTERS void receive(const CommView&, Count count, MPI_Datatype datatype) noexcept {
     set(bin_of(data(count, datatype)), 0, 0);
@@ -252,7 +255,7 @@ struct Volume {
     exchange(Flow::all_to_all, times(vector, others(c)));
   }
 
-  // Of prefix sums Open MPI's monitoring counts the process itself with those that come after it.
+  // For prefix sums, counts this process and those after it, as Open MPI's monitoring does.
   template <class Count>
   COMMLENS_IN_REGISTERS void scan(const CommView& c, Count count, MPI_Datatype datatype) noexcept {
     const Bytes vector = data(count, datatype);
@@ -268,10 +271,10 @@ struct Volume {
 
   template <class Count>
   void reduce_scatter(const CommView& c, const Count recvcounts[], MPI_Datatype datatype) noexcept {
-    MPI_Count vector = 0;  // one block: the parts lie one behind the other
+    MPI_Count vector = 0;  // one block: the parts are contiguous
     for (int i = 0; i < c.size; ++i) vector += recvcounts[i];
     set(v_bin, data(vector, datatype), data(recvcounts[c.rank], datatype));
-    // The blocks of an intercommunicator are those of this side, and nothing says who of the other side has which.
+    // On an intercommunicator the blocks are those of this group, and nothing defines which remote process has which.
     c.inter ? exchange(Flow::all_to_all, sent) : exchange(Flow::all_to_all, c, recvcounts, datatype);
   }
 
@@ -350,7 +353,7 @@ struct Volume {
                       MPI_Op op) noexcept {
     look_at(target_count, target_datatype);
     const Bytes result = data(result_count, result_datatype);
-    // With MPI_NO_OP the origin is not significant.
+    // With MPI_NO_OP the origin arguments are not significant.
     const Bytes origin = op == api.no_op ? 0 : data(origin_count, origin_datatype);
     const std::uint32_t size_bin = bin_of(op == api.no_op ? result : origin);
     if (target_rank == MPI_PROC_NULL) return set(size_bin, 0, 0);
@@ -382,7 +385,7 @@ struct Volume {
     set(bin_of(block), block, 0);
   }
 
-  // The blocks for others: visit(rank of the peer, bytes).
+  // Calls visit(rank of the peer, bytes) for each block of another process.
   template <class Visit>
   void each_block(const CommView& c, Visit visit) const noexcept {
     for (int i = 0; i < parts.slots; ++i) {
@@ -436,7 +439,8 @@ struct Volume {
     return blocks(count, count, datatype);
   }
 
-  // Blocks of one datatype with `total` elements, `largest` of them in the largest block.
+  // Returns the bytes of blocks of one datatype.  total: elements of all blocks; largest: elements of the largest
+  // block.
   COMMLENS_IN_REGISTERS Bytes blocks(MPI_Count total, MPI_Count largest, MPI_Datatype datatype) noexcept {
     if (total <= 0) return 0;  // the datatype of an empty message may be anything
     if (is_ahead) {
@@ -449,7 +453,7 @@ struct Volume {
     return static_cast<Bytes>(total) * layout.size();
   }
 
-  // A datatype whose bytes another one tells.
+  // Checks a datatype for gaps; another argument determines the bytes.
   template <class Count>
   void look_at(Count count, MPI_Datatype datatype) noexcept {
     static_cast<void>(data(count, datatype));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What include/commlens/commlens.h declares of watches: who this process talks to, asked while it runs.
+// The watches of include/commlens/commlens.h: the communication of this process, queried while it runs.
 #include <mpi.h>
 
 #include <cstring>
@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "core/api/place.h"
-#include "core/cold/online.h"
 #include "core/mpi/bind.h"
+#include "core/mpi/crash_copy.h"
 #include "core/mpi/job.h"
 #include "core/mpi/peers.h"
 #include "core/mpi/state.h"
-#include "core/mpi/survive.h"
+#include "core/state/online.h"
 #include "include/commlens/commlens.h"
 
 #define COMMLENS_PUBLIC extern "C" __attribute__((visibility("default")))
@@ -43,7 +43,7 @@ commlens_watched* watch_of(MPI_Comm comm, int kind) noexcept try {
   return nullptr;
 }
 
-// Does something to both; without memory nothing.
+// Calls act() for both watches.  Does nothing more if memory runs out.
 template <class Act>
 void to_both(commlens_watched* watch, Act act) noexcept try {
   if (watch == nullptr) return;
@@ -62,7 +62,7 @@ void give(const Watch& watch, unsigned long* to) {
 
 }  // namespace
 
-// The number that Fortran has for a communicator is the handle itself, where that is a number.
+// A Fortran handle of a communicator equals the C handle if that is a number.
 commlens_watch_t commlens_watch_number(int comm, int kind) {
   if (!job.ready) return nullptr;
   if constexpr (sizeof(MPI_Comm) == sizeof(int)) return watch_of(of_bits<MPI_Comm>(static_cast<unsigned>(comm)), kind);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the generated wrappers are made of.  Runs inside every MPI call of the application: no allocation, no lock,
-// no system call, no communication (tools/check_hot.sh looks at the object files).
+// The building blocks of the generated wrappers.  This code runs inside every MPI call of the application: it does not
+// allocate, lock, make system calls or communicate (tools/check_hot.sh checks the object files).
 
 #include <mpi.h>
 
@@ -11,25 +11,25 @@
 #include "core/hot/peers.h"
 #include "core/hot/table.h"
 #include "core/hot/thread.h"
-#include "core/mpi/below.h"
 #include "core/mpi/bind.h"
 #include "core/mpi/fortran.h"
 #include "core/mpi/pcontrol.h"
+#include "core/mpi/pml_hook.h"
 #include "core/mpi/state.h"
 #include "core/mpi/volume.h"
 
-// The wrapper is entered by a jump, so its return address is the application's.
+// entry.S enters the wrapper by a jump, so its return address is in the application.
 #define COMMLENS_CALLER reinterpret_cast<Site>(__builtin_return_address(0))
 
 namespace commlens {
 
 inline const CommView& no_comm() noexcept { return registry->none(); }
 
-// Cold: not known, or something was freed meanwhile.
+// Cold path of comm_of(): the handle is unknown, or something was freed during the call.
 const CommView& late_comm(MPI_Comm comm, int rc, std::uint64_t freed) noexcept;
 
-// The communicator behind a handle that MPI has just accepted (rc), in a call that began at HandleMap::freed `freed`;
-// an unknown one is not looked at before.
+// Returns the communicator of a handle that MPI has just accepted with return code `rc`.  freed: HandleMap::freed when
+// the call began.  Called after MPI, because an unknown handle must not be used before MPI has accepted it.
 inline const CommView& comm_of(MPI_Comm comm, int rc, std::uint64_t freed) noexcept {
   const void* const known = comms.find(bits(comm));
   if (__builtin_expect(known != nullptr && HandleMap::none_freed_since(freed), 1)) {
@@ -38,7 +38,7 @@ inline const CommView& comm_of(MPI_Comm comm, int rc, std::uint64_t freed) noexc
   return late_comm(comm, rc, freed);
 }
 
-// Also one that this thread is about to free.
+// Returns the communicator of a known handle, including one that this thread is freeing.
 inline const CommView& known_comm(MPI_Comm comm) noexcept {
   const void* const known = comms.find(bits(comm));
   if (known != nullptr) return *static_cast<const CommView*>(known);
@@ -59,7 +59,7 @@ inline const CommView& comm_of_file(MPI_File file) noexcept {
   return known != nullptr ? *known->comm : no_comm();
 }
 
-// Message handles share the table of requests; the mark keeps them apart.
+// Message handles share the table of requests; bit 63 keeps the two apart.
 inline std::uint64_t message_bits(MPI_Message message) noexcept { return bits(message) | (std::uint64_t{1} << 63); }
 
 inline void made_message(MPI_Message message, const CommView& comm) noexcept {
@@ -77,28 +77,29 @@ inline const CommView& comm_of_message(MPI_Message message) noexcept {
 void made_window(MPI_Win win, const CommView& comm) noexcept;  // cold
 void made_file(MPI_File file, const CommView& comm) noexcept;  // cold
 
-// Read from the status itself: the members are part of the binary interface of each family, and MPI_Get_elements_x
-// would cost as much as all the rest of a wrapper.
+// Returns the bytes received.  Reads them from the status itself, whose members are part of the binary interface of
+// each family.  MPI_Get_elements_x would cost as much as the rest of a wrapper.
 inline Bytes received_bytes(const MPI_Status& status) noexcept {
 #if defined(OPEN_MPI)
   return status._ucount;
 #elif defined(MPI_ABI_VERSION)
-  // The standard leaves open where a status keeps it.
+  // The standard does not define where a status stores the size.
   MPI_Count bytes = 0;
   return api.Get_elements_x(&status, MPI_BYTE, &bytes) == MPI_SUCCESS && bytes > 0 ? static_cast<Bytes>(bytes) : 0;
 #else
-  // The lowest bit of the upper word says "cancelled".
+  // The lowest bit of the upper word means "cancelled".
   return (static_cast<Bytes>(static_cast<std::uint32_t>(status.count_hi_and_cancelled) >> 1) << 32) |
          static_cast<std::uint32_t>(status.count_lo);
 #endif
 }
 
-// The status to pass on: the application's, or our own where it wants none and we do.
+// The status to pass to MPI: the application's, or one of our own if the application passes MPI_STATUS_IGNORE.
 class StatusFor {
  public:
   explicit StatusFor(MPI_Status* wanted) noexcept : status_(wanted == MPI_STATUS_IGNORE ? &own_ : wanted) {}
   MPI_Status* get() noexcept { return status_; }
-  // Of a call that succeeded.  MPICH, whose MPI_STATUS_IGNORE is not null, lets a null status pass as well.
+  // pre: the call succeeded.  The status may be null: MPICH, whose MPI_STATUS_IGNORE is not null, also accepts a null
+  // status.
   Bytes received() const noexcept { return status_ == nullptr ? 0 : received_bytes(*status_); }
   int source() const noexcept { return status_ == nullptr ? -1 : status_->MPI_SOURCE; }
 
@@ -107,7 +108,7 @@ class StatusFor {
   MPI_Status* status_;
 };
 
-// Arguments as words, for Repeat.
+// Converts arguments to words, for the call cache.
 template <class Argument>
 inline std::uint64_t word(Argument argument) noexcept {
   if constexpr (std::is_pointer_v<Argument>) {
@@ -122,7 +123,8 @@ inline std::uint64_t pair(int a, int b) noexcept {
   return std::uint64_t{static_cast<std::uint32_t>(a)} << 32 | static_cast<std::uint32_t>(b);
 }
 
-// Returns what stands for the request from now on, or 0.
+// Records an active request that the call `maker` returned.  Returns its payload, or 0 if the request is null or
+// shared, or there is no memory for it.
 inline Payload remember(Thread& thread, MPI_Request request, Cell& maker, Payload flags) noexcept {
   if (request == api.request_null) return 0;
   if (is_shared(request)) {
@@ -137,7 +139,8 @@ inline Payload remember(Thread& thread, MPI_Request request, Cell& maker, Payloa
 void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
                          Payload flags) noexcept;  // cold
 
-// Counts what a collective has for each peer, where it says so and they are kept; returns the bytes of all of them.
+// Counts the block of a collective for each peer, if blocks are counted per peer (Blocks::are_kept).  Returns the bytes
+// of all blocks.
 inline Bytes share_out(Thread& thread, Op op, const CommView& comm, const Volume& v) noexcept {
   Bytes bytes_of_all = 0;
   const bool are_kept = v.parts.are_kept();
@@ -148,7 +151,7 @@ inline Bytes share_out(Thread& thread, Op op, const CommView& comm, const Volume
   return bytes_of_all;
 }
 
-// The size bin of a collective that has not been called yet, plus 1; 0: not known.
+// Returns the size bin of a collective before MPI is called, plus 1; 0: unknown.
 template <class Measure>
 __attribute__((noinline, cold)) std::uint32_t bin_ahead(Measure measure, const CommView& comm) noexcept {
   Volume volume;
@@ -157,38 +160,39 @@ __attribute__((noinline, cold)) std::uint32_t bin_ahead(Measure measure, const C
   return volume.is_unknown ? 0 : volume.bin + 1;
 }
 
-// Whether the call that begins is a plain one: it is the outermost of a thread that is known, not null, and has nothing
-// to ask.
+// Returns whether the call that begins is plain: the thread is known, it is not inside another MPI call, and
+// are_calls_plain().
 inline bool is_plain_call(const Thread* thread) noexcept {
   return thread != nullptr && thread->outermost == nullptr && are_calls_plain();
 }
 
-// Procedures that are called often have a second wrapper, of plain calls that are like one before.  Any other call it
-// hands on by a jump, which only an optimising compiler makes of it; with a call in its place the first wrapper would
-// take the second for the application.
+// Procedures that are called often have a second wrapper, for plain calls that are in the call cache.  It passes any
+// other call to the first wrapper by a jump, which only an optimising compiler generates.  With a call instruction
+// instead, the first wrapper would take the second one for the application.
 #if defined(__OPTIMIZE__)
 inline constexpr bool has_plain_calls = true;
 #else
 inline constexpr bool has_plain_calls = false;
 #endif
-#define COMMLENS_APART __attribute__((noinline))  // neither of them inside the other
+#define COMMLENS_APART __attribute__((noinline))  // neither is inlined into the other
 
-// One MPI call of the application, from its entry to its return: knows whether it is the outermost, and counts it.
+// One MPI call of the application, from entry to return.  Determines whether it is the outermost MPI call of its
+// thread, and counts it.
 //
-// An error handler may throw an exception, or end the thread, through MPI and through us.  The wrappers are compiled
-// without exceptions, because the unwinder that passes is the application's, and the one inside our library is another
-// copy.  Instead this line gives each wrapper a personality routine that only ends the call (lifecycle.cpp).  After a
-// longjmp a later call notices that the old one is gone (Thread::is_inside).
+// An error handler may throw an exception, or end the thread, through MPI and through the wrapper.  The wrappers are
+// compiled without exceptions, because the application's unwinder passes through them, not the copy inside our library.
+// Instead, the line with .cfi_personality gives each wrapper a personality routine that only ends the call
+// (lifecycle.cpp).  After a longjmp, a later call detects that the old one is gone (Thread::is_inside).
 class Call {
  public:
   __attribute__((always_inline)) Call(Op op, Site caller) noexcept : thread_(this_thread()), op_(op), site_(caller) {
-    // 0x1b: the address is relative, signed, in four bytes.
+    // 0x1b: the address is PC-relative, signed, and has four bytes.
     asm volatile(".cfi_personality 0x1b, commlens_personality");
     char* const frame = static_cast<char*>(__builtin_frame_address(0));
     nested_ = thread_.is_inside(frame);
     if (nested_) return;
     if (fortran_bindings.count != 0) {
-      Site site = site_;  // its address is given away, not that of this object, which stays in registers
+      Site site = site_;  // a copy: taking the address of a member would force this object into memory
       nested_ = !from_fortran(op, site, frame);
       site_ = site;
       if (nested_) return;
@@ -202,7 +206,7 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // Not the application's own call: to be passed on, not to be counted.
+  // True if the call is not the application's own: pass it on, do not count it.
   bool nested() const noexcept { return nested_; }
   Thread& thread() noexcept { return thread_; }
   Site site() const noexcept { return nested_ ? site_ : thread_.doing.site; }  // pre: nested, or started
@@ -211,8 +215,8 @@ class Call {
   void start_in(MPI_Comm comm) noexcept { begin(bits(comm), Doing::handle); }
   void start_under(std::uint32_t comm) noexcept { begin(comm, Doing::index); }
   std::uint64_t freed() const noexcept { return freed_; }  // HandleMap::freed when it began
-  // The size bin of a collective, for the messages it is made of; before it is called, so that nothing but what is
-  // known to be right may be looked at.  Afterwards its volume says the same.
+  // Computes the size bin of a collective for its internal messages.  Runs before MPI is called, so it may only use
+  // arguments that are known to be valid.  The volume that is measured after the call has the same bin.
   template <class Measure>
   COMMLENS_IN_REGISTERS void foresee(MPI_Comm comm, Measure measure) noexcept {
 #if defined(OPEN_MPI)
@@ -227,8 +231,8 @@ class Call {
   }
   void stop() noexcept { end_ = now(); }
 
-  // The call before that this one is like, or null; then it is kept after it has been counted.
-  // pre:  it succeeded; `words` are all that its volume and peers depend on, but for `where` and what arrived.
+  // Returns the cache entry of an equal call, or null.  If null, keep() caches this call after it was counted.
+  //  pre:  the call succeeded; its volume and peers depend only on `where`, `words` and what it received.
   template <class... Words>
   COMMLENS_IN_REGISTERS Repeat* like(std::uint64_t where, Words... words) noexcept {
     const Site site = thread_.doing.site;
@@ -269,9 +273,9 @@ class Call {
     r.sent = v.sent;
     r.received = v.received;
     r.out_bytes = v.shape == Flow::count ? v.sent : v.exchanged;
-    r.freed = freed_;  // when something was freed meanwhile, it is too old already
+    r.freed = freed_;  // if something was freed meanwhile, the entry is invalid already
   }
-  // All of this for a call without a volume.
+  // Counts a call without a volume, in the cells of an equal call if there is one.
   COMMLENS_IN_REGISTERS void count_under(std::uint32_t comm) noexcept {
     if (comm != 0) {
       if (Repeat* const again = like(comm)) return count<Repeat::nothing>(*again);
@@ -284,7 +288,7 @@ class Call {
                              spent(), v.sent, v.received);
   }
   COMMLENS_IN_REGISTERS Cell& record(const CommView& comm, const Volume& v) noexcept { return record(comm.index, v); }
-  // Whom the bytes go to and come from, of procedures where that is one process each.
+  // Count the messages of procedures that send to, and receive from, at most one process each.
   COMMLENS_IN_REGISTERS void two_sided(const CommView& comm, const Volume& v) noexcept {
     peers(comm, v, Flow::sent, Flow::received);
   }
@@ -292,7 +296,7 @@ class Call {
     peers(comm, v, Flow::written, Flow::read);
   }
 
-  // What a collective is by its shape, and what it has for each peer where that is not the same for all of them.
+  // Counts a collective by its shape, and its blocks per peer if it has a block for each.
   COMMLENS_IN_REGISTERS void collective(const CommView& comm, const Volume& v) noexcept {
     if (!matrix.peers || v.shape == Flow::count) return;
     Bytes exchanged = v.exchanged;
@@ -328,8 +332,8 @@ class Call {
     if (v.to >= 0) keep_if(out_ = count_message(thread_, out, comm.index, 0, v.to, v.sent));
     if (v.from >= 0) keep_if(in_ = count_message(thread_, in, comm.index, 0, v.from, v.received));
   }
-  // A message that has not been counted: another thread has paused counting since the call was.  The next ones like it
-  // may have one that is.
+  // Does not cache the call if its message was not counted: another thread has paused counting since the call was
+  // counted.  The messages of later equal calls may be counted.
   COMMLENS_IN_REGISTERS void keep_if(const PeerCell* counted) noexcept {
     if (__builtin_expect(counted == nullptr, 0)) repeat_ = nullptr;
   }
@@ -339,22 +343,21 @@ class Call {
     const Ticks start = now();
     thread_.doing = {where, start, site_, static_cast<std::uint16_t>(op_), what};
   }
-  // A thread may move to a core whose counter is a little behind.
+  // A thread may move to a core whose counter is slightly behind; the duration is then 0.
   Ticks spent() const noexcept { return end_ > thread_.doing.since ? end_ - thread_.doing.since : 0; }
 
   Thread& thread_;
   const Op op_;
   bool nested_;
-  Site site_;  // until the call has begun: then it stands with what else is needed after it, where no register is kept
-               // for it
+  Site site_;  // until the call begins; then Thread::doing has it, and no register is needed
   std::uint64_t freed_ = 0;
   Ticks end_ = 0;
-  Repeat* repeat_ = nullptr;  // where to keep it
+  Repeat* repeat_ = nullptr;  // the cache entry for this call; null: not cached
   PeerCell *out_ = nullptr, *in_ = nullptr;
 };
 
-// A plain call that is like one before: nothing is called before MPI, so that the arguments stay where they are, and
-// after it nothing is needed but what was found then.
+// A plain call that is in the call cache.  Calls no function before MPI, so that the arguments stay in their registers.
+// After MPI it needs only the cache entry.
 template <unsigned parts>
 class KeptCall {
  public:
@@ -373,7 +376,7 @@ class KeptCall {
   __attribute__((always_inline)) void start_under_comm(Op op) noexcept {
     begin(op, comm_of_key(known_->cell->key), Doing::index);
   }
-  // Returns where it was counted.
+  // Counts the call and returns its cell.
   COMMLENS_IN_REGISTERS Cell& count(int rc) noexcept {
     const Ticks end = time_stamp();
     Cell* cell = known_->cell;
@@ -401,7 +404,8 @@ class KeptCall {
   }
 
  private:
-  // A callback may have changed the region, and another thread may have paused counting.
+  // False if a callback has changed the region, or if this thread has something else to do now, for example because
+  // another thread has paused counting.
   bool is_as_known(Ticks end) const noexcept { return known_->region == thread_->region() && !thread_->is_due(end); }
   __attribute__((always_inline)) void begin(Op op, std::uint64_t where, Doing::What what) noexcept {
     thread_->repeats->look_ahead(*known_);

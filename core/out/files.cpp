@@ -11,8 +11,9 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "core/cold/loss.h"
-#include "core/cold/null_device.h"
+#include "core/base/loss.h"
+#include "core/base/null_device.h"
+#include "core/base/private_folder.h"
 #include "core/out/output_name.h"
 
 namespace commlens::out {
@@ -29,7 +30,7 @@ std::string temporary_directory() {
   return directory != nullptr && *directory != '\0' ? directory : "/tmp";
 }
 
-// Who may read a file may enter its directory.
+// Whoever may read the files may enter their directory.
 mode_t directory_mode(mode_t mode) { return mode | (mode & 0444u) >> 2; }
 
 bool is_synced(int file) noexcept {
@@ -57,38 +58,43 @@ std::string write_all(int file, const Content& content, const std::string& path,
   return error;
 }
 
-// The descriptor of a directory that is no link, made when it is not there; -1 with errno when there is none.
-int opened_directory(const std::string& directory, mode_t mode) {
-  const auto open_it = [&] { return open(directory.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); };
-  const int descriptor = open_it();
-  if (descriptor >= 0 || errno != ENOENT) return descriptor;
-  // Another aggregator on this node may be faster.
-  if (mkdir(directory.c_str(), directory_mode(mode)) != 0 && errno != EEXIST) return -1;
-  return open_it();
+// True if another user may have put this link or folder there to lead this process elsewhere.  Then it belongs to
+// another user, and others may write to the folder around it.
+bool is_suspect(const std::string& name, const struct stat& facts) {
+  if (facts.st_uid == geteuid() || facts.st_uid == 0) return false;
+  const std::size_t slash = name.rfind('/');
+  const std::string around = slash == std::string::npos ? "." : name.substr(0, slash + 1);
+  struct stat folder;
+  return stat(around.c_str(), &folder) != 0 || (folder.st_mode & (S_IWGRP | S_IWOTH)) != 0;
 }
 
-// Whether nobody else decides what becomes of our files in a directory.  A file of ours in it tells what the file
-// system makes of our user and of permissions: a server may map users to others, and some have no permissions.
-bool is_ours(const struct stat& directory, int own_file) {
-  struct stat own;
-  if (fstat(own_file, &own) != 0) return false;
-  constexpr mode_t by_others = S_IWGRP | S_IWOTH;
-  return directory.st_uid == own.st_uid && (directory.st_mode & ~own.st_mode & by_others) == 0;
+// Returns whether something exists at a name, and its facts; follows links.  Ignores a suspect link or folder: like any
+// other file it then only occupies the name.
+bool is_found(const std::string& name, struct stat& facts) {
+  if (lstat(name.c_str(), &facts) != 0) return false;
+  if (S_ISLNK(facts.st_mode)) return !is_suspect(name, facts) && stat(name.c_str(), &facts) == 0;
+  return !S_ISDIR(facts.st_mode) || !is_suspect(name, facts);
 }
 
 }  // namespace
 
 Target target_of(const std::string& name) {
   struct stat facts;
-  if (stat(name.c_str(), &facts) != 0 || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode)) return Target::free;
+  if (!is_found(name, facts) || S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode)) return Target::free;
   return is_null_device(facts) ? Target::nothing : Target::other;
+}
+
+bool is_folder(const std::string& name) {
+  struct stat facts;
+  return is_found(name, facts) && S_ISDIR(facts.st_mode);
 }
 
 std::string name_elsewhere(const std::string& name) { return temporary_directory() + "/" + base_name(name); }
 
 Stored write_file(const Content& content, const std::string& name, mode_t mode, const Finish& finish) {
   if (target_of(name) != Target::free) return {"", no_file(name)};
-  // Process ids repeat across nodes and containers that share the directory: a name that exists is another's.
+  // Process ids repeat across nodes and containers that share the directory: a temporary file that exists belongs to
+  // another process.
   std::string temporary;
   int file = -1;
   for (int n = 0; file < 0; ++n) {
@@ -105,7 +111,7 @@ Stored write_file(const Content& content, const std::string& name, mode_t mode, 
     } else if (errno == EEXIST) {
       continue;
     } else {
-      // No hard links on this file system: take the name first, then replace our own empty file.
+      // This file system has no hard links: create an empty file to reserve the name, then replace it.
       const int own = open(wanted.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
       if (own < 0 && errno == EEXIST) continue;
       if (own < 0) {
@@ -146,30 +152,20 @@ std::string make_directory(const std::string& name, mode_t mode, std::string& er
 Stored write_part(const Content& content, const std::string& directory, const std::string& name, mode_t mode,
                   const Finish& finish) {
   const std::string path = directory + "/" + name, temporary = name + ".tmp";
-  const int folder = opened_directory(directory, mode);
+  // Another aggregator on this node may have created the directory.
+  const PrivateFolder folder = PrivateFolder::make(directory.c_str(), directory_mode(mode));
   struct stat facts;
-  if (folder < 0 || fstat(folder, &facts) != 0) {
-    std::string error = failed("open", directory);
-    if (folder >= 0) close(folder);
-    return {"", error};
+  if (!folder || fstat(folder.descriptor(), &facts) != 0) {
+    return {"", "cannot write " + path + ": " + folder_error(errno)};
   }
-  const int file =
-      openat(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & facts.st_mode);
-  std::string error;
-  if (file < 0) {
-    error = failed("create", path + ".tmp");
-  } else if (!is_ours(facts, file)) {
-    close(file);
-    error = "cannot write " + path + ": others may change what is in that folder";
-  } else {
-    error = write_all(file, content, path + ".tmp", finish);
-    if (error.empty() && renameat(folder, temporary.c_str(), folder, name.c_str()) != 0)
-      error = failed("rename to", path);
+  const int file = create_anew(folder.descriptor(), temporary.c_str(), mode & facts.st_mode);
+  std::string error = file < 0 ? failed("create", path + ".tmp") : write_all(file, content, path + ".tmp", finish);
+  if (error.empty() && renameat(folder.descriptor(), temporary.c_str(), folder.descriptor(), name.c_str()) != 0) {
+    error = failed("rename to", path);
   }
-  if (file >= 0 && !error.empty()) unlinkat(folder, temporary.c_str(), 0);
-  close(folder);
+  if (file >= 0 && !error.empty()) unlinkat(folder.descriptor(), temporary.c_str(), 0);
   if (error.empty()) return {path, ""};
-  rmdir(directory.c_str());  // unless others have written something
+  rmdir(directory.c_str());  // fails if others have written something
   return {"", error};
 }
 

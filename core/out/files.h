@@ -12,10 +12,10 @@ namespace commlens::out {
 // Permissions of a profile unless COMMLENS_MODE asks for less; the umask comes on top.
 constexpr mode_t usual_mode = 0644;
 
-// The result of an attempt to store a profile: where it went, or what went wrong, in words for a person.
+// The result of an attempt to store a profile.
 struct Stored {
   std::string path;   // empty: not stored
-  std::string error;  // empty: no problem; beside a path: why it is not where it was asked to be
+  std::string error;  // empty: none; beside a path: why the profile is not where it was wanted
 };
 
 struct Content {
@@ -23,29 +23,35 @@ struct Content {
   std::size_t size;
 };
 
-// What else to do to a file when its content is on disk, before it is closed.
+// A last action on a file, after its content is on disk and before it is closed.
 using Finish = std::function<void(int descriptor)>;
 
-// What stands where a profile is to go.
+// What exists at the name of a profile.
 enum class Target {
-  free,     // nothing, a file or a folder: beside these there is a name that is free
-  nothing,  // /dev/null: no profile is wanted
-  other,    // a device, a FIFO, a socket: neither to be written nor to be numbered
+  free,     // nothing, a file or a folder: write_file() finds a free name beside them
+  nothing,  // /dev/null: the user wants no profile
+  other,    // a device, a FIFO, a socket: never written to, and no name beside it is used
 };
 Target target_of(const std::string& name);
 
-// The same name in $TMPDIR or /tmp, for what cannot be where it was asked to be.
+// Returns whether `name` is a folder, into which a profile with the default name then goes.  In a folder to which
+// others may write, a folder of another user only counts if `name` ends with '/'.
+bool is_folder(const std::string& name);
+
+// Returns the same file name in $TMPDIR or /tmp, for a profile that cannot be written to `name`.
 std::string name_elsewhere(const std::string& name);
 
-// Writes all of it under a temporary name, then gives it `name` or the first numbered one that is free.
+// Writes `content` under a temporary name, then gives the file `name` or the first numbered name that is free.  Never
+// replaces a file.
 Stored write_file(const Content& content, const std::string& name, mode_t mode, const Finish& finish);
 
-// Makes the directory for a profile of that name: "a.db" gives "a.commlens", or "a.1.commlens" where that exists; below
-// $TMPDIR or /tmp when it cannot be made, with `error`.  Empty when it can be made nowhere.
+// Creates the directory for a profile of this name and returns its path: "a.db" gives "a.commlens", or "a.1.commlens"
+// if that exists.  If it cannot be created there, creates it below $TMPDIR or /tmp and sets `error`.  Returns an empty
+// text if that fails, too.
 std::string make_directory(const std::string& name, mode_t mode, std::string& error);
 
-// Writes one file of such a directory, which may have less permissions than `mode`: then those of the directory hold.
-// Makes the directory where it is not, as where each node has a file system of its own.
+// Writes one file of such a directory.  The file never has more permissions than the directory, whatever `mode` is.
+// Creates the directory if it does not exist, for example if each node has a file system of its own.
 Stored write_part(const Content& content, const std::string& directory, const std::string& name, mode_t mode,
                   const Finish& finish);
 

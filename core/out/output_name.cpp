@@ -4,7 +4,8 @@
 namespace commlens::out {
 namespace {
 
-// Several fields and an ending must fit into the 255 bytes of a name.  Never cut within a character of UTF-8.
+// Bytes: several fields and an ending must fit into the 255 bytes of a file name.  A value is never cut inside a UTF-8
+// character.
 constexpr std::size_t longest_field = 100;
 
 std::string as_file_name(std::string text) {

@@ -5,7 +5,7 @@
 
 namespace commlens::out {
 
-// What the fields of COMMLENS_OUTPUT stand for.
+// The values of the fields of COMMLENS_OUTPUT.
 struct NameFields {
   std::string program;  // %p
   std::string host;     // %h
@@ -13,16 +13,16 @@ struct NameFields {
   int ranks = 0;        // %n
 };
 
-// Fills in the fields; an unknown field stays as it is.  Slashes inside a value become '_'.
+// Replaces the fields in `pattern`.  An unknown field stays as it is.  Slashes inside a value become '_'.
 std::string output_name(const std::string& pattern, const NameFields& fields);
 
-// The last part of a path.
+// Returns the last part of a path.
 std::string base_name(const std::string& path);
 
-// Puts `mark` before the ending: "a.db" and ".1" give "a.1.db".
+// Inserts `mark` before the ending: "a.db" and ".1" give "a.1.db".
 std::string marked_name(const std::string& name, const std::string& mark);
 
-// The n-th name to try when the first exists: "a.db" gives "a.1.db", "a.2.db", ...
+// Returns the n-th name to try if the first exists: "a.db" gives "a.1.db", "a.2.db", ...
 std::string numbered_name(const std::string& name, int n);
 
 }  // namespace commlens::out

@@ -10,13 +10,13 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/cold/blocked_signal.h"
-#include "core/cold/private_folder.h"
+#include "core/base/blocked_signal.h"
+#include "core/base/private_folder.h"
 
 namespace commlens::out {
 namespace {
 
-constexpr std::time_t clocks_differ = 60;  // seconds, between a node and its file server
+constexpr std::time_t clocks_differ = 60;  // seconds by which the clocks of a node and its file server may differ
 
 bool write_all(int file, const std::vector<char>& bytes) noexcept {
   for (std::size_t done = 0; done < bytes.size();) {
@@ -28,7 +28,7 @@ bool write_all(int file, const std::vector<char>& bytes) noexcept {
   return true;
 }
 
-// Under another name first: who looks for the file must not see half of it.  Returns 0, or what is wrong.
+// Writes under another name first, so that no reader sees an incomplete file.  Returns 0 or an errno.
 int write_file(int folder, const std::string& name, const std::vector<char>& bytes) {
   const std::string unfinished = name + ".new";
   const int descriptor = create_anew(folder, unfinished.c_str(), 0600);
@@ -39,7 +39,7 @@ int write_file(int folder, const std::string& name, const std::vector<char>& byt
   return failure;
 }
 
-// Empty when it cannot be read.
+// Returns an empty text if the file cannot be read, is no regular file or belongs to another user.
 std::vector<char> read_file(int folder, const std::string& name) {
   std::vector<char> bytes;
   const int descriptor = openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -74,7 +74,7 @@ Parts::Parts(const std::string& profile_name, Identity job, std::time_t began) :
 
 bool Parts::has_begun() const {
   const PrivateFolder folder = PrivateFolder::open(directory_.c_str());
-  // Another user has taken the name: a process that ended could not leave its part, and nobody need wait for it.
+  // Another user has taken the name.  A process that ended could not store its part, so nobody needs to wait for it.
   if (!folder) return errno == EPERM || errno == ENOTDIR;
   struct stat facts;
   return fstat(folder.descriptor(), &facts) == 0 && facts.st_mtime >= oldest_;
@@ -91,10 +91,10 @@ bool Parts::put(int rank, const std::vector<char>& bytes) {
   const int failure = write_file(folder.descriptor(), name, bytes);
   if (failure == 0) return true;
   error = directory_ + "/" + name + ": " + std::strerror(failure);
-  // An empty one takes no room, and without it the others would wait for this rank for ever.
+  // An empty file needs no space.  Without it the other processes would wait for this rank forever.
   const int empty = create_anew(folder.descriptor(), name.c_str(), 0600);
   if (empty >= 0) close(empty);
-  rmdir(directory_.c_str());  // where not even that is possible, and nobody else was
+  rmdir(directory_.c_str());  // if even that failed; fails if another process has stored a file
   return false;
 }
 
@@ -117,7 +117,7 @@ std::vector<char> Parts::orders() const {
 bool Parts::claim(int ranks) {
   const PrivateFolder folder = PrivateFolder::open(directory_.c_str());
   if (!folder) return false;
-  // From the end: where ranks end in order the first look tells.
+  // Begins with the last rank: if ranks end in order, the first look decides.
   for (int rank = ranks - 1; rank >= 0; --rank) {
     struct stat facts;
     const bool is_there = fstatat(folder.descriptor(), file(rank).c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
@@ -126,7 +126,7 @@ bool Parts::claim(int ranks) {
   const int descriptor =
       openat(folder.descriptor(), claim_file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor >= 0) close(descriptor);
-  return descriptor >= 0 || errno != EEXIST;  // no room for it: better two profiles than none
+  return descriptor >= 0 || errno != EEXIST;  // e.g. no space for it: two profiles are better than none
 }
 
 void Parts::remove(int ranks) {

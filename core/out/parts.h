@@ -5,28 +5,31 @@
 #include <string>
 #include <vector>
 
-#include "core/cold/identity.h"
+#include "core/base/identity.h"
 
 namespace commlens::out {
 
-// Where the processes of a job leave what they counted when they end at different times and have no communicator to
-// collect it on: a directory beside the profile, one file a rank.  Who finds all of them there makes the profile.
-// The directory is readable for this user only; one that another user made is never used (cold/private_folder.h).
+// A directory beside the profile for the parts of a job's processes, one file per rank.  It is used if the processes
+// end at different times and have no communicator on which to collect.  The process that finds all parts there writes
+// the profile.  Only this user may read the directory; one that another user created is never used
+// (base/private_folder.h).
 class Parts {
  public:
-  // job: the same on all its processes, another for every job.  began: when this process did; older files are what a
-  // job of the same number left behind.
+  // job: the same number on all processes of a job, another one for every job.  began: start of this process; older
+  // files were left behind by an earlier job with the same number.
   Parts(const std::string& profile_name, Identity job, std::time_t began);
 
-  // True when another process of the job has added its part, or could not: its directory belongs to another user.
+  // True if another process of the job has stored its part.  Also true if it could not, because the directory belongs
+  // to another user.
   bool has_begun() const;
-  // Adds a rank's part; false, with `error`, when it cannot be written: then an empty one, if that is possible.
+  // Stores the part of a rank.  On failure returns false, sets `error` and leaves an empty file if that is possible.
   bool put(int rank, const std::vector<char>& bytes);
-  // True for one caller only, and only when all are there.
+  // Returns true to one caller only, once the parts of all ranks are there.  That caller writes the profile.
   bool claim(int ranks);
-  // Empty when it cannot be read.
+  // Returns the part of a rank; empty if it cannot be read.
   std::vector<char> get(int rank) const;
-  // What rank 0 wants done with the parts, before it adds its own; empty when it could not say so.
+  // Rank 0 stores its orders for the profile before it stores its own part.  orders() returns them, or an empty text if
+  // it could not store them.
   void put_orders(const std::vector<char>& bytes);
   std::vector<char> orders() const;
   void remove(int ranks);

@@ -8,9 +8,9 @@
 #include <set>
 #include <string_view>
 
-#include "core/cold/blocked_signal.h"
-#include "core/cold/identity.h"
-#include "core/cold/ticks.h"
+#include "core/base/blocked_signal.h"
+#include "core/base/identity.h"
+#include "core/base/ticks.h"
 #include "core/out/output_name.h"
 #include "core/out/utf8.h"
 #include "generated/procedures.h"
@@ -20,7 +20,7 @@
 namespace commlens::out {
 namespace {
 
-// A database in memory; after the first error it does nothing more and keeps the message.
+// A database in memory.  After the first error it ignores all calls and keeps the message.
 class Database {
  public:
   Database() {
@@ -43,10 +43,10 @@ class Database {
   std::string error_;
 };
 
-// Inserts rows into one table.  Values are given in the order of its columns.
+// Inserts rows into one table.  The caller gives the values in the order of the columns.
 class Insert {
  public:
-  // How: " OR IGNORE" where texts are keys, for different bytes may be the same text in UTF-8.
+  // how: " OR IGNORE" if texts are keys, because different bytes may become the same text in UTF-8.
   Insert(Database& db, const char* table, int columns, const char* how = "") : db_(db) {
     std::string sql = std::string("INSERT") + how + " INTO " + table + " VALUES (?";
     for (int i = 1; i < columns; ++i) sql += ",?";
@@ -118,16 +118,16 @@ constexpr struct {
              {"internal", true}, {"share", true},     {"one_to_all", true}, {"all_to_one", true}, {"all_to_all", true}};
 static_assert(std::size(flows) == static_cast<std::size_t>(Flow::count));
 
-// Which part of a profile a file has.
+// Which part of a profile a file contains.
 enum class Part { whole, shard, index };
 
-// Keys are so far apart that the rows of a key have their numbers between: a table in the order of one number takes
-// less room, and is written faster, than one in the order of two.
+// Returns the id of a key.  The ids of keys are `world_size` apart, so that the row of a rank has the id of its key
+// plus the rank.  A table ordered by one number is smaller, and written faster, than one ordered by two.
 std::int64_t id_of(const Profile& profile, std::size_t key) {
   return static_cast<std::int64_t>(key) * std::max(profile.world_size, 1);
 }
 
-// The procedures that the rows of a shard refer to.
+// Returns, by procedure, whether the rows of a shard refer to it.
 std::vector<char> ops_of(const Profile& profile) {
   std::vector<char> used(std::size(op_facts));
   const auto use = [&used](std::uint32_t op) {
@@ -232,19 +232,19 @@ void fill(Database& db, const Profile& profile, const Meta& meta, Part part) {
   }
 }
 
-// How long it takes to store a file is known when it is stored.  A number of eight bytes stands for it in the image, so
-// that the true one, of eight bytes as well, can take its place in the file when all else is on disk.
+// Stores in a file how long storing that file took, which is known only afterwards.  The image contains a filler number
+// of eight bytes.  When all else is on disk, the true number, also of eight bytes, replaces it in the file.
 class Gap {
  public:
   explicit Gap(Ticks (*clock)()) : clock_(clock), filler_(some_number()) {}
 
-  // The number to insert; storing begins here.
+  // Returns the filler number to insert.  begin: when storing begins.
   std::uint64_t open(Ticks begin) {
     begin_ = begin;
     return filler_;
   }
 
-  // In the bytes that are to be written; until it is filled it says 0.
+  // Finds the filler in the image and sets it to 0, the value until it is filled.
   void find(unsigned char* bytes, std::size_t size) {
     std::array<unsigned char, 8> filler = stored(filler_);
     unsigned char* const at =
@@ -255,7 +255,7 @@ class Gap {
     std::fill_n(bytes_, filler.size(), static_cast<unsigned char>(0));
   }
 
-  // As the last of what is written to the file.
+  // Returns the action that fills the gap, as the last write to the file.
   Finish filling() {
     return [this](int file) { fill(file); };
   }
@@ -268,10 +268,10 @@ class Gap {
       std::copy(time.begin(), time.end(), bytes_);
   }
 
-  // No counter comes near it, and no text has it but by chance.
+  // Returns a number that no counter reaches, and that a text contains only by chance.
   static std::uint64_t some_number() { return (mixed(now() ^ static_cast<Identity>(getpid())) >> 2) | 1ull << 61; }
 
-  // As SQLite stores it.
+  // Returns the bytes in which SQLite stores a number.
   static std::array<unsigned char, 8> stored(std::uint64_t number) {
     std::array<unsigned char, 8> bytes{};
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(number >> (56 - 8 * i));
@@ -285,7 +285,7 @@ class Gap {
   off_t offset_ = 0;
 };
 
-// What each rank has for itself.
+// Fills the tables with rows per rank.
 void fill_rows(Database& db, const Profile& profile, const Phases& phases, Gap& gap) {
   {
     Insert insert(db, "rank", 12);
@@ -299,7 +299,7 @@ void fill_rows(Database& db, const Profile& profile, const Phases& phases, Gap& 
     Insert insert(db, "cell_row", 8);
     for (const Profile::Row& r : profile.rows) {
       const Profile::KeyFacts& k = profile.keys[r.key];
-      // Differences of unsigned numbers wrap, and so do their sums.
+      // Differences of unsigned numbers wrap, and so do the sums that undo them.
       insert.number(id_of(profile, r.key) + r.rank).count(r.calls - k.calls);
       insert.count(r.time).count(r.time_min).count(r.time_max);
       insert.count(r.bytes_sent - k.bytes_sent).count(r.bytes_received - k.bytes_received);
@@ -343,7 +343,7 @@ void fill_rows(Database& db, const Profile& profile, const Phases& phases, Gap& 
   insert.number(writer).text("store").count(gap.open(built)).row();
 }
 
-// What each rank has of its regions.
+// Fills the tables of regions, with rows per rank.
 void fill_regions(Database& db, const Profile& profile) {
   const auto place = [](Insert& insert, const auto& row) -> Insert& {
     return insert.number(row.within.region).number(row.within.execution);
@@ -378,7 +378,7 @@ void fill_regions(Database& db, const Profile& profile) {
   }
 }
 
-// Who talks to whom.
+// Fills the communication matrix.
 void fill_peers(Database& db, const Profile& profile) {
   Insert insert(db, "peer", 13);
   for (const Profile::PeerRow& r : profile.peer_rows) {
@@ -400,7 +400,7 @@ const char* name_of(Profile::Counter counter) {
   return names[static_cast<std::size_t>(counter)];
 }
 
-// What all ranks together say.
+// Fills the distributions of a summary.
 void fill_lines(Database& db, const Profile& profile) {
   Insert insert(db, "line", 9);
   Insert spread(db, "spread", 13);
@@ -453,7 +453,7 @@ Meta with_totals(Meta begin, const Totals& totals, int ranks) {
 
 namespace {
 
-// The bytes of a database, as they stand in a file.
+// The bytes of a database, as in a file.
 class Image {
  public:
   explicit Image(Database& db) {
@@ -474,8 +474,9 @@ class Image {
   sqlite3_int64 size_ = 0;
 };
 
-// Views as rows of the schema: to create one, SQLite parses it twice and looks for its name in all that there is.  That
-// was most of what the profile of a small job took, and who reads it parses them once more.
+// Inserts the views as rows of the schema.  To create a view, SQLite parses it twice and searches the whole schema for
+// its name.  That took most of the time that the profile of a small job needs.  Readers of the profile parse the views
+// anyway.
 void add_views(Database& db) {
   constexpr std::string_view create = "CREATE VIEW ", end = ";\n";
   const std::string_view all = views_sql;
@@ -494,8 +495,9 @@ void add_views(Database& db) {
   db.run("PRAGMA writable_schema = OFF");
 }
 
-// Each table takes a page even if it is empty: those of small files, such as shards, of which there may be thousands,
-// and summaries, are small.  What the schema of the index has is not in a shard.
+// Builds one file of a profile.  Each table takes a page even if it is empty, so files that are small have small pages:
+// summaries, and shards, of which there may be thousands.  A shard has neither views nor the comments of the schema;
+// the index has them.
 template <class Fill>
 Image built(Part part, bool is_small, Fill fill) {
   Database db;
@@ -508,7 +510,7 @@ Image built(Part part, bool is_small, Fill fill) {
   return Image(db);
 }
 
-// As zlib and its like compute it, so that a reader can.
+// The CRC-32 that zlib computes, so that readers can check it.
 std::uint32_t crc32(const unsigned char* bytes, std::size_t size) {
   static const auto table = [] {
     std::array<std::uint32_t, 256> t{};

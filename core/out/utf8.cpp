@@ -4,8 +4,8 @@
 namespace commlens::out {
 namespace {
 
-// Length of the well-formed sequence at `at`, or 0.  The ranges of the second byte keep out overlong forms,
-// surrogates, and what lies beyond U+10FFFF (Unicode standard, table 3-7).
+// Returns the length of the well-formed sequence at `at`, or 0.  The ranges of the second byte exclude overlong forms,
+// surrogates, and code points beyond U+10FFFF (Unicode standard, table 3-7).
 std::size_t sequence_length(const std::string& text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const auto follows = [&](std::size_t i) { return (byte(i) & 0xc0u) == 0x80u; };

@@ -9,7 +9,7 @@
 
 #include "core/arena/arena.h"
 #include "core/arena/format.h"
-#include "core/cold/journal.h"
+#include "core/state/journal.h"
 
 namespace commlens::fuzz {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/arena/input.h"
+#include "core/recover/input.h"
 
 // What the fuzzer mutates: arenas without what makes them long and brittle.  Zeros at the end of a segment are left
 // out, and each entry of a journal gets the check that it needs to be looked at.

@@ -9,9 +9,9 @@
 #include <memory>
 #include <string>
 
-#include "core/arena/read.h"
 #include "core/out/sqlite.h"
-#include "core/tool/merge.h"
+#include "core/recover/merge.h"
+#include "core/recover/read.h"
 #include "fuzz/arena/expand.h"
 
 namespace commlens {

@@ -87,7 +87,7 @@ _watch_free = _function("commlens_watch_free", None, "c_void_p")
 
 
 def _suspends(function: Any) -> bool:
-    """Tell whether a call of `function` gives what goes on later, a generator or a coroutine."""
+    """Return whether a call of `function` gives what goes on later, a generator or a coroutine."""
     while isinstance(function, functools.partial):
         function = function.func
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)

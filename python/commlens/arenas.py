@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from commlens import owned
+from commlens import owned, users
 from commlens.doctor.environment import read_settings
 from commlens.doctor.installation import find_runner
 from commlens.errors import CommlensError
@@ -175,10 +175,12 @@ def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
     """
     patterns = owned.ARENAS + (owned.UNFINISHED if unfinished else ())
     found: dict[Path, None] = {}
-    for place, files in _looked_through(where, patterns):
-        if files is None:
-            found[place] = None
-        else:
+    for place in where:
+        with _readable(place) as is_folder:
+            if not is_folder:
+                found[place] = None
+                continue
+            files = owned.listed(place, patterns)
             found.update(dict.fromkeys(file for file, facts in files.items() if owned.is_own(facts)))
             _say_writable(place, files)
     return list(found)
@@ -186,10 +188,12 @@ def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
 
 def _say_writable(place: Path, files: Mapping[Path, os.stat_result]) -> None:
     """Warn of files that are this user's but do not count, because others may write to them."""
-    mine = [file for file, facts in files.items() if facts.st_uid == os.geteuid() and not owned.is_own(facts)]
+    mine = [file for file, facts in files.items() if not owned.is_own(facts)]
     if mine:
-        more = f" and {len(mine) - 1} more files in {place}" if len(mine) > 1 else ""
-        complain(f"{mine[0]}{more}: not read, because others may write to it; chmod go-w if it is yours")
+        more = f" and {len(mine) - 1} more in {place}" if len(mine) > 1 else ""
+        complain(
+            f"{mine[0]}{more}: not read, because others may write to it; chmod go-w, or copy it to a folder of your own"
+        )
 
 
 def owners(where: Iterable[Path]) -> set[int]:
@@ -201,9 +205,10 @@ def owners(where: Iterable[Path]) -> set[int]:
         A place is not there or cannot be read.
     """
     found: set[int] = set()
-    for place, files in _looked_through(where, owned.ARENAS + owned.UNFINISHED):
-        if files is not None:
-            found |= {facts.st_uid for facts in files.values()} | owned.owners_of_copies(place)
+    for place in where:
+        with _readable(place) as is_folder:
+            if is_folder:
+                found |= owned.owners(place, owned.ARENAS + owned.UNFINISHED)
     return found
 
 
@@ -216,18 +221,16 @@ def others_hint(where: Iterable[Path]) -> str:
     return f"; files of other users ({shown}) are there: --user NAME looks at those of one"
 
 
-def _looked_through(
-    where: Iterable[Path], patterns: tuple[str, ...]
-) -> Iterator[tuple[Path, dict[Path, os.stat_result] | None]]:
-    """Return each place with the files in it; None for what is no folder."""
-    for place in where:
-        try:
-            place.lstat()
-            yield place, owned.listed(place, patterns) if place.is_dir() else None
-        except FileNotFoundError:
-            raise CommlensError(f"{place}: no such file or directory") from None
-        except OSError as error:
-            raise CommlensError(f"{place}: cannot be read: {error.strerror}") from None
+@contextmanager
+def _readable(place: Path) -> Iterator[bool]:
+    """Return whether a place is a folder, and refuse it in one line where it cannot be read."""
+    try:
+        place.lstat()
+        yield place.is_dir()
+    except FileNotFoundError:
+        raise CommlensError(f"{place}: no such file or directory") from None
+    except OSError as error:
+        raise CommlensError(f"{place}: cannot be read: {error.strerror}") from None
 
 
 def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess.CompletedProcess[str]:
@@ -236,19 +239,27 @@ def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess
     Raises
     ------
     CommlensError
-        It is not installed, or this user cannot run it.
+        It is not installed, this user cannot run it, or it was stopped by the user as whom root runs it.
     """
     runner = find_runner(None, os.environ)
     folders = [] if runner is None else [runner.resolve().parent / place for place in TOOL_PLACES]
     tool = next((folder / TOOL for folder in folders if os.access(folder / TOOL, os.X_OK)), None)
     if tool is None:
-        raise CommlensError(f"{TOOL} is not found: make install, and put its bin into PATH")
+        raise CommlensError(
+            f"{TOOL} is not found, or this user may not run it: make install, and put its bin into PATH"
+        )
     # Names come from applications and file systems: any bytes, as Python's own file names keep them. With --user root has
-    # become that user, who may trace the tool: it has neither root's terminal nor root's environment.
-    return subprocess.run(
-        [tool, *command], input="".join(f"{file}\0" for file in files), start_new_session=True, env=_environment(),
-        capture_output=True, encoding="utf-8", errors="surrogateescape", check=False,
-    )  # fmt: skip
+    # become that user, who may trace the tool, and stop it: it has neither root's terminal nor root's environment, and
+    # some time.
+    try:
+        return subprocess.run(
+            [tool, *command], input="".join(f"{file}\0" for file in files), start_new_session=True, env=_environment(),
+            capture_output=True, encoding="utf-8", errors="surrogateescape", check=False,
+            timeout=users.PATIENCE_S if users.has_become() else None,
+            preexec_fn=users.end_with_parent if users.has_become() else None,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise CommlensError(f"{TOOL} was not done after {users.PATIENCE_S} s") from None
 
 
 def _environment() -> dict[str, str]:

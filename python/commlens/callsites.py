@@ -77,7 +77,7 @@ def stored_label(module: str, offset: int) -> str:
 
 
 def may_be_read(module: str, *, is_own: bool) -> bool:
-    """Tell whether a file that a profile names is looked at.
+    """Return whether a file that a profile names is looked at.
 
     addr2line was not made for files that somebody forges. So a profile of another user may only name files that are the
     reader's own or root's.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the counters themselves: rows of cell_row are differences to what is usual for their key."""
+"""Checks the counters: a row of cell_row holds differences to the usual values of its key."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ TOTALS = [f"{usual} + {difference}" for difference, usual in PARTS.items()]
 
 
 class Cells:
-    """The counters of a file: keys, and the rows of each.
+    """The keys of a file and the rows of counters of each key.
 
     Parameters
     ----------
     sources : dict of str to str
-        Where the sound rows of tables are.
+        The table, checked copy or view that holds the valid rows of each table.
     ranks : int
-        How many ranks there are: rows of a key have the numbers that follow its own.
+        Number of ranks: the rows of a key are numbered from its own id on.
     count : int
-        Rows of cell_row.
+        Number of rows in cell_row.
     most : int
-        No difference is larger.
+        Upper bound of every difference.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Cells:
         return found, good == found and self._has_sums()
 
     def _has_sums(self) -> bool:
-        """Tell whether all sums of counters are numbers that SQLite can have."""
+        """Return whether no sum of counters overflows SQLite's integers."""
         largest = ", ".join(f"MAX(ABS({usual}))" for usual in PARTS.values())
         usual = self.connection.execute(f"SELECT {largest} FROM {self.keys}").fetchone()
         if all(self.count * ((most or 0) + self.most) <= 2 * LARGEST for most in usual):
@@ -65,7 +65,7 @@ class Cells:
         return all(total <= 4 * LARGEST for total in found)
 
     def keep_sound(self, make: str, columns: str) -> int:
-        """Put the rows that make sense in place of the table, which the statement `make` makes; return how many."""
+        """Replace the table by its valid rows; return their number. `make` is the statement that creates the table."""
         most = LARGEST // max(self.count, 1)
         sound = " AND ".join(f"{total} BETWEEN 0 AND {most}" for total in TOTALS)
         run = self.connection.execute

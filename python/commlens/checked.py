@@ -9,10 +9,10 @@ sense, or that older versions did not have. A sound table is read where it is, a
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 
 from commlens import parents
 from commlens._schema import FORMER, RELATIONS, Column, Relation
@@ -29,6 +29,8 @@ ROWS_AT_ONCE = 1000
 ADDED_AT_ONCE = 7
 """Columns whose sum is one number: of so many counters it cannot be too large."""
 LEAST_ROW = 8  # bytes of a row of cell_row
+LEAST_CELL = 4  # of a row of any table
+BYTES_AT_ONCE = 1 << 24
 PART_OF_TIME = 0.5
 """Of the time for all queries, what the checks may take together; a table gets half of what is left."""
 
@@ -43,6 +45,10 @@ UNKNOWN = {
 # In this order each table comes after those it refers to; meta and rank say how many ranks there are.
 FIRST = ("meta", "rank", "op", "callsite", "comm", "region", "metric", "flow", "key", "line")
 ORDER = (*FIRST, *(name for name in TABLES if name not in FIRST), *FORMER)
+
+
+class SharedPages(sqlite3.DatabaseError):
+    """A table has more rows or longer texts than the file: what reads it goes through the same pages again and again."""
 
 
 @dataclass
@@ -65,8 +71,15 @@ class Table:
     count: int = 0
 
     def value(self, column: Column) -> str:
-        """Return the expression for a column; what an older version does not have is what it meant then."""
-        return f'"{column.name}"' if column.name in self.shape.columns else column.absent
+        """Return the expression for a column; what an older version does not have is what it meant then.
+
+        A column that a damaged table has lost is NULL, or nothing where the readers rely on a value.
+        """
+        if column.name in self.shape.columns:
+            return f'"{column.name}"'
+        if column.absent != "NULL" or column.null:
+            return column.absent
+        return "''" if column.type == "TEXT" else "0"
 
 
 class Checker:
@@ -139,7 +152,7 @@ class Checker:
         return Table(name, relation, source, shape)
 
     def _is_sound(self, table: Table) -> bool:
-        """Tell whether all rows make sense; one pass over the table."""
+        """Return whether all rows make sense; one pass over the table."""
         try:
             self._prepare(table)
             if table.name != "cell_row":
@@ -151,12 +164,14 @@ class Checker:
                 if not sound:
                     self.most_difference = LARGEST
                     sound = self._has_sound_rows(table)
+        except SharedPages:
+            raise
         except sqlite3.DatabaseError:  # damaged, so that some rows may be there; or too large for a sum
             return False
-        return sound and table.shape.is_ours and not self._has_loop(table)
+        return sound and table.shape.is_ours and self._has_unknown(table) and not self._has_loop(table)
 
     def _has_sound_rows(self, table: Table, most_difference: int = LARGEST) -> bool:
-        """Tell whether all rows make sense, and all sums of counters are numbers that SQLite has."""
+        """Return whether all rows make sense, and all sums of counters are numbers that SQLite has."""
         columns = [c for c in table.relation.columns if c.name in table.shape.columns]
         conditions = [
             self._good(table, c, most=most_difference if is_difference(c) else LARGEST) for c in columns
@@ -170,10 +185,13 @@ class Checker:
         values = [f"COALESCE({table.value(c)}, 0)" if c.null else table.value(c) for c in added]
         groups = [values[i : i + ADDED_AT_ONCE] for i in range(0, len(values), ADDED_AT_ONCE)]
         sums = "".join(f", SUM({' + '.join(group)})" for group in groups)
-        table.count, sound, *totals = self.connection.execute(
-            f"SELECT COUNT(*), COUNT(CASE WHEN {' AND '.join(conditions)} THEN 1 END){sums}"
+        texts = [f"TOTAL(LENGTH(CAST({table.value(c)} AS BLOB)))" for c in columns if is_free_text(c)]
+        table.count, sound, length, *totals = self.connection.execute(
+            f"SELECT COUNT(*), COUNT(CASE WHEN {' AND '.join(conditions)} THEN 1 END), {' + '.join(texts) or 0}{sums}"
             f" FROM {table.source} NOT INDEXED"
         ).fetchone()
+        if max(table.count * LEAST_CELL, length) > self.connection.size:
+            raise SharedPages
         self._set_ids(table.name)
         return sound == table.count and all(total is None or isinstance(total, int) for total in totals)
 
@@ -212,11 +230,11 @@ class Checker:
         return condition
 
     def _has_cells(self) -> bool:
-        """Tell whether there are rows whose numbers are made of a key and a rank."""
+        """Return whether there are rows whose numbers are made of a key and a rank."""
         return self._has_columns("cell_row") and self._any("cell_row", "1")
 
     def _keys_fit(self, ranks: int) -> bool:
-        """Tell whether all keys are multiples of a number of ranks, if that can be told."""
+        """Return whether all keys are multiples of a number of ranks, if that can be told."""
         if not (self._has_columns("key") and self._has_cells()):
             return True
         return ranks > 0 and not self._any("key", f"id % {ranks} <> 0")
@@ -230,6 +248,13 @@ class Checker:
         except sqlite3.DatabaseError:  # said where the table is checked
             return False
         return found is not None
+
+    def _has_unknown(self, table: Table) -> bool:
+        """Return whether the row for what is not known is there, to which others refer."""
+        if table.name not in UNKNOWN:
+            return True
+        sql = f"SELECT 1 FROM {table.source} WHERE id = 0"
+        return self.connection.execute(sql).fetchone() is not None
 
     def _has_loop(self, table: Table) -> bool:
         if table.name == "comm":
@@ -245,11 +270,13 @@ class Checker:
         self.sources[name] = f"temp.{name}"
         self._set_ids(name)
 
-    def _add_unknown(self, name: str) -> None:
-        """Add the row for what is not known, unless there is one."""
-        if name in UNKNOWN:
-            self.connection.execute(f"INSERT OR IGNORE INTO temp.{name} VALUES {UNKNOWN[name]}")
-            self._set_ids(name)
+    def _add_unknown(self, name: str) -> bool:
+        """Add the row for what is not known; return whether there was none."""
+        if name not in UNKNOWN:
+            return False
+        added = self.connection.execute(f"INSERT OR IGNORE INTO temp.{name} VALUES {UNKNOWN[name]}").rowcount
+        self._set_ids(name)
+        return added > 0
 
     def _fill_in(self, table: Table) -> None:
         """Put a view in place of a table of an older version, with the columns that it did not have."""
@@ -284,7 +311,8 @@ class Checker:
             is_whole = False
             self._salvage(table, into, select)
         self._say(table, tests, is_whole)
-        self._add_unknown(name)
+        if self._add_unknown(name) and is_whole and table.count == 0:
+            self.complaints.append(f"table {name} has no rows")
         if name == "comm":
             self._cut("comm", parents.in_loops(self.connection, "temp.comm"))
         if name == "region":
@@ -292,7 +320,7 @@ class Checker:
         self._set_ids(name)
 
     def _overflows(self, table: Table) -> bool:
-        """Tell whether the sum of a column is more than a number can hold."""
+        """Return whether the sum of a column is more than a number can hold."""
         counters = [
             c for c in table.relation.columns if c.type == "INTEGER" and not c.ref and c.low > -LARGEST
         ]
@@ -313,7 +341,7 @@ class Checker:
             order = ", ".join(f"{key} {way}" for key in keys)
             rows = self._readable(f"{select} ORDER BY {order}")
             # A transaction in which a damaged page is met does not end well.
-            while some := list(islice(rows, ROWS_AT_ONCE)):
+            while some := list(first(rows, ROWS_AT_ONCE, BYTES_AT_ONCE)):
                 self.connection.execute("BEGIN")
                 self.connection.executemany(into, some)
                 self.connection.execute("COMMIT")
@@ -397,8 +425,25 @@ class Checker:
             )
 
 
+def is_free_text(column: Column) -> bool:
+    """Return whether a column has texts of any length."""
+    return column.type == "TEXT" and not column.values
+
+
+def first(
+    rows: Iterator[tuple[object, ...]], most_rows: int, most_bytes: int
+) -> Iterator[tuple[object, ...]]:
+    """Yield some rows: so many, or fewer whose values are long."""
+    for row in rows:
+        yield row
+        most_rows -= 1
+        most_bytes -= sum(map(sys.getsizeof, row))
+        if most_rows <= 0 or most_bytes <= 0:
+            return
+
+
 def may_be_unknown(column: Column) -> bool:
-    """Tell whether a value that makes no sense leaves the rest of its row as it is."""
+    """Return whether a value that makes no sense leaves the rest of its row as it is."""
     return column.null or column.zero
 
 

@@ -44,12 +44,16 @@ class CommlensError(click.ClickException):
     """The exit code of a command that has read what can be read of a damaged profile."""
 
     def __init__(self, message: str, details: Sequence[str] = ()):
-        super().__init__(message)
+        super().__init__(escape(message, Target.LINE))  # a traceback of Python prints it as it is
         self.details = details
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the line and its details."""
         print_message(self.format_message(), self.details, file)
+
+
+class NothingThereError(CommlensError):
+    """What the command looks for is not there; no fault where it looks for several users."""
 
 
 @contextmanager

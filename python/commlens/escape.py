@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Makes text safe for where it goes: a terminal, CSV, JSON, or HTML.
+r"""Makes text safe for its destination: a terminal, CSV, JSON, or HTML.
 
-Names come from applications, profiles, arenas, environments and file systems. A terminal acts on control characters, and
-some characters change what a reader sees of the others. `escape` writes these as visible escapes:
+Names come from applications, profiles, arenas, environments and file systems. Terminals obey control characters, and
+some characters change how the text around them is displayed. `escape` replaces both by visible escapes:
 
 - `\n`, `\r` and `\t`, and `\xHH` for any other byte: a control character of ASCII, or a byte of a file name that is not
   UTF-8;
 - `\uHHHH` or `\UHHHHHHHH` for a character beyond ASCII: C1 controls, marks of direction, zero-width and other format
   characters, separators of lines and paragraphs, lone surrogates, private and unassigned characters.
 
-All other text stays as it is: accents, Greek, Chinese, and the backslash, too. bash reads each escape within $'...'.
+All other text stays unchanged: accents, Greek, Chinese, also the backslash. bash reads each escape inside $'...'.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 
 class Target(enum.Enum):
-    """Where text goes, and what `escape` expects of it."""
+    """The destination of a text, which decides what `escape` replaces."""
 
     LINE = "one line of a terminal: a value, or a whole line without its end; an end of line is escaped"
     LINES = "lines of a terminal: an end of line stays"
@@ -62,7 +62,7 @@ def _with_escapes(text: str, escaped: Callable[[str], str]) -> str:
 
 
 def _visible_escape(character: str) -> str:
-    r"""Return what stands for a character in text.
+    r"""Return the visible escape of a character.
 
     >>> print(*map(_visible_escape, "\t\x1b\x9b\u202e\udcff\ud800\U000e0001"))
     \t \x1b \u009b \u202e \xff \ud800 \U000e0001
@@ -76,7 +76,7 @@ def _visible_escape(character: str) -> str:
 
 
 def _json_escape(character: str) -> str:
-    r"""Return what stands for a character in a string of JSON: beyond 16 bits, a pair of surrogates.
+    r"""Return the JSON escape of a character, a surrogate pair beyond 16 bits.
 
     >>> print(*map(_json_escape, "\x7f\u202e\udcff\U000e0001"))
     \u007f \u202e \udcff \udb40\udc01

@@ -28,7 +28,7 @@ class Ids(NamedTuple):
 
 
 def is_difference(column: Column) -> bool:
-    """Tell whether a column has differences of counters."""
+    """Return whether a column has differences of counters."""
     return column.low == -LARGEST
 
 

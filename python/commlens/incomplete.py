@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The warning that something of a profile is missing."""
+"""The warning that a part of a profile is missing."""
 
 from __future__ import annotations
 
 import warnings
 
+from commlens.escape import Target, escape
+
 
 class IncompleteProfile(UserWarning):
-    """Something of a profile cannot be read; the rest can."""
+    """A part of a profile cannot be read; the rest can."""
 
 
 def complain(what: str) -> None:
-    """Warn that something is missing."""
-    warnings.warn(IncompleteProfile(what), stacklevel=3)
+    """Warn that something is missing. Python prints warnings as they are, so names from the file are escaped here."""
+    warnings.warn(IncompleteProfile(escape(what, Target.LINE)), stacklevel=3)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import math
 import os
 import tempfile
@@ -14,6 +15,9 @@ from typing import IO, Any
 
 from commlens.errors import CommlensError
 from commlens.escape import Target, escape
+
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""What a hard link fails with on a file system that has none: vfat, some servers of CIFS, some of FUSE."""
 
 
 class CsvWriter:
@@ -58,6 +62,22 @@ def new(output: Path) -> Iterator[Path]:
             if temporary.is_dir():
                 temporary.rename(output)
             else:
-                os.link(temporary, output)  # in contrast to a renaming it fails where somebody was faster
+                _publish(temporary, output)
     except OSError as error:
         raise CommlensError(f"{output}: cannot be written: {error.strerror or error}") from None
+
+
+def _publish(temporary: Path, output: Path) -> None:
+    """Give a file its name; in contrast to a renaming alone this fails where somebody was faster."""
+    try:
+        os.link(temporary, output)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        # Take the name first, then replace our own empty file, as write_file() in core/out/files.cpp does.
+        os.close(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        try:
+            temporary.rename(output)
+        except OSError:
+            output.unlink()
+            raise

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ARENAS = ("*.arena",)
@@ -78,58 +79,74 @@ def names(folder: int) -> list[str]:
 
 
 def listed(folder: Path, patterns: Iterable[str]) -> dict[Path, os.stat_result]:
-    """Return the regular files in a folder, and in its folders for copies, whose names match; of all users.
+    """Return the regular files of this user in a folder, and in its folders for copies, whose names match.
+
+    Files of other users take no memory: there may be millions. A folder for copies to which others may write is returned
+    itself instead of its files.
 
     Raises
     ------
     OSError
         The folder cannot be read.
     """
-    patterns = tuple(patterns)
+    is_wanted = _matching(patterns)
     found: dict[Path, os.stat_result] = {}
     with opened(folder) as descriptor:
-        found.update(_files(descriptor, folder, patterns))
-        for name in sorted(names(descriptor)):
-            if not fnmatch.fnmatch(name, COPIES):
-                continue
-            try:
-                with opened_within(descriptor, name) as copies:
-                    found.update(_files(copies, folder / name, patterns))
-            except OSError:
-                continue  # another user's, a link, or gone meanwhile
+        found.update(_own_files(descriptor, folder, is_wanted))
+        for name, facts in sorted(_own(descriptor, _matching([COPIES]))):
+            if stat.S_ISDIR(facts.st_mode) and not is_own(facts):
+                found[folder / name] = facts
+            # It may be a link, open to others, or gone meanwhile.
+            with suppress(OSError), opened_within(descriptor, name) as copies:
+                found.update(_own_files(copies, folder / name, is_wanted))
     return found
 
 
-def owners_of_copies(folder: Path) -> set[int]:
-    """Return whose the folders for copies in a folder are; none of them is opened.
+def owners(folder: Path, patterns: Iterable[str]) -> set[int]:
+    """Return whose the regular files with such names and the folders for copies in a folder are; none is opened.
 
     Raises
     ------
     OSError
         The folder cannot be read.
     """
+    is_wanted, is_for_copies = _matching(patterns), _matching([COPIES])
     found = set()
     with opened(folder) as descriptor:
-        for name in fnmatch.filter(names(descriptor), COPIES):
-            try:
-                facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            except OSError:
-                continue
-            if stat.S_ISDIR(facts.st_mode):
+        for name, facts in _all(descriptor, lambda name: is_wanted(name) or is_for_copies(name)):
+            is_kind = stat.S_ISREG if is_wanted(name) else stat.S_ISDIR
+            if is_kind(facts.st_mode):
                 found.add(facts.st_uid)
     return found
 
 
-def _files(descriptor: int, folder: Path, patterns: tuple[str, ...]) -> Iterator[tuple[Path, os.stat_result]]:
-    for name in sorted(names(descriptor)):
-        if not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
-            continue
-        try:
-            facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-        except OSError:
-            continue  # jobs that end take their files with them
-        if stat.S_ISREG(facts.st_mode):
-            yield folder / name, facts
+def _matching(patterns: Iterable[str]) -> Callable[[str], object]:
+    """Return a function that is true for names that match one of the patterns."""
+    return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns)).match
+
+
+def _all(descriptor: int, is_wanted: Callable[[str], object]) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield names and facts, links not followed."""
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            if is_wanted(entry.name):
+                with suppress(OSError):  # jobs that end take their files with them
+                    yield entry.name, entry.stat(follow_symlinks=False)
+
+
+def _own(descriptor: int, is_wanted: Callable[[str], object]) -> Iterator[tuple[str, os.stat_result]]:
+    uid = os.geteuid()
+    return ((name, facts) for name, facts in _all(descriptor, is_wanted) if facts.st_uid == uid)
+
+
+def _own_files(
+    descriptor: int, folder: Path, is_wanted: Callable[[str], object]
+) -> list[tuple[Path, os.stat_result]]:
+    """Return the regular files of this user by name."""
+    found = sorted(
+        (name, facts) for name, facts in _own(descriptor, is_wanted) if stat.S_ISREG(facts.st_mode)
+    )
+    return [(folder / name, facts) for name, facts in found]
 
 
 def remove(file: Path, device: int, inode: int) -> bool:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that name a parent: communicators and code regions. Following parents comes to an end."""
+"""Finds loops and excessive depth among rows that name a parent: communicators and code regions."""
 
 from __future__ import annotations
 
 import sqlite3
 
 MOST_DEPTH = 129
-"""Regions within each other: a thread tells 128 apart, and the others are one more."""
+"""Nesting depth of regions: a thread stores 128 levels and counts all deeper regions as one more."""
 MOST_PATHS = 1 << 27
-"""Characters of the paths of all regions together."""
+"""Characters in the paths of all regions, added up."""
 
 
 def in_loops(connection: sqlite3.Connection, source: str) -> list[int]:
-    """Return the communicators whose parents lead back to them, one for each loop."""
+    """Return one communicator of each loop of parents."""
     sql = f"SELECT 1 FROM {source} WHERE parent >= id LIMIT 1"
     if connection.execute(sql).fetchone() is None:
         return []  # parents with smaller numbers end somewhere
@@ -32,7 +32,7 @@ def in_loops(connection: sqlite3.Connection, source: str) -> list[int]:
 
 
 def too_deep(connection: sqlite3.Connection, source: str) -> list[int]:
-    """Return the regions that lie deeper than any thread goes, or that need too long a path; parents come before them."""
+    """Return the regions nested too deeply or with too long a path. Parents have smaller ids than their children."""
     depths: dict[int, tuple[int, int]] = {}
     found = []
     total = 0
@@ -50,7 +50,7 @@ def too_deep(connection: sqlite3.Connection, source: str) -> list[int]:
 
 
 def mend_regions(connection: sqlite3.Connection) -> list[int]:
-    """Make the temporary table of regions a tree: the whole program is there and has no parent; return who else has none."""
+    """Make the temporary table of regions a tree below region 0; return the regions that were moved there."""
     connection.execute("UPDATE temp.region SET parent = NULL, kind = 'program' WHERE id = 0")
     connection.execute("INSERT OR IGNORE INTO temp.region VALUES (0, NULL, '', 'program')")
     connection.execute(

@@ -35,7 +35,7 @@ def _authorize(action: int, *_: object) -> int:
 
 
 def is_shard(connection: sqlite3.Connection) -> bool:
-    """Tell whether a file is one of several of a profile."""
+    """Return whether a file is one of several of a profile."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'shard'").fetchone()
     return bool(row and row[0])
 
@@ -151,5 +151,5 @@ def open_profile(name: str) -> Iterator[Database]:
 
 
 def is_stopped(connection: Database | None, error: sqlite3.DatabaseError) -> bool:
-    """Tell whether a query was ended by Ctrl-C: SQLite's module says no more than that it was interrupted."""
+    """Return whether a query was ended by Ctrl-C: SQLite's module says no more than that it was interrupted."""
     return connection is not None and not connection.is_over and str(error) == "interrupted"

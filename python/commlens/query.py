@@ -181,7 +181,7 @@ class Queries:
      WHERE {condition}{ranks} GROUP BY cell.rank))"""
 
     def has_spent(self, row: Sequence[str]) -> bool:
-        """Tell whether table `spent` has the maximum over ranks: where looking for the keys of each row took long.
+        """Return whether table `spent` has the maximum over ranks: where looking for the keys of each row took long.
 
         Regions are many, and nothing leads from one to its keys. In a summary it is for rows that are not reduced as
         such: what is known of them is that of their only key.

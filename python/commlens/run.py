@@ -306,7 +306,7 @@ def facts(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def is_summary(connection: sqlite3.Connection) -> bool:
-    """Tell whether a profile has what all ranks together say, and not what each says."""
+    """Return whether a profile has what all ranks together say, and not what each says."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'detail'").fetchone()
     return bool(row) and row[0] == "summary"
 

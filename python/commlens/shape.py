@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tables of ours a file has, and whether they are made as we make them."""
+"""Compares the tables of a file with the schema: which exist, with which columns and keys."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Shape:
     Attributes
     ----------
     columns : frozenset of str
-        Those of ours that it has; empty where there is no such table, or something else under its name.
+        The columns of the schema that it has; empty if the table is missing or `is_other`.
     is_ours : bool
-        Its key is as we make it, and no index of others lies on it.
+        It has the key of the schema and no additional index.
     is_other : bool
-        Something else has its name: a view, a virtual table, one with columns that are computed.
+        The name belongs to something else: a view, a virtual table, or a table with generated columns.
     """
 
     columns: frozenset[str] = frozenset()
@@ -31,7 +31,7 @@ class Shape:
 
 
 def shape_of(connection: sqlite3.Connection, schema: str, name: str, relation: Relation) -> Shape:
-    """Return how a table is made; reads nothing of it, and no virtual table either."""
+    """Return the shape of a table without reading its rows, and without running code of a virtual table."""
     made = connection.execute(
         f"SELECT type, sql FROM {schema}.sqlite_master WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')",
         (name,),
@@ -55,7 +55,7 @@ def shape_of(connection: sqlite3.Connection, schema: str, name: str, relation: R
 
 
 def relation_of(connection: sqlite3.Connection, schema: str, name: str, version: int) -> Relation | None:
-    """Return what a name stands for in a file of a schema version, or None where it is a view."""
+    """Return the table that a name stands for in a schema version, or None if it is a view there."""
     former = FORMER.get(name)
     if (
         former is not None
@@ -67,9 +67,15 @@ def relation_of(connection: sqlite3.Connection, schema: str, name: str, version:
 
 
 def has_table(connection: sqlite3.Connection, name: str) -> bool:
-    """Tell whether a profile has a table; an older one may not."""
+    """Return whether a profile has a table, which older versions may lack.
+
+    A merged profile has all tables of the present version; those that its own version lacks are empty.
+    """
     sql = "SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?"
-    return connection.execute(sql, (name,)).fetchone() is not None
+    if connection.execute(sql, (name,)).fetchone() is None:
+        return False
+    is_always_there = version_of(connection) >= TABLES[name].since
+    return is_always_there or connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() is not None
 
 
 def version_of(connection: sqlite3.Connection, schema: str = "main") -> int:

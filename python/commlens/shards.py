@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import stat
+import time
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,14 @@ from typing import Any
 
 from commlens import _schema
 from commlens.checked import Checker
-from commlens.database import Database, connect
+from commlens.database import Database, attach, connect
 from commlens.errors import CommlensError
 from commlens.header import check_header
 from commlens.incomplete import IncompleteProfile, complain
+from commlens.limits import SECONDS_PER_BYTE
 from commlens.progress import tracked
 from commlens.regular import ProfileFile, opened
-from commlens.shape import TABLES, shape_of
+from commlens.shape import TABLES, shape_of, version_of
 
 __all__ = ["INDEX", "NO_ROOM", "IncompleteProfile", "complain", "is_directory", "merge"]
 
@@ -72,15 +73,13 @@ class Shard:
 
 
 def is_directory(path: Path) -> bool:
-    """Tell whether a directory looks like a profile."""
+    """Return whether a directory looks like a profile."""
     return path.is_dir() and ((path / INDEX).exists() or any(path.glob("shard.*.db")))
 
 
 MOST_SHARDS = 1 << 16
 MOST_COMPLAINTS = 100  # that are said one by one
-PAGES_PER_BYTE = (
-    8 / 4096
-)  # of what is put together: a shard has smaller pages, and a table takes one even if it is empty
+MOST_NAME = 255  # bytes of a file's name
 PART_OF_TIME = 0.5  # of that for all queries, for a file at a time half of what is left
 
 
@@ -115,10 +114,11 @@ def merge(path: Path, into: Database) -> None:
     """
     into.executescript(_schema.SQL)
     with folder_of(path) as folder:
-        size = size_of(path, folder)
-        into.guard(size)
-        into.execute(f"PRAGMA main.max_page_count = {1000 + int(size * PAGES_PER_BYTE)}")
-        has_names = Merging(path, folder, into).run()
+        into.guard(0)
+        merging = Merging(path, folder, into)
+        has_names = merging.run()
+    # What its version does not have is not known; the tables for it are there, and empty (has_table()).
+    into.execute(f"PRAGMA main.user_version = {merging.version}")
     checker = Checker(into, is_part=not has_names)
     checker.check()
     for name, source in checker.sources.items():
@@ -130,25 +130,21 @@ def merge(path: Path, into: Database) -> None:
         complain(f"{path}: {complaint}")
 
 
-def size_of(path: Path, folder: int | None) -> int:
-    """Return the bytes of all files that may be read."""
-    if folder is None:
-        return path.stat().st_size
-    facts = (
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-        for name in os.listdir(folder)  # noqa: PTH208 - a descriptor, not a path
-        if name.endswith(".db")
-    )
-    return sum(fact.st_size for fact in facts if stat.S_ISREG(fact.st_mode))
-
-
 class Merging:
-    """Puts the files of one profile into a database."""
+    """Puts the files of one profile into a database.
+
+    Attributes
+    ----------
+    version : int
+        The schema version of the files; the newest where they differ, which nobody writes.
+    """
 
     def __init__(self, path: Path, folder: int | None, into: Database):
         self.path, self.folder, self.into = path, folder, into
         self.left_s = into.limit_s * PART_OF_TIME
+        self.counted: set[tuple[int, int]] = set()
         self.complaints = 0
+        self.version = 0
 
     def run(self) -> bool:
         """Read all files that can be; return whether the index has said what all ranks have in common."""
@@ -169,7 +165,7 @@ class Merging:
         for shard in tracked(shards, str(self.path)):
             try:
                 with self.sound(shard) as file:
-                    own = world_of(file)
+                    own = self.world_of(file)
                     world = own if world is None else world
                     if own not in (world, None):
                         raise CommlensError(f"{shard.path}: belongs to another job")
@@ -177,7 +173,7 @@ class Merging:
                     self.copy(file, (*names, *ROWS))
                     read += 1
             except CommlensError as error:
-                self.complain(f"{shard.name()} {error.message.removeprefix(f'{shard.path}: ')}")
+                self.complain(f"{shard.name()} {unnamed(error, shard.path)}")
             except sqlite3.DatabaseError as error:
                 if has_no_room(self.into, error):
                     raise
@@ -198,6 +194,42 @@ class Merging:
             complain(what)
 
     @contextmanager
+    def opened(self, path: Path) -> Iterator[ProfileFile]:
+        """Open a file that can be a profile. What it stores may take time and memory, once."""
+        with opened(path, self.folder) as file:
+            check_header(file)
+            if file.inode not in self.counted:
+                self.counted.add(file.inode)
+                self.into.grow(file.stored)
+                self.left_s += file.stored * SECONDS_PER_BYTE * PART_OF_TIME
+            yield file
+
+    @contextmanager
+    def limited(self) -> Iterator[float]:
+        """Yield how many seconds may be spent now; what was spent is missing later."""
+        begin = time.process_time()
+        try:
+            yield max(self.left_s, 0) / 2
+        finally:
+            self.left_s -= time.process_time() - begin
+
+    def asked(self, file: ProfileFile, table: str, values: Mapping[str, str]) -> list[tuple[Any, ...]]:
+        """Return values of the rows of a table, given as columns and the SQL of what is asked of each."""
+        with self.limited() as most_s, closing(connect(file, most_s)) as connection:
+            if not set(values) <= shape_of(connection, "main", table, TABLES[table]).columns:
+                return []
+            sql = f"SELECT {', '.join(values.values())} FROM main.{table} NOT INDEXED LIMIT {MOST_SHARDS}"
+            return connection.execute(sql).fetchall()
+
+    def world_of(self, file: ProfileFile) -> int | None:
+        """Return the random id of the job, or None where no row tells it."""
+        try:
+            rows = self.asked(file, "rank", {"world": integer("world")})
+        except sqlite3.DatabaseError:
+            return None
+        return rows[0][0] if rows else None
+
+    @contextmanager
     def sound(self, shard: Shard) -> Iterator[ProfileFile]:
         """Open a file whose bytes are those that were written.
 
@@ -206,11 +238,11 @@ class Merging:
         CommlensError
             What is wrong with it.
         """
-        with opened(shard.path, self.folder) as file:
-            check_header(file)
+        with self.opened(shard.path) as file:
             if shard.crc32 >= 0:
                 try:
-                    is_same = file.size == shard.size and crc32_of(file) == shard.crc32
+                    with self.limited() as most_s:
+                        is_same = file.size == shard.size and crc32_of(file, most_s) == shard.crc32
                 except OSError as error:
                     raise CommlensError(f"{shard.path}: cannot be read: {error.strerror}") from None
                 if not is_same:
@@ -221,15 +253,16 @@ class Merging:
 
     def listed(self, index: Path) -> list[Shard] | None:
         """Return what the index lists, or None when it cannot be read."""
-        columns = ("number", "file", "first_rank", "ranks", "bytes", "crc32")
+        numbers = ("number", "first_rank", "ranks", "bytes", "crc32")
+        is_name = f"typeof(file) = 'text' AND LENGTH(CAST(file AS BLOB)) <= {MOST_NAME}"
+        name = f"CASE WHEN {is_name} THEN file WHEN file IS NOT NULL THEN '' END"
         try:
-            with opened(index, self.folder) as file:
-                check_header(file)
-                rows = asked(file, "shard", columns)
+            with self.opened(index) as file:
+                rows = self.asked(file, "shard", {"file": name, **{n: integer(n) for n in numbers}})
         except (CommlensError, sqlite3.DatabaseError):
             return None
         found: dict[str, Shard] = {}
-        for number, name, *facts in rows[:MOST_SHARDS]:
+        for name, number, *facts in rows:
             name = f"shard.{number}.db" if name is None else name
             is_number = all(isinstance(fact, int) for fact in (number, *facts))
             if not is_number or not is_plain(name) or name in found:
@@ -239,10 +272,9 @@ class Merging:
         return list(found.values())
 
     def takes_names(self, index: Path) -> bool:
-        """Take what all ranks have in common from the index; tell whether it can be read."""
+        """Take what all ranks have in common from the index; return whether it can be read."""
         try:
-            with opened(index, self.folder) as file:
-                check_header(file)
+            with self.opened(index) as file:
                 self.copy(file, ("meta", "coverage", "shard", *NAMES))
         except CommlensError:
             return False
@@ -258,7 +290,7 @@ class Merging:
         for shard in shards:
             try:
                 with self.sound(shard) as file:
-                    worlds.update(world for world in [world_of(file)] if world is not None)
+                    worlds.update(world for world in [self.world_of(file)] if world is not None)
             except CommlensError:  # said when it is to be read
                 continue
         return worlds.most_common(1)[0][0] if worlds else None
@@ -267,34 +299,42 @@ class Merging:
         """Add rows of these tables; those that are there already stay."""
         into = self.into
         into.is_own = into.is_own and file.is_own
-        with into.within(self.left_s / 2) as deadline:
+        with self.limited() as most_s, into.within(most_s):
             # So that a statement of its schema that is damaged hides no table (read_schema()).
             into.execute("PRAGMA writable_schema = ON")
-            into.execute("ATTACH ? AS part", (file.uri(),))
             try:
-                if not file.is_open_again():
-                    raise CommlensError(f"{file.path}: was replaced while it was opened")
-                into.execute("BEGIN")
-                for sql in copies(into, tables):
-                    into.execute(sql)
-                into.execute("COMMIT")
+                attach(into, file, most_s)
+                try:
+                    into.execute("BEGIN")
+                    for sql in copies(into, tables):
+                        into.execute(sql)
+                    into.execute("COMMIT")
+                    self.version = max(self.version, version_of(into, "part"))
+                finally:
+                    if into.in_transaction:
+                        into.execute("ROLLBACK")
+                    into.execute("DETACH part")
             finally:
-                if into.in_transaction:
-                    into.execute("ROLLBACK")
-                into.execute("DETACH part")
                 into.execute("PRAGMA writable_schema = OFF")
-                self.left_s -= deadline.spent_s
 
 
 def copies(connection: sqlite3.Connection, tables: Sequence[str]) -> Iterator[str]:
     """Yield the statements that copy tables of a file; only what is a table as we make it is copied."""
+    version = version_of(connection, "part")
     shapes = {name: shape_of(connection, "part", name, TABLES[name]) for name in (*tables, *OF_CELLS)}
     for table in tables:
-        columns = ", ".join(
-            column.name for column in TABLES[table].columns if column.name in shapes[table].columns
-        )
-        if columns:
-            yield f"INSERT OR IGNORE INTO main.{table} ({columns}) SELECT {columns} FROM part.{table} NOT INDEXED"
+        there = shapes[table].columns
+        # What an older version does not have is what it meant then.
+        values = {
+            column.name: column.name if column.name in there else column.absent
+            for column in TABLES[table].columns
+            if column.name in there or version < column.since
+        }
+        if there:
+            yield (
+                f"INSERT OR IGNORE INTO main.{table} ({', '.join(values)})"
+                f" SELECT {', '.join(values.values())} FROM part.{table} NOT INDEXED"
+            )
     if "rank" in tables and all(
         len(shapes[name].columns) == len(TABLES[name].columns) and shapes[name].is_ours for name in OF_CELLS
     ):
@@ -302,8 +342,13 @@ def copies(connection: sqlite3.Connection, tables: Sequence[str]) -> Iterator[st
 
 
 def has_no_room(connection: sqlite3.Connection, error: sqlite3.DatabaseError) -> bool:
-    """Tell whether it is the file this connection writes that has caused an error, not one that it reads."""
+    """Return whether it is the file this connection writes that has caused an error, not one that it reads."""
     return str(error) in NO_ROOM and bool(connection.execute("PRAGMA database_list").fetchone()[2])
+
+
+def unnamed(error: CommlensError, path: Path) -> str:
+    """Return the message of an error without the name of the file at its begin."""
+    return error.message.removeprefix(CommlensError(f"{path}: ").message)
 
 
 def by_number(file: Path) -> tuple[int, str]:
@@ -312,7 +357,7 @@ def by_number(file: Path) -> tuple[int, str]:
 
 
 def is_plain(name: object) -> bool:
-    """Tell whether a name is one of a file in a folder, and of no other.
+    """Return whether a name is one of a file in a folder, and of no other.
 
     >>> [is_plain(name) for name in ("shard.0.db", "../x", "/etc/passwd", "..", "", 7)]
     [True, False, False, False, False, False]
@@ -320,27 +365,14 @@ def is_plain(name: object) -> bool:
     return isinstance(name, str) and name not in ("", ".", "..") and "/" not in name and "\0" not in name
 
 
-def asked(file: ProfileFile, table: str, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return columns of a table of a file; nothing where it does not have them."""
-    with closing(connect(file)) as connection:
-        if not set(columns) <= shape_of(connection, "main", table, TABLES[table]).columns:
-            return []
-        sql = f"SELECT {', '.join(columns)} FROM main.{table} NOT INDEXED LIMIT {MOST_SHARDS}"
-        return connection.execute(sql).fetchall()
+def integer(column: str) -> str:
+    """Return the SQL for a column whose values are integers, however long they are where they are none."""
+    return f"CASE WHEN typeof({column}) = 'integer' THEN {column} END"
 
 
-def crc32_of(file: ProfileFile) -> int:
+def crc32_of(file: ProfileFile, most_s: float) -> int:
     """Return the CRC-32 of the bytes of a file."""
     found = 0
-    for part in file.content():
+    for part in file.content(most_s):
         found = zlib.crc32(part, found)
     return found
-
-
-def world_of(file: ProfileFile) -> int | None:
-    """Return the random id of the job, or None where no row tells it."""
-    try:
-        rows = asked(file, "rank", ("world",))
-    except sqlite3.DatabaseError:
-        return None
-    return rows[0][0] if rows and isinstance(rows[0][0], int) else None

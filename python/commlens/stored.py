@@ -22,7 +22,8 @@ MOST = 32
 """Profiles that are opened, the newest first: a folder may hold those of thousands of jobs of one name."""
 CLOCKS_DIFFER = 60  # seconds, between a node and its file server
 
-RANKS_SQL = "SELECT rank, node, pid FROM rank"
+# A profile that commlens recover has made, of a job that still ran perhaps, has other states.
+RANKS_SQL = "SELECT rank, node, pid FROM rank WHERE state = 'finalized'"
 SIZE_SQL = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks'"
 
 

@@ -21,7 +21,8 @@ SELECT family.family AS line, family.name AS communicator, user_name, kind, comm
        callsite AS created_at, topology, created_ns, freed, freed_ns,
        COALESCE(calls, 0) AS calls, COALESCE(time_ns, 0) AS time_ns, rank_max_ns, rank_avg_ns
   FROM family
-       JOIN (SELECT family, MIN(created_ns) AS created_ns, COUNT(freed_ns) AS freed, MAX(freed_ns) AS freed_ns,
+       JOIN (SELECT family, MIN(created_ns) AS created_ns, MAX(freed_ns) AS freed_ns,
+                    SUM(CASE WHEN freed_ns IS NULL THEN 0 ELSE communicators END) AS freed,
                     CASE WHEN COUNT(*) = 1 THEN MIN(members) END AS members
                FROM comm GROUP BY family) AS life ON life.family = family.family
        LEFT JOIN (SELECT family, name FROM family) AS above ON above.family = family.parent

@@ -41,6 +41,14 @@ def test_make_demo_shows_the_communicators_of_an_application_nobody_here_wrote()
     assert halves == [("s0.1", 2), ("s2.1", 2)]
 
 
+def test_programs_need_libc_only() -> None:
+    """They run where the compiler's own libraries are in no path, as those of a module often are."""
+    for program in ("commlens-run", "commlens-arena"):
+        needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", f"build/release/bin/{program}").stdout)
+        assert needed
+        assert set(needed) <= {"libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2"}, program
+
+
 def test_make_install_gives_a_tree_that_works_by_itself(tmp_path: Path) -> None:
     result = run("make", "install", f"PREFIX={tmp_path}")
     assert result.returncode == 0, result.stdout

@@ -140,3 +140,46 @@ def checked_output(folder: Path) -> tuple[int, str]:
     tool = ROOT / "tools" / "check_output.py"
     done = subprocess.run([sys.executable, tool, folder], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("core/a.cpp", b"int a;", None),
+        ("tests/profiles/v1.db", b"SQLite\0", None),
+        ("a1", b"text", "a1: not on the list of what is at the root"),
+        ("scratch/a.cpp", b"int a;", "scratch/a.cpp: not on the list"),
+        ("bench/a.out", b"\x7fELF\0", "bench/a.out: a binary"),
+    ],
+)
+def test_files_out_of_place_are_found(
+    tmp_path: Path, name: str, content: bytes, complaint: str | None
+) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_bytes(content)
+    tool = [sys.executable, str(ROOT / "tools" / "check_tree.py"), str(tmp_path)]
+    result = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert result.returncode == (complaint is not None)
+    assert (complaint or "check_tree: all 1 files are where they belong") in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("core/out/a.cpp", '#include "core/profile/b.h"\n', None),
+        ("core/out/a.cpp", '#include "core/out/b.h"\n#include <mpi.h>\n', None),
+        ("core/profile/a.h", '#pragma once\n#include "core/out/b.h"\n', "core/profile/a.h:2: core/profile must not use core/out"),
+        ("core/mpi/a.cpp", ' # include "core/recover/b.h"\n', "core/mpi/a.cpp:1: core/mpi must not use core/recover"),
+        ("core/drawer/a.h", "", "core/drawer/a.h: core/drawer has no line in USES"),
+    ],
+)
+def test_an_include_against_the_order_is_found(
+    tmp_path: Path, name: str, content: str, complaint: str | None
+) -> None:
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text(content)
+    tool = [sys.executable, str(ROOT / "tools" / "check_rooms.py"), str(tmp_path)]
+    result = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert result.returncode == (complaint is not None)
+    assert (complaint or "check_rooms: all includes point one way") in result.stdout

@@ -129,7 +129,7 @@ def test_library_and_reader_have_the_same_schema() -> None:
 
 
 def test_coverage_says_how_and_where_of_every_procedure() -> None:
-    text = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "evidence" / "coverage.md").read_text(encoding="utf-8")
     rows = [
         re.split(r" (?<!\\)\| ", line.strip("| ")) for line in text.splitlines() if line.startswith("| `MPI_")
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which procedures the tests really use: what docs/coverage.md says is taken from here.
+"""Which procedures the tests really use: what docs/evidence/coverage.md says is taken from here.
 
 While COMMLENS_TEST_EVIDENCE names a folder, every launch notes there which procedures its profile has calls of.
 
@@ -152,7 +152,7 @@ def main(arguments: list[str]) -> int:
     for line in wrong:
         print(line)
     if wrong:
-        print("docs/coverage.md says more than the tests do: 'make coverage' makes it anew")
+        print("docs/evidence/coverage.md says more than the tests do: 'make coverage' makes it anew")
     return 1 if wrong else 0
 
 

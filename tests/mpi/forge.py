@@ -30,7 +30,7 @@ class Job:
     meta: dict[bytes, bytes] = field(default_factory=dict)
 
 
-# -- numbers and texts, core/cold/wire.h ------------------------------------------------------------------------------
+# -- numbers and texts, core/base/wire.h ------------------------------------------------------------------------------
 
 
 def number(value: int) -> bytes:
@@ -89,7 +89,7 @@ def written(job: Job) -> bytes:
     return head + text(job.node) + text(job.cpus) + text(job.output) + number(len(job.meta)) + pairs
 
 
-# -- checks, core/cold/identity.h -------------------------------------------------------------------------------------
+# -- checks, core/base/identity.h -------------------------------------------------------------------------------------
 
 
 def mixed(x: int) -> int:
@@ -112,6 +112,8 @@ def check_of(entry: int, content: bytes) -> int:
 
 def segments(arena: bytes) -> Iterator[tuple[int, int, int, int]]:
     """Return of each segment where its content is, its kind, its size, and how much of it is filled."""
+    if not arena:
+        return  # a process is just making it
     at = int(struct.unpack_from("=I", arena, HEADER_BYTES_AT)[0])
     while at + HEAD.size <= len(arena):
         kind, _, size, filled = HEAD.unpack_from(arena, at)

@@ -183,7 +183,7 @@ class Mpi:
         return not self.name.startswith("openmpi")
 
     def note_failing(self, *procedures: str) -> None:
-        """Note for docs/coverage.md that these fail here, and that they do so without commlens too."""
+        """Note for docs/evidence/coverage.md that these fail here, and that they do so without commlens too."""
         for library in self._noted:
             evidence.note(library, procedures, fails=True)
 
@@ -305,7 +305,7 @@ class Mpi:
         return result
 
     def _note_evidence(self, result: Result) -> None:
-        """Remember which procedures this run called, for docs/coverage.md."""
+        """Remember which procedures this run called, for docs/evidence/coverage.md."""
         library = evidence.note_profile(result.profile)
         if library and library not in self._noted:
             self._noted.add(library)

@@ -333,8 +333,9 @@ class Strangers:
             if file.is_file() and str(file) in part:
                 target = self.outside(_TOP / "programs" / file.name)
                 target.parent.mkdir(exist_ok=True)
-                shutil.copy(file, target)
-                target.chmod(0o755)
+                if not target.exists():  # a job may run it
+                    shutil.copy(file, target)
+                    target.chmod(0o755)
                 part = part.replace(str(file), str(_TOP / "programs" / file.name))
         return part
 

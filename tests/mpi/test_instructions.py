@@ -17,7 +17,7 @@ import instructions
 
 TOLERANCE = {1: 0.05, 32: 0.3}
 """By communicators in turn: where their handles lie decides how many of 32 have a place of their own among kept calls
-(core/hot/repeat.h); what more of them cost is not held to the table."""
+(core/hot/cached_call.h); what more of them cost is not held to the table."""
 SLACK = 8  # instructions: where addresses happen to lie, a probe of a table more or less
 
 

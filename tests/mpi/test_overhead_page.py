@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/overhead.md: bench/overhead.py measures, keeps the numbers and says them; beside a plain model of the numbers."""
+"""docs/evidence/overhead.md: bench/overhead.py measures, keeps the numbers and says them; beside a plain model of the numbers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small part of the proof (`make proof`, docs/transparency.md): a few files of mpi4py's own tests, both MPIs."""
+"""A small part of the proof (`make proof`, docs/evidence/transparency.md): a few files of mpi4py's own tests, both MPIs."""
 
 from __future__ import annotations
 

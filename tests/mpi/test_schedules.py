@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open MPI sends what the schedules say; docs/algorithms.md has all of it, this is one of each kind."""
+"""Open MPI sends what the schedules say; docs/evidence/algorithms.md has all of it, this is one of each kind."""
 
 from __future__ import annotations
 

@@ -248,8 +248,15 @@ def test_root_looks_at_jobs_of_others_only_when_asked(place: Strangers, one_mpi:
             done = place.commlens("root", *look, "--user", "alice")
             assert done.returncode == 0, done
             assert "2 of 2 ranks" in done.stdout or "2 ranks" in done.stdout
+        place.killed_job("mallory", one_mpi, place.shared / "x.db")
+        done = place.commlens("root", "hang", "--all-users")
+        assert done.returncode == 0, "one of them has a job that runs"
+        assert "2 of 2 ranks" in done.stdout
+        assert "no process of this user runs" in done.stderr
         place.write("alice", place.shared / "go", "")
         assert job.wait(60) == 0
+    done = place.commlens("root", "hang", "--all-users")
+    assert (done.returncode, done.stderr.count("no process of this user runs")) == (2, 1), "none of them"
 
 
 @pytest.mark.parametrize("kind", ["--pid", "--time"])
@@ -431,3 +438,49 @@ def test_a_privileged_program_reads_and_writes_nothing_of_its_user(place: Strang
     assert place.listing(home) == before
     assert not [name for name in place.listing(place.shm) if "commlens" in name]
     assert not [name for name in place.listing(place.homes["alice"]) if name.endswith(".db")]
+
+
+PLANTED = {
+    "a link to a folder": 'ln -s "$2" "$1"',
+    "a folder": 'mkdir -m 777 "$1"',
+    "a link to the null device": 'ln -s /dev/null "$1"',
+    "a link to nothing": 'ln -s "$2/new" "$1"',
+    "a file": 'touch "$1"',
+}
+
+
+@VICTIMS
+@FOLDERS
+@pytest.mark.parametrize("what", PLANTED)
+def test_who_takes_the_name_of_a_profile_decides_nothing(
+    place: Strangers, one_mpi: Mpi, victim: str, folder: str, what: str
+) -> None:
+    """Where others may write, they can guess the name: the profile is beside it, and nowhere else."""
+    shared: Path = getattr(place, folder)
+    target = place.homes[victim] / "target"
+    place.do(victim, 'mkdir -m 755 "$1"', target)
+    place.do("mallory", PLANTED[what], shared / "out.db", target)
+    before = place.listing(shared)
+    done = place.launch(
+        victim, one_mpi, 2, [one_mpi.compile("storage.c"), "work", str(CALLS)], shared / "out.db"
+    )
+    assert done.returncode == 0, done
+    assert f"profile of 2 ranks in {shared}/out.1.db" in done.stderr
+    assert not place.listing(target)
+    assert place.owner(shared / "out.1.db") == victim
+    assert allreduces(place, shared / "out.1.db") == {0: CALLS, 1: CALLS}
+    after = place.listing(shared)
+    assert {name: after[name] for name in before} == before, "what is planted stays as it was"
+
+
+def test_a_folder_of_another_user_is_used_when_it_is_meant(place: Strangers, one_mpi: Mpi) -> None:
+    """It is named with a slash at its end, or nobody else could have put it there."""
+    program: list[str | Path] = [one_mpi.compile("storage.c"), "work", str(CALLS)]
+    place.do("mallory", 'mkdir -m 777 "$1"; mkdir -m 755 own; mkdir -m 777 own/out', place.shared / "out")
+    place.do("mallory", "chmod 755 .")
+    for output in (f"{place.shared}/out/", str(place.homes["mallory"] / "own" / "out")):
+        command, env = place.prepare(one_mpi, 2, program, Path("x.db"))
+        env["COMMLENS_OUTPUT"] = output
+        done = place.run("alice", command, env=env)
+        assert done.returncode == 0, done
+        assert f"profile of 2 ranks in {output.rstrip('/')}/commlens-" in done.stderr, done

@@ -90,12 +90,13 @@ def attacked(mpi: Mpi, ranks: int, how: str, env: dict[str, str] | None = None) 
 
 
 def told(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command, which may find nothing; it must say so in a line."""
+    """Run the command, which may find nothing, or not every rank; it must say so in a line."""
     done = subprocess.run(
         [sys.executable, "-m", "commlens", *arguments],
         cwd=cwd, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert done.returncode in (0, 2), done
+    assert done.returncode in (0, 2, 3), done
+    assert done.returncode == 0 or "commlens: " in done.stderr
     assert "Traceback" not in done.stderr
     return done
 

@@ -349,7 +349,7 @@ def test_coll_tuned_is_made_of_what_it_is_told() -> None:
 
 
 def test_the_page_lists_every_algorithm() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "algorithms.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "evidence" / "algorithms.md").read_text()
     for one in ALGORITHMS:
         numbers = f"| {one.openmpi or '–'} | {one.mpich or '–'} |"
         assert f"| {one.collective} | {one.name} {numbers}" in page, "run `make algorithms`"

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import os
 import shutil
+import signal
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +21,14 @@ from build_profile import ProfileBuilder
 from conftest import Run
 
 from commlens import hang, owned, top
-from commlens.arenas import Arena, Job, find, jobs_of, owners, places, unescaped
+from commlens.arenas import Arena, Job, find, jobs_of, owners, places, run_tool, unescaped
 from commlens.cli.clean import is_left
 from commlens.errors import CommlensError
 from commlens.incomplete import IncompleteProfile
 from commlens.outputs import new
 from commlens.profile import open_profile
 from commlens.stored import find_stored
+from commlens.users import become
 
 
 def arena(rank: int, size: int = 4, **more: Any) -> Arena:
@@ -226,9 +231,99 @@ def test_only_files_of_this_user_in_real_folders_are_found(tmp_path: Path) -> No
     (shared / "writable.arena").touch(mode=0o600)
     (shared / "writable.arena").chmod(0o602)
     (shared / "own.arena").touch(mode=0o600)
-    with pytest.warns(IncompleteProfile, match=r"writable.arena: not read, because others may write to it"):
+    with pytest.warns(IncompleteProfile) as caught:
         assert find([shared]) == [shared / "own.arena", good / "rank0.1.arena"]
+    (said,) = [str(warning.message) for warning in caught]
+    assert said == (
+        f"{shared}/writable.arena and 1 more in {shared}: not read, because others may write to it; "
+        "chmod go-w, or copy it to a folder of your own"
+    )
     assert owners([shared]) == {os.geteuid()}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files of other users")
+def test_files_of_other_users_take_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "own.arena").touch(mode=0o600)
+    for number in range(4000):
+        os.close(os.open(tmp_path / f"commlens-{number}.arena", os.O_CREAT | os.O_WRONLY, 0o600))
+        os.chown(tmp_path / f"commlens-{number}.arena", 54321 + number % 2, 54321)
+    tracemalloc.start()
+    try:
+        assert find([tmp_path]) == [tmp_path / "own.arena"]
+        assert owners([tmp_path]) == {0, 54321, 54322}
+        assert tracemalloc.get_traced_memory()[1] < 200_000
+    finally:
+        tracemalloc.stop()
+
+
+def tool_in(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a shell script take the place of commlens-arena."""
+    for name, content in (("commlens-run", "#!/bin/sh\n"), ("commlens-arena", f"#!/bin/sh\n{script}\n")):
+        (folder / name).write_text(content)
+        (folder / name).chmod(0o755)
+    monkeypatch.setattr("commlens.arenas.find_runner", lambda *_: folder / "commlens-run")
+
+
+def test_a_tool_that_the_user_stops_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root runs it as that user: see users.become()."""
+    tool_in(tmp_path, 'echo $$ >"$0.pid"; kill -STOP $$', monkeypatch)
+    monkeypatch.setattr("commlens.users.has_become", lambda: True)
+    monkeypatch.setattr("commlens.users.PATIENCE_S", 1)
+    with pytest.raises(CommlensError, match="commlens-arena was not done after 1 s"):
+        run_tool(["list"], [])
+    assert not Path("/proc", (tmp_path / "commlens-arena.pid").read_text().strip()).exists()
+
+
+def test_a_stopped_tool_ends_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool_in(tmp_path, 'echo $$ >"$0.pid"; kill -STOP $$', monkeypatch)
+    monkeypatch.setattr("commlens.users.has_become", lambda: True)
+    command = os.fork()
+    if command == 0:
+        with suppress(BaseException):
+            run_tool(["list"], [])
+        os._exit(0)
+    pid = tmp_path / "commlens-arena.pid"
+    wait_until(lambda: pid.exists() and pid.read_text().endswith("\n"))
+    process = Path("/proc", pid.read_text().strip(), "status")
+    wait_until(lambda: "State:\tT" in process.read_text())
+    os.kill(command, signal.SIGKILL)
+    os.waitpid(command, 0)
+    wait_until(lambda: not process.exists() or "State:\tZ" in process.read_text())
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+KEYCTL, SESSION, JOIN, SEARCH = 250, -3, 1, 10
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_the_keys_of_roots_session_stay_with_root() -> None:
+    """A ticket in the session keyring would be the user's, who may trace what root runs as this user."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(KEYCTL, JOIN, b"commlens-test") == -1:
+        pytest.skip(f"no keyrings here: {os.strerror(ctypes.get_errno())}")
+    assert libc.syscall(248, b"user", b"commlens-ticket", b"x", 1, SESSION) > 0  # add_key
+
+    def finds(user: str | None) -> bool:
+        child = os.fork()
+        if child == 0:
+            code = 2
+            with suppress(BaseException):
+                if user is not None:
+                    become(user)
+                code = int(libc.syscall(KEYCTL, SEARCH, SESSION, b"user", b"commlens-ticket", 0) > 0)
+            os._exit(code)
+        return {0: False, 1: True}[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])]
+
+    assert finds(None)
+    assert not finds("nobody")
 
 
 def test_a_file_is_removed_only_if_it_is_the_one_that_was_read(tmp_path: Path) -> None:
@@ -277,8 +372,8 @@ def test_a_size_that_an_arena_claims_is_not_counted_up_to() -> None:
 
 
 def test_times_that_are_none_do_not_join_jobs() -> None:
-    for time in ("", "2026-99-99T00:00:00Z"):
-        there: dict[str, Any] = {"launch": "bb", "node": "n2", "start_time": time}
+    for start in ("", "2026-99-99T00:00:00Z"):
+        there: dict[str, Any] = {"launch": "bb", "node": "n2", "start_time": start}
         assert len(jobs_of([arena(0), arena(1, **there)])) == 2
 
 
@@ -290,13 +385,13 @@ def test_fields_of_the_tool_come_back_as_they_were() -> None:
         assert unescaped(escaped) == text
 
 
-def written(path: Path, ranks: Sequence[int], size: int = 4) -> Path:
+def written(path: Path, ranks: Sequence[int], size: int = 4, state: str = "finalized") -> Path:
     """Write a profile of some ranks of the job of `arena`."""
     build = ProfileBuilder(ranks=size)
     path = build.write(path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"DELETE FROM rank WHERE rank NOT IN ({', '.join(map(str, ranks))})")
-        connection.execute("UPDATE rank SET node = 'n1', pid = 100 + rank")
+        connection.execute("UPDATE rank SET node = 'n1', pid = 100 + rank, state = ?", [state])
         connection.commit()
     path.chmod(0o600)
     return path
@@ -305,6 +400,10 @@ def written(path: Path, ranks: Sequence[int], size: int = 4) -> Path:
 def test_a_profile_that_the_job_had_stored_is_found(tmp_path: Path) -> None:
     job = Job((arena(2, output=str(tmp_path / "out.db")), arena(3, output=str(tmp_path / "out.db"))))
     assert find_stored(job) is None
+    for state in ("running", "ended", "aborted"):
+        written(tmp_path / "out.7.db", [2, 3], state=state)
+        assert find_stored(job) is None, "commlens recover has made it, and the job went on perhaps"
+        (tmp_path / "out.7.db").unlink()
     written(tmp_path / "out.db", [0, 1])
     assert find_stored(job) is None, "none of its processes"
     written(tmp_path / "out.2.db", [0, 1, 2])

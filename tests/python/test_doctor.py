@@ -130,7 +130,7 @@ def test_where_all_is_well_everything_is_ok(world: World) -> None:
 
 def test_the_families_are_those_of_commlens_run() -> None:
     """Which library belongs to which MPI is said twice, because commlens-run needs no Python."""
-    text = (Path(__file__).resolve().parents[2] / "core" / "run" / "commlens_run.c").read_text(
+    text = (Path(__file__).resolve().parents[2] / "core" / "programs" / "commlens_run.c").read_text(
         encoding="utf-8"
     )
     known = {name for names in LIBRARIES.values() for name in names}

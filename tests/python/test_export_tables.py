@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
 import resource
 import signal
 import sqlite3
@@ -27,6 +29,7 @@ import commlens.export
 import commlens.frames
 from commlens import _schema
 from commlens.errors import CommlensError
+from commlens.outputs import new
 
 NAMES = sorted(_schema.RELATIONS)
 Rows = list[tuple[Any, ...]]
@@ -290,6 +293,38 @@ def test_what_exists_is_never_overwritten(run: Run, marked: Path, tmp_path: Path
     assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"commlens: {output}: exists\n")
     assert output.read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+@pytest.mark.parametrize("error", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK])
+def test_a_file_system_without_hard_links_takes_files_too(
+    run: Run, marked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    def no_link(_from: object, to: object) -> None:
+        raise OSError(error, os.strerror(error), str(to))
+
+    with_links, without = tmp_path / "with.csv", tmp_path / "without.csv"
+    assert run("export", marked, "--to", "tinyprof", "-o", with_links).exit_code == 0
+    monkeypatch.setattr(os, "link", no_link)
+    done = run("export", marked, "--to", "tinyprof", "-o", without)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert without.read_bytes() == with_links.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["with.csv", "without.csv"]
+
+
+def test_a_file_that_somebody_made_faster_stays_without_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "out"
+
+    def others_are_faster(_from: object, _to: object) -> None:
+        output.write_text("theirs")
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", others_are_faster)
+    with pytest.raises(CommlensError, match="cannot be written: File exists"), new(output) as temporary:
+        temporary.write_text("mine")
+    assert output.read_text() == "theirs"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize("to", commlens.export.FORMATS)

@@ -6,22 +6,28 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from build_profile import ProfileBuilder
 from conftest import Run, marked_builder
-from fuzz.damage import _recursive_view
+from fuzz.damage import _recursive_view, long_texts
 from fuzz.sound import former
 from test_shards import split
 
-from commlens import _schema, database
+from commlens import _schema, database, limits
 from commlens.errors import CommlensError
 from commlens.profile import for_reading, open_profile
 
@@ -120,10 +126,11 @@ def test_a_file_that_takes_the_place_of_another_is_not_read(
 ) -> None:
     other = profile.with_name("other.db")
     other.write_bytes(profile.read_bytes())
-    monkeypatch.setattr("commlens.regular.ProfileFile.uri", lambda _: f"{other.as_uri()}?mode=ro&immutable=1")
+    uri = f"{other.as_uri()}?mode=ro&immutable=1"
+    monkeypatch.setattr("commlens.regular.ProfileFile.uri", lambda _self, _most_s: uri)
     result = run("report", profile)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "was replaced while it was opened" in result.stderr
+    assert "was removed or replaced while it was opened" in result.stderr
 
 
 def test_the_connection_trusts_nothing_and_writes_nothing(profile: Path) -> None:
@@ -137,7 +144,9 @@ def test_the_connection_trusts_nothing_and_writes_nothing(profile: Path) -> None
             row = connection.execute(f"PRAGMA {pragma}").fetchone()
             assert row is None or row[0] == value, pragma
         if hasattr(connection, "getlimit"):
-            assert connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == database.LONGEST_TEXT
+            assert connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH) == limits.longest_for(
+                profile.stat().st_size
+            )
 
 
 # The schema.
@@ -315,6 +324,33 @@ def test_regions_are_no_deeper_than_a_thread_goes(profile: Path, run: Run) -> No
     assert "table region: 38 rows cannot have the parents they name" in said(run, profile, "regions")
 
 
+@pytest.mark.parametrize("table", ["op", "comm", "callsite", "region"])
+def test_a_table_that_has_lost_its_rows_has_the_one_for_what_is_not_known(
+    profile: Path, run: Run, table: str
+) -> None:
+    change(profile, f"DELETE FROM {table}")
+    for command in COMMANDS:
+        assert f"table {table} has no rows" in said(run, profile, *command)
+    rows = run("sql", profile, f"SELECT id FROM {table}", "--format", "csv").stdout
+    assert rows == "id\n0\n"
+
+
+def test_a_column_that_is_lost_is_empty(profile: Path, run: Run) -> None:
+    change(
+        profile,
+        "ALTER TABLE meta RENAME TO old",
+        "CREATE TABLE meta (key TEXT PRIMARY KEY) WITHOUT ROWID",
+        "INSERT INTO meta SELECT key FROM old",
+        "DROP TABLE old",
+    )
+    for command in COMMANDS:
+        assert "table meta does not have all of its columns: value" in said(run, profile, *command)
+    rows = run(
+        "sql", profile, "SELECT DISTINCT value FROM meta WHERE key <> 'ranks'", "--format", "csv"
+    ).stdout
+    assert rows in ('value\n""\n', "value\n\n")
+
+
 @pytest.mark.parametrize("ranks", [10**7, 2**40, 2**63, 10**30, -1])
 def test_a_claim_of_ranks_is_no_memory(profile: Path, run: Run, ranks: int) -> None:
     change(profile, f"UPDATE meta SET value = '{ranks}' WHERE key = 'ranks'")
@@ -440,7 +476,7 @@ def test_a_table_that_pages_make_endless_is_left_out(
     profile: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each interior page refers to one page many times: a table of a few pages with more rows than could be counted."""
-    monkeypatch.setattr(database, "LIMIT_S", 1.0)
+    monkeypatch.setattr(limits, "LIMIT_S", 1.0)
     at, size = root_of(profile, "peer")
     data = bytearray(profile.read_bytes())
     leaf = at // size + 1
@@ -473,11 +509,137 @@ def test_a_table_that_pages_make_endless_is_left_out(
     assert time.process_time() - begin < 20
 
 
+# Files that claim to be larger than what is stored in them.
+
+
+def limited_report(path: Path) -> subprocess.CompletedProcess[str]:
+    """Read a profile within the promised 10 s of processor time and 1 GiB; a kill by the limit is an exit code below 0."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    return subprocess.run(
+        [sys.executable, "-m", "commlens", "report", path],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+
+
+@pytest.mark.parametrize("table", ["meta", "rank"])
+@pytest.mark.parametrize(("length", "levels"), [(40_000_000, 2), (1_040_000, 2), (250_000, 3), (200_000, 14)])
+def test_texts_that_share_a_page_are_no_memory(profile: Path, table: str, length: int, levels: int) -> None:
+    long_texts(profile, table, 1, length, levels)
+    result = limited_report(profile)
+    assert result.returncode == 3, result.stderr
+    assert f"{profile}: table {table}" in result.stderr
+    if length < 2 * 10**6:
+        profile.write_bytes(profile.read_bytes())  # the same without holes
+        assert limited_report(profile).returncode == 3
+
+
+@pytest.mark.parametrize("size", [60 << 30, 1 << 42])
+def test_a_hole_is_no_time(profile: Path, size: int) -> None:
+    before = limited_report(profile).stdout
+    os.truncate(profile, size)
+    assert limited_report(profile).stdout == before
+
+
+def test_pages_that_are_shared_are_no_time_in_a_file_of_holes(profile: Path) -> None:
+    long_texts(profile, "meta", 1, 10_000, 14)
+    os.truncate(profile, 100 << 30)
+    result = limited_report(profile)
+    assert result.returncode == 3
+    assert f"{profile}: table meta is damaged" in result.stderr
+
+
+def test_a_checksum_of_a_hole_is_not_waited_for(small: Path, tmp_path: Path) -> None:
+    directory = split(small, tmp_path / "p.commlens")
+    os.truncate(directory / "shard.0.db", 60 << 30)
+    change(directory / "index.db", f"UPDATE shard SET bytes = {60 << 30} WHERE number = 0")
+    result = limited_report(directory)
+    assert result.returncode == 3
+    assert "shard.0.db (ranks 0 to 1) is damaged: it takes too long to read" in result.stderr
+
+
+def test_a_shard_is_asked_for_numbers_only(small: Path, tmp_path: Path) -> None:
+    directory = split(small, tmp_path / "p.commlens")
+    (directory / "index.db").unlink()
+    long_texts(directory / "shard.0.db", "rank", 1, 40_000_000, 1)
+    result = limited_report(directory)
+    assert result.returncode == 3
+    assert "only 2 of 4 ranks are in this profile" in " ".join(result.stdout.split())
+
+
+def test_a_hole_in_a_file_nobody_reads_gives_no_time(small: Path, tmp_path: Path) -> None:
+    directory = split(small, tmp_path / "p.commlens")
+    (directory / "other.db").touch()
+    os.truncate(directory / "other.db", 60 << 30)
+    with open_profile(str(directory)) as connection:
+        assert connection.size < 10**6
+
+
+# Names that other users can exchange.
+
+
+@pytest.fixture
+def names_of_sqlite(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return what will be the files that SQLite opens."""
+    found: list[Path] = []
+    connect = sqlite3.connect
+
+    def recorded(name: str, **more: Any) -> sqlite3.Connection:
+        found.append(Path(unquote(urlsplit(name).path)).resolve())
+        connection: sqlite3.Connection = connect(name, **more)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", recorded)
+    return found
+
+
+@pytest.mark.parametrize(("mode", "is_read_in_place"), [(0o755, True), (0o777, False), (0o1777, True)])
+def test_sqlite_opens_no_name_that_others_can_exchange(
+    profile: Path, run: Run, names_of_sqlite: list[Path], mode: int, is_read_in_place: bool
+) -> None:
+    before = run("report", profile)
+    names_of_sqlite.clear()
+    above = profile.parent
+    while above != Path("/tmp") and above.parent != above:  # folders of pytest are private
+        if above.stat().st_uid == os.geteuid() and not above.stat().st_mode & 0o011:
+            above.chmod(0o711)
+        above = above.parent
+    profile.parent.chmod(mode)
+    left = set(Path(tempfile.gettempdir()).glob("commlens-*"))
+    assert run("report", profile) == before
+    assert [name == profile for name in names_of_sqlite] == [is_read_in_place]
+    assert set(Path(tempfile.gettempdir()).glob("commlens-*")) <= left
+
+
+def test_a_profile_that_was_removed_is_read_from_its_descriptor(profile: Path, run: Run) -> None:
+    before = run("report", profile).stdout
+    with profile.open("rb") as file:
+        profile.unlink()
+        result = run("report", f"/dev/fd/{file.fileno()}")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[3:] == before.splitlines()[3:]
+
+
+def test_where_no_folder_is_private_nothing_is_copied(
+    profile: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("commlens.regular.is_fixed", lambda _: False)
+    result = run("report", profile)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "there is no folder for a copy that only you may change: set TMPDIR to one" in result.stderr
+
+
 # Queries that do not end.
 
 
 def test_a_query_that_takes_too_long_is_one_line(profile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "LIMIT_S", 0.5)
+    monkeypatch.setattr(limits, "LIMIT_S", 0.5)
     too_long = pytest.raises(CommlensError, match="damaged: a query on so small a file does not take")
     with too_long, open_profile(str(profile)) as connection:
         connection.execute(f"{ENDLESS} SELECT COUNT(*) FROM n").fetchone()
@@ -495,7 +657,7 @@ def interrupted() -> Iterator[Callable[[float], None]]:
 def test_a_query_of_the_users_own_has_no_limit_but_ctrl_c(
     profile: Path, run: Run, monkeypatch: pytest.MonkeyPatch, interrupted: Callable[[float], None]
 ) -> None:
-    monkeypatch.setattr(database, "LIMIT_S", 0.2)
+    monkeypatch.setattr(limits, "LIMIT_S", 0.2)
     interrupted(2.0)
     result = run("sql", profile, f"{ENDLESS} SELECT COUNT(*) FROM n")
     assert (result.exit_code, result.stdout, result.stderr) == (1, "", "\nAborted!\n")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -16,7 +17,10 @@ CASES = 300
 @pytest.mark.parametrize("kind", ["profiles", "arenas"])
 def test_nothing_damaged_is_a_traceback_a_wait_or_a_flood(kind: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "fuzz.reader", f"--{kind}", str(CASES), "--seed", "18", "--again"],
+        [
+            *(sys.executable, "-m", "fuzz.reader", f"--{kind}", str(CASES)),
+            *("--seed", "18", "--again", "--jobs", str(os.cpu_count() or 1)),
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,

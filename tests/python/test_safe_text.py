@@ -20,14 +20,18 @@ import pytest
 from conftest import Result, Run, marked_builder
 from rich.cells import cell_len
 from rich.text import Text
+from test_shards import split
 from test_text import environment, in_terminal, program
 
 from commlens._schema import RELATIONS
+from commlens.errors import CommlensError
 from commlens.escape import Target, escape
+from commlens.incomplete import IncompleteProfile
 from commlens.overhead import charts
 from commlens.overhead.estimate import costs
 from commlens.overhead.legs import BASELINE
 from commlens.overhead.measure import Run as OneRun
+from commlens.profile import open_profile
 from commlens.screen import Screen
 from commlens.table import fold
 
@@ -310,6 +314,20 @@ def test_a_query_that_is_no_text_is_refused(hostile: Path) -> None:
 def test_the_value_is_still_recognised(run: Run, hostile: Path) -> None:
     assert f"no communicator '{SHOWN}'" in run("report", hostile, "--comm", SHORT).stderr
     assert f"No such option: --{SHOWN}" in run("report", hostile, f"--{SHORT}").stderr
+
+
+def test_what_python_prints_of_a_profile_has_escapes(small: Path, tmp_path: Path) -> None:
+    """Python prints warnings and errors as they are: what open_profile() says is safe before."""
+    directory = split(small, tmp_path / "p.commlens")
+    with closing(sqlite3.connect(directory / "index.db")) as connection, connection:
+        connection.execute("UPDATE shard SET file = ? WHERE number = 1", ("shard\x1b[31m\nforged\u202e.db",))
+    with pytest.warns(IncompleteProfile) as caught, open_profile(str(directory)):
+        pass
+    assert_safe(*(str(warning.message) for warning in caught))
+    assert r"shard\x1b[31m\nforged\u202e.db (ranks 2 to 3) no such file" in str(caught[0].message)
+    with pytest.raises(CommlensError) as refused, open_profile(str(tmp_path / SHORT)):
+        pass
+    assert_safe(str(refused.value))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])

@@ -140,7 +140,16 @@ def test_files_from_before_there_were_regions_are_read(small: Path, directory: P
             connection.execute("ALTER TABLE region RENAME TO newer")
             connection.execute("CREATE TABLE region AS SELECT id, parent, name FROM newer")
             connection.execute("PRAGMA user_version = 4")
-    assert run("report", directory).stdout == before
+    result = run("report", directory)
+    assert result.stdout == before
+    missing = f"commlens: {directory / 'index.db'} cannot be read: what no rank below has used is missing\n"
+    assert result.stderr == missing, "and no row makes no sense"
+    merged = directory.with_name("merged.db")
+    assert run("merge", directory, "-o", merged).stderr == missing
+    for path in (directory, merged):
+        result = run("regions", path)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.endswith("has schema version 4: code regions are in those from 5 on\n")
 
 
 def rows_of(path: Path) -> dict[int, int]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +114,12 @@ def test_what_only_single_ranks_tell_is_refused(
 def test_the_head_names_no_nodes(run: Run, tmp_path: Path) -> None:
     summary = summarised(small_builder().write(tmp_path / "full.db"))
     assert "4 ranks on 2 nodes\n" in run("report", summary).stdout
+
+
+def test_communicators_that_share_a_row_are_freed_with_it(tmp_path: Path, run: Run) -> None:
+    path = small_builder().write(tmp_path / "p.db")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE comm SET communicators = 64 WHERE name = 'a0.2'")
+    result = run("comms", path, "--format", "json")
+    rows = {row["communicator"]: (row["freed"], row["communicators"]) for row in json.loads(result.stdout)}
+    assert rows == {"W0.0": (0, 1), "s*.1": (1, 2), "a0.2": (64, 64)}

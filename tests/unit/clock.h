@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/hot/clock.h"
+#include "core/base/clock.h"
 
 // The clock as a test wants it: until it is set it is the real one.  The linker puts it before clock_gettime()
 // (--wrap, CMakeLists.txt), which is what the core reads without a time stamp counter.

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "core/cold/registry.h"
-#include "core/collect/profile.h"
+#include "core/profile/profile.h"
+#include "core/state/registry.h"
 
 namespace commlens {
 
 // Lets a process of its own be world rank `rank`, and returns what it packed.  A process, because the tables of all
 // threads are found through it.  Its clock counts nanoseconds.
-// coverage: what it imports, as written() by core/cold/coverage.h.
+// coverage: what it imports, as written() by core/process/coverage.h.
 std::vector<char> packed_by_rank(int rank, const std::function<void(Registry&)>& life,
                                  const std::string& coverage = std::string(1, '\0'));
 

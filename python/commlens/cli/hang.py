@@ -11,7 +11,7 @@ from rich.text import Text
 
 from commlens.arenas import find, jobs_of, looked_at, others_hint, places, ranges, read
 from commlens.cli.users import with_rights_of_user
-from commlens.errors import CommlensError
+from commlens.errors import CommlensError, NothingThereError
 from commlens.hang import draw, read_places
 from commlens.screen import Screen
 
@@ -40,7 +40,7 @@ def hang(where: tuple[Path, ...]) -> None:
                 raise
     starting = [arena.pid for arena in arenas if arena.is_starting]
     if not blocks and not starting:
-        raise CommlensError(
+        raise NothingThereError(
             f"no process of this user runs under commlens here{others_hint(where or places(os.environ))}"
         )
     screen = Screen()

@@ -17,13 +17,15 @@ import click
 from rich.text import Text
 
 from commlens.arenas import owners, places
-from commlens.errors import CommlensError, print_message
+from commlens.errors import CommlensError, NothingThereError, print_message
 from commlens.screen import Screen, flush_output
 from commlens.users import become, name_of
 
 ALL_USERS = "--all-users"
 PATIENCE_S = 120
 """Seconds that the command may take for one user."""
+NOTHING_THERE = 100
+"""What a child ends with where the command found nothing to look at."""
 
 user_option = click.option(
     "--user",
@@ -64,18 +66,23 @@ def with_rights_of_user(*, all_users: bool) -> Callable[[Callable[..., Any]], Ca
 
 
 def _for_each(commands: click.BaseCommand, where: tuple[Path, ...]) -> int:
-    """Run the command line again for each user; return the highest exit code."""
+    """Run the command line again for each user; return the highest exit code.
+
+    That nothing was found for some users counts only if it was found for none.
+    """
     if os.geteuid() != 0:
         raise CommlensError(f"{ALL_USERS}: only root can look at what other users left")
     name, *rest = (argument for argument in sys.argv[1:] if argument != ALL_USERS)
     found = sorted(owners(where or places(os.environ)))
     if not found:
         Screen().line("no user left anything there")
-    code = 0
+    codes = set()
     for number, uid in enumerate(found):
         Screen().lines([*([Text("")] if number else []), Text(f"user {name_of(uid)}", style="bold")])
-        code = max(code, _in_child(commands, uid, [name, "--user", str(uid), *rest]))
-    return code
+        codes.add(_in_child(commands, uid, [name, "--user", str(uid), *rest]))
+    if codes == {NOTHING_THERE}:
+        return NothingThereError.exit_code
+    return max(codes - {NOTHING_THERE}, default=0)
 
 
 def _in_child(commands: click.BaseCommand, uid: int, arguments: list[str]) -> int:
@@ -85,9 +92,7 @@ def _in_child(commands: click.BaseCommand, uid: int, arguments: list[str]) -> in
     if child == 0:
         code = 1
         try:
-            commands.main(arguments, prog_name="commlens")
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 1
+            code = _run(commands, arguments)
         finally:
             with suppress(OSError):
                 flush_output()
@@ -99,6 +104,18 @@ def _in_child(commands: click.BaseCommand, uid: int, arguments: list[str]) -> in
         )
         return CommlensError.exit_code
     return code
+
+
+def _run(commands: click.BaseCommand, arguments: list[str]) -> int:
+    """Run a command line; return its exit code."""
+    try:
+        code = commands.main(arguments, prog_name="commlens", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return NOTHING_THERE if isinstance(error, NothingThereError) else error.exit_code
+    except click.Abort:
+        return 1
+    return code if isinstance(code, int) else 0
 
 
 def _waited_for(child: int) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a configuration file, with the rules of core/cold/config_file.cpp."""
+"""Reading a configuration file, with the rules of core/base/config_file.cpp."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import contextlib
 import os
 import stat
 from pathlib import Path
+
+from commlens.inputs import open_checked
 
 MOST_BYTES = 64 << 10
 MOST_COMPLAINTS = 5
@@ -44,15 +46,11 @@ def is_null_device(facts: os.stat_result) -> bool:
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a configuration; no device or FIFO is opened, and no more is read than a file says it has."""
     try:
-        facts = path.stat()
-        if is_null_device(facts):
+        if is_null_device(path.stat()):
             return []
-        _check(facts)
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        descriptor = open_checked(path, _check)
         try:
-            facts = os.fstat(descriptor)
-            _check(facts)
-            text = os.read(descriptor, facts.st_size)
+            text = os.read(descriptor, min(os.fstat(descriptor).st_size, MOST_BYTES))
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:

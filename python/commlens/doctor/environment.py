@@ -21,6 +21,7 @@ from commlens.doctor.configuration import (
 )
 from commlens.doctor.finding import Finding, ok, problem, warning
 from commlens.names import did_you_mean
+from commlens.users import name_of
 
 YES, NO = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
 FIELDS = "phjn%"  # after a percent sign in COMMLENS_OUTPUT
@@ -73,7 +74,7 @@ def is_mode(text: str) -> bool:
 
 
 def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Finding]]:
-    """Return the settings in force, as core/cold/options.cpp reads them, and what it would complain about."""
+    """Return the settings in force, as core/base/options.cpp reads them, and what it would complain about."""
     values = {name: option.default for name, option in OPTIONS.items()}
     found: list[Finding] = []
 
@@ -155,9 +156,25 @@ def writable(folder: Path) -> str | None:
     return f"has only {free >> 20} MiB left" if free < LEAST_SPACE else None
 
 
+def is_suspect(target: Path, facts: os.stat_result) -> bool:
+    """Return whether a link or folder may have been put there to lead a job elsewhere, as core/out/files.cpp decides."""
+    is_way = stat.S_ISLNK(facts.st_mode) or stat.S_ISDIR(facts.st_mode)
+    if not is_way or facts.st_uid in (0, os.geteuid()):
+        return False
+    return bool(target.parent.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
 def no_file(target: Path, env: Mapping[str, str]) -> Finding | None:
     """Return what is to say when something stands in the place of the profile that is neither a file nor a folder."""
     try:
+        facts = target.lstat()
+        if is_suspect(target, facts):
+            return warning(
+                "output",
+                f"{target} belongs to {name_of(facts.st_uid)}, in a folder to which others may write: the profile "
+                "goes beside it",
+                "set COMMLENS_OUTPUT; with a / at its end it is a folder",
+            )
         facts = target.stat()
     except (OSError, ValueError):
         return None
@@ -186,7 +203,7 @@ def output(pattern: str, env: Mapping[str, str], folder: Path) -> list[Finding]:
             )
         )
     target = folder / (pattern or OPTIONS["COMMLENS_OUTPUT"].default)
-    special = no_file(target, env)
+    special = None if pattern.endswith("/") else no_file(target, env)
     if special is not None:
         return [*found, special]
     where = target if pattern.endswith("/") or target.is_dir() else target.parent

@@ -16,7 +16,7 @@ from commlens.doctor.families import TITLES
 from commlens.doctor.finding import Finding, ok, problem, warning
 from commlens.doctor.loader import Loader
 
-# Where commlens-run looks for the libraries, from its own folder (core/run/commlens_run.c).
+# Where commlens-run looks for the libraries, from its own folder (core/programs/commlens_run.c).
 PLACES = ("../lib/{}", "../lib/commlens/{}", "../lib64/commlens/{}", "../lib/x86_64-linux-gnu/commlens/{}")
 LIBRARY = "libcommlens.so"
 ASK_VERSION = "import ctypes; ask = ctypes.CDLL(None).commlens_version; ask.restype = ctypes.c_char_p; print(ask().decode())"

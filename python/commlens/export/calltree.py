@@ -249,7 +249,7 @@ def apart(name: str, taken: dict[str, int]) -> str:
 
 
 def has_regions(connection: sqlite3.Connection) -> bool:
-    """Tell whether a profile is from after there were code regions."""
+    """Return whether a profile is from after there were code regions."""
     return has_table(connection, "region_time")
 
 

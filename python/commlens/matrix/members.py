@@ -48,7 +48,7 @@ def size_of(ranges: Ranges) -> int:
 
 
 def holds(ranges: Ranges, rank: int) -> bool:
-    """Tell whether a world rank is one of them."""
+    """Return whether a world rank is one of them."""
     return any(rank in some for some in ranges)
 
 

@@ -117,11 +117,11 @@ class Finder:
         self.distances = set(np.unique(self.destination - self.source).tolist())
 
     def has(self, source: int, destination: int) -> bool:
-        """Tell whether a pair talks."""
+        """Return whether a pair talks."""
         return self.all_talk((ints([source]), ints([destination])))
 
     def all_talk(self, edges: Edges) -> bool:
-        """Tell whether all pairs of a set talk."""
+        """Return whether all pairs of a set talk."""
         wanted = edges[0] * self.size + edges[1]
         if not len(wanted) or not len(self.codes):
             return False

@@ -45,7 +45,7 @@ class Topology:
         )
 
     def knows(self, node: str) -> bool:
-        """Tell whether the CPUs of a node are known."""
+        """Return whether the CPUs of a node are known."""
         return node in self.nodes or "" in self.nodes
 
 

@@ -13,7 +13,7 @@ import subprocess
 import pytest
 from harness import BUILD, ROOT, Mpi
 
-VICTIM = ROOT / "core" / "cold" / "threads.cpp"
+VICTIM = ROOT / "core" / "state" / "threads.cpp"
 # Threads count themselves when they come, without a lock and without an atomic addition.
 PLANTED = {
     "Thread* enter_thread() noexcept {\n  const std::lock_guard<std::mutex> lock(mutex);\n": "Thread* enter_thread() noexcept {\n",
@@ -40,7 +40,8 @@ def test_a_lock_that_is_left_out_is_seen(mpi: Mpi, planted: bool) -> None:
     command[command.index("-o") + 1] = str(made)
     subprocess.run(command, check=True, cwd=entry["directory"], timeout=300)
 
-    parts = ["core_hot", "core_cold", "core_out", "sqlite", f"wrappers_{mpi.name}", f"core_mpi_{mpi.name}"]
+    rooms = ["base", "hot", "arena", "process", "state", "job", "profile", "collect", "out"]
+    parts = [*(f"core_{room}" for room in rooms), "sqlite", f"wrappers_{mpi.name}", f"core_mpi_{mpi.name}"]
     objects = [path for part in parts for path in (BUILD / "CMakeFiles" / f"{part}.dir").rglob("*.o")]
     others = [path for path in objects if path.name != f"{VICTIM.name}.o"]
     library = folder / "libcommlens.so"

@@ -21,15 +21,15 @@
 #include <string>
 #include <thread>
 
-#include "core/arena/read.h"
-#include "core/cold/journal.h"
-#include "core/cold/regions.h"
-#include "core/cold/threads.h"
 #include "core/collect/package.h"
 #include "core/hot/thread.h"
+#include "core/recover/read.h"
+#include "core/state/journal.h"
+#include "core/state/regions.h"
+#include "core/state/threads.h"
 #include "generated/procedures.h"
-#include "tests/unit/arena/life.h"
 #include "tests/unit/check.h"
+#include "tests/unit/life.h"
 #include "tests/unit/rank.h"
 
 namespace commlens {
@@ -397,6 +397,35 @@ TEST(where_the_file_cannot_grow_counting_goes_on_and_a_reader_says_so) {
   CHECK(calls_of(reader) > keys / 8 && calls_of(reader) < keys);
   CHECK_EQ(reader.notice(),
            std::string("there was no more room for it: some of what its process counted is not there"));
+}
+
+// Whoever may write to the folder of arenas could put a file there and hold a lease on it: opening it waits until the
+// lease is given back, 45 s.
+TEST(a_file_in_place_of_the_arena_is_not_waited_for) {
+  const Folder folder;
+  const int status = live(folder.path(), [&folder](Registry&) {
+    const std::string file = folder.file(), old = file + ".old";
+    std::filesystem::rename(file, old);
+    std::filesystem::copy_file(old, file);
+    int ready[2];
+    if (pipe(ready) != 0) _exit(2);
+    const pid_t holder = fork();
+    if (holder == 0) {
+      signal(SIGIO, SIG_IGN);
+      alarm(120);
+      const bool is_held = fcntl(open(file.c_str(), O_RDONLY), F_SETLEASE, F_RDLCK) == 0;
+      if (write(ready[1], is_held ? "y" : "n", 1) == 1) pause();
+      _exit(0);
+    }
+    char is_held = 'n';
+    if (read(ready[0], &is_held, 1) != 1 || is_held != 'y') _exit(3);
+    alarm(20);
+    close(STDERR_FILENO);
+    for (std::uint32_t k = 0; k < 20000; ++k) record(this_thread(), make_key(world, 3, 1, 0), k + 1, 1, 0, 0);
+    kill(holder, SIGKILL);
+    _exit(arena::overflowed() ? 0 : 4);
+  });
+  CHECK_EQ(status, 0);
 }
 
 TEST(a_copy_meets_no_signal_at_the_limit_of_file_sizes_and_leaves_nothing) {

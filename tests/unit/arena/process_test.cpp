@@ -16,10 +16,10 @@
 #include <string>
 
 #include "core/arena/arena.h"
-#include "core/arena/read.h"
-#include "core/cold/journal.h"
-#include "tests/unit/arena/life.h"
+#include "core/recover/read.h"
+#include "core/state/journal.h"
 #include "tests/unit/check.h"
+#include "tests/unit/life.h"
 #include "tests/unit/process.h"
 #include "tests/unit/rank.h"
 

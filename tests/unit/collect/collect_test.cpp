@@ -11,8 +11,8 @@
 
 #include "core/collect/agree.h"
 #include "core/collect/package.h"
-#include "core/collect/profile.h"
-#include "core/collect/spread.h"
+#include "core/profile/profile.h"
+#include "core/profile/spread.h"
 #include "tests/unit/check.h"
 #include "tests/unit/collect/crowd.h"
 #include "tests/unit/collect/virtual_job.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/cold/coverage.h"
+#include "core/process/coverage.h"
 #include "generated/procedures.h"
 
 namespace commlens {

@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "core/cold/counted.h"
+#include "core/state/counted.h"
 
 namespace commlens {
 

@@ -15,10 +15,10 @@
 #include <tuple>
 #include <vector>
 
-#include "core/cold/notices.h"
-#include "core/cold/regions.h"
-#include "core/cold/slices.h"
-#include "core/cold/threads.h"
+#include "core/state/notices.h"
+#include "core/state/regions.h"
+#include "core/state/slices.h"
+#include "core/state/threads.h"
 #include "tests/unit/check.h"
 #include "tests/unit/clock.h"
 #include "tests/unit/process.h"

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/cold/requests.h"
+#include "core/state/requests.h"
 #include "tests/unit/check.h"
 #include "tests/unit/shortage.h"
 

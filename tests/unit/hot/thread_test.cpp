@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/cold/threads.h"
+#include "core/state/threads.h"
 #include "tests/unit/check.h"
 #include "tests/unit/shortage.h"
 

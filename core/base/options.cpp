@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/options.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+
+#include "core/base/config_file.h"
+#include "core/base/privileged.h"
+
+extern char** environ;
+
+namespace commlens {
+namespace {
+
+constexpr char prefix[] = "COMMLENS_";
+
+std::string trimmed(const std::string& text) {
+  const char* const blank = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(blank);
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+// Returns "1" or "0"; empty when the text is neither.
+std::string as_bool(const std::string& text) {
+  for (const char* yes : {"1", "on", "yes", "true"}) {
+    if (text == yes) return "1";
+  }
+  for (const char* no : {"0", "off", "no", "false"}) {
+    if (text == no) return "0";
+  }
+  return {};
+}
+
+bool is_one_of(const std::string& text, const std::string& choices) {
+  return !text.empty() && text.find(' ') == std::string::npos &&
+         (" " + choices + " ").find(" " + text + " ") != std::string::npos;
+}
+
+// True for octal permissions with which the owner may read and write the file, and group and others at most read it.
+bool is_mode(const std::string& text) {
+  if (text.size() < 3 || text.size() > 4 || text.find_first_not_of("01234567") != std::string::npos) return false;
+  const unsigned long mode = std::strtoul(text.c_str(), nullptr, 8);
+  return (mode & 0600u) == 0600u && (mode & ~0644ul) == 0;
+}
+
+int option_named(const std::string& name) {
+  for (int i = 0; i < option_count; ++i) {
+    if (name == option_facts[i].name) return i;
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::string Options::set(int option, const std::string& value) {
+  std::string& place = values_[option];
+  const auto wrong = [&](const std::string& what) {
+    return "'" + excerpt(value) + "' " + what + "; using " + (place.empty() ? "the default" : place);
+  };
+  switch (option_facts[option].type) {
+    case OptionType::text_: place = value; return {};
+    case OptionType::number_:
+      if (value.empty() || value.size() > 9 || value.find_first_not_of("0123456789") != std::string::npos) {
+        return wrong("is not a whole number");
+      }
+      place = value;
+      return {};
+    case OptionType::choice_:
+      if (!is_one_of(value, option_facts[option].choices)) {
+        return wrong("is none of " + std::string(option_facts[option].choices));
+      }
+      place = value;
+      return {};
+    case OptionType::mode_:
+      if (!value.empty() && !is_mode(value)) {
+        return wrong("is no mode from 0600 to 0644, without the right to write for group and others");
+      }
+      place = value;
+      return {};
+    case OptionType::bool_: break;
+  }
+  const std::string truth = as_bool(value);
+  if (truth.empty()) return wrong("is neither 1 nor 0");
+  place = truth;
+  return {};
+}
+
+// Returns what is wrong with a line of the configuration file; empty: nothing.
+std::string Options::set_by_line(const std::string& line) {
+  const std::size_t equals = line.find('=');
+  const std::string key = trimmed(line.substr(0, equals));
+  if (equals != std::string::npos) {
+    for (int i = 0; i < option_count; ++i) {
+      if (key == option_facts[i].key && !option_facts[i].environment_only) {
+        return set(i, trimmed(line.substr(equals + 1)));
+      }
+    }
+  }
+  return "not an option: '" + excerpt(line) + "'; ignored";
+}
+
+void Options::read_file(const std::string& path, bool asked_for) {
+  constexpr int most_complaints = 5;
+  const ConfigFile file = read_config(path);
+  if (!file.problem.empty()) {
+    if (asked_for || !file.is_absent) {
+      warnings_.push_back("configuration " + path + " is not used: " + file.problem);
+    }
+    return;
+  }
+  int number = 0, complaints = 0;
+  for (std::size_t at = 0, end = 0; at < file.text.size(); at = end + 1) {
+    end = std::min(file.text.find('\n', at), file.text.size());
+    std::string line = file.text.substr(at, end - at);
+    line = trimmed(line.substr(0, line.find('#')));
+    ++number;
+    const std::string problem = line.empty() ? std::string() : set_by_line(line);
+    if (problem.empty() || ++complaints > most_complaints) continue;
+    warnings_.push_back(path + ":" + std::to_string(number) + ": " + problem);
+  }
+  if (complaints > most_complaints) {
+    warnings_.push_back(path + ": and " + std::to_string(complaints - most_complaints) + " more lines like these");
+  }
+}
+
+Options Options::read() {
+  Options options;
+  for (int i = 0; i < option_count; ++i) options.values_[i] = option_facts[i].initial;
+  if (commlens_is_privileged()) {
+    options.values_[static_cast<int>(Option::enable)] = "0";
+    return options;
+  }
+  const char* const config = std::getenv("COMMLENS_CONFIG");
+  if (config != nullptr) options.set(static_cast<int>(Option::config), config);
+  options.read_file(options.text(Option::config), config != nullptr);
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (std::strncmp(*entry, prefix, sizeof prefix - 1) != 0) continue;
+    const std::string variable = *entry;
+    const std::size_t equals = variable.find('=');
+    const std::string name = variable.substr(0, equals);
+    const int option = option_named(name);
+    if (option < 0) {
+      options.warnings_.push_back("unknown variable " + excerpt(name) +
+                                  "; ignored (docs/reference/options.md has all)");
+    } else if (equals != std::string::npos) {
+      const std::string problem = options.set(option, variable.substr(equals + 1));
+      if (!problem.empty()) options.warnings_.push_back(name + ": " + problem);
+    }
+  }
+  return options;
+}
+
+std::string Options::listing() const {
+  std::string lines;
+  for (int i = 0; i < option_count; ++i) {
+    lines += std::string(option_facts[i].name) + "=" + values_[i] + "\n";
+  }
+  return lines;
+}
+
+}  // namespace commlens

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace [[gnu::visibility("hidden")]] commlens {
+
+// Creates the arena of this process.  Call before anything is counted.
+void open_arena();
+
+// Call at the end of MPI_Init.  From then on, if the process ends early, its end is recorded in the arena, and the
+// arena is copied to `directory` as far as possible.  The directory is created when it is needed.
+void survive(const std::string& directory, int rank) noexcept;
+
+// Copies the arena as it is now, replacing an earlier copy; the process continues.  Returns false if it cannot.
+bool flush_arena() noexcept;
+
+// The same to a folder that the application names.  This copy stays when a profile is written.
+bool flush_arena_to(const char* folder) noexcept;
+
+// The same for COMMLENS_FLUSH_EVERY.  Rank 0 prints a message for the first copy that fails.
+void flush_now_and_then() noexcept;
+
+// Makes the last copy when the process ends other than by a signal.  Returns the path of the copy, of the arena if it
+// could not be copied, or an empty text if there is neither.
+const char* leave_arena(unsigned state) noexcept;
+
+// Removes the arena and its copy, after the profile was written.
+void end_arena() noexcept;
+
+}  // namespace commlens

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Counts the point-to-point messages that the MPI library sends internally, for example inside collectives.  Hooks Open
+// MPI's PML; no other library exposes this layer.
+
+#include <cstdint>
+#include <string>
+
+#include "core/hot/requests.h"
+
+namespace [[gnu::visibility("hidden")]] commlens {
+
+// Installs the hook if COMMLENS_MATRIX=all asks for it and it is not there yet.  Call after MPI is initialised and
+// MPI_COMM_WORLD is known; prints a message on rank 0 if the hook cannot be installed.
+void watch_below() noexcept;
+
+// Removes the hook.  Call before MPI is finalised and before commlens communicates.
+void leave_below() noexcept;
+
+// The same in a forked child, which shares the parent's counters and must not write to them.
+void leave_below_in_child() noexcept;
+
+// Returns the outcome of the hook, as stored in `meta.inside`.
+std::string told_of_below();
+
+// The persistent requests that a start call starts.  Their messages are attributed to the procedures that created the
+// requests.
+struct Started {
+  const RequestTable::Found* found;
+  int n, next;
+  // The last message that was attributed.
+  std::uint64_t comm;
+  int tag;
+};
+extern __thread Started started_now;
+
+// Sets `started_now` for the duration of a start call.
+class Starting {
+ public:
+  Starting(const RequestTable::Found* found, int n) noexcept { started_now = {found, n, 0, 0, 0}; }
+  ~Starting() { started_now.n = 0; }
+  Starting(const Starting&) = delete;
+  Starting& operator=(const Starting&) = delete;
+};
+
+}  // namespace commlens

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks up names in the tables of the loaded objects.  dlsym and dladdr could deadlock: they wait for a dlopen in
+// another thread, which may wait for us.  They also clear the dlerror() of the program.
+#pragma once
+
+namespace commlens {
+
+struct Definition {
+  void* address = nullptr;  // null: none
+  const char* object = "";  // path of the object that defines it, as the dynamic linker has it
+  bool is_variable = false;
+};
+
+// Records that the program began with the objects that are loaded now.  Call from a constructor.
+void program_begins() noexcept;
+
+// Returns the definition of `name` that the program's calls reach.  Searches the objects that the program began with,
+// and MPI libraries that were loaded later, even without RTLD_GLOBAL.  Asks the dynamic linker in two cases that only
+// it can decide: another object that was loaded later defines the name, or the definition is an IFUNC.
+//
+// `behind`: search only objects behind the one that contains this address, and MPI libraries anywhere; null: search
+// all.
+Definition find_symbol(const char* name, const void* behind) noexcept;
+
+// Returns the definition of `name` in the object that contains `address`, or null.
+void* find_symbol_beside(const void* address, const char* name) noexcept;
+
+// Returns the path of the object that contains `address`; empty for the program itself, and if no object does.
+const char* object_of(const void* address) noexcept;
+
+// True for an address in the code or data of a loaded object; false for allocated memory.
+bool is_in_object(const void* address) noexcept;
+
+}  // namespace commlens

@@ -1,0 +1,777 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/profile/dictionary.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "generated/procedures.h"
+
+namespace commlens {
+namespace {
+
+Identity identity_of(const std::string& text) { return commlens::identity_of(text.data(), text.size()); }
+
+Identity identity_of(const SiteFacts& site) {
+  return combine(combine(identity_of(site.module), identity_of(site.build_id)), site.offset);
+}
+
+Identity identity_of(const QuantityFacts& quantity) {
+  return combine(identity_of(quantity.name), identity_of(quantity.unit));
+}
+
+template <class... Numbers>
+Identity identity_from(Identity first, Numbers... others) {
+  ((first = combine(first, static_cast<Identity>(others))), ...);
+  return first;
+}
+
+// Kinds of entries; part of each identity, so that entries of different kinds never have the same one.
+enum : Identity { comm_entry = 1, site_entry, key_entry, import_entry, region_entry, quantity_entry, tag_entry };
+
+// The counters whose majority value is stored with a key.
+constexpr std::uint64_t Catalogue::KeyFacts::* counters[] = {
+    &Catalogue::KeyFacts::calls, &Catalogue::KeyFacts::bytes_sent, &Catalogue::KeyFacts::bytes_received,
+    &Catalogue::KeyFacts::noncontiguous};
+
+auto key_of(const Catalogue::KeyFacts& k) { return std::make_tuple(k.comm, k.op, k.bin, k.region, k.site); }
+
+// Calls visit(i, parent) for each of `n` entries, after the visit of its parent, whatever its number.  Entry 0 is
+// nobody's child.  Not recursive: a program may create communicators from communicators a million times.  The parents
+// in a damaged arena may form a cycle; the visit breaks it at one entry, whose parent becomes 0.
+template <class ParentOf, class Visit>
+void each_behind_its_parent(std::size_t n, ParentOf parent_of, Visit visit) {
+  enum State : char { unmet, met, done };
+  std::vector<State> states(n, unmet);
+  std::vector<std::size_t> way;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t at = i; states[at] == unmet; at = parent_of(at)) {
+      states[at] = met;
+      way.push_back(at);
+    }
+    for (; !way.empty(); way.pop_back()) {
+      const std::size_t at = way.back(), parent = parent_of(at);
+      visit(at, states[parent] == done ? parent : 0);
+      states[at] = done;
+    }
+  }
+}
+
+auto place(const CommDraft& d) { return std::make_tuple(d.second_side, d.rank_in_comm, d.world_rank); }
+
+}  // namespace
+
+Dictionary::Dictionary()
+    : drafts_(1),
+      by_identity_{{0, 0}},
+      sites_{{"", "", 0}},
+      site_identities_{0},
+      by_site_{{0, 0}},
+      regions_(1),
+      by_region_{{0, 0}},
+      quantities_(1),
+      by_quantity_{{0, 0}} {}
+
+void Dictionary::add_rank(int rank) { add_block({rank, rank + 1}); }
+
+void Dictionary::add_block(const Block& block) {
+  if (block_.first == block_.end) {
+    block_ = block;
+    return;
+  }
+  block_.first = std::min(block_.first, block.first);
+  block_.end = std::max(block_.end, block.end);
+}
+
+std::uint32_t Dictionary::site(SiteFacts site) {
+  const Identity identity = identity_of(site);
+  const auto [entry, is_new] = by_site_.try_emplace(identity, static_cast<std::uint32_t>(sites_.size()));
+  if (is_new) {
+    sites_.push_back(std::move(site));
+    site_identities_.push_back(identity);
+  }
+  return entry->second;
+}
+
+std::uint32_t Dictionary::region(std::uint32_t parent, RegionKind kind, std::string name) {
+  const Identity identity = identity_from(regions_[parent].identity, kind, identity_of(name));
+  const auto [entry, is_new] = by_region_.try_emplace(identity, static_cast<std::uint32_t>(regions_.size()));
+  if (is_new) regions_.push_back({identity, static_cast<int>(parent), kind, std::move(name)});
+  return entry->second;
+}
+
+std::uint32_t Dictionary::region_of(Identity region) const {
+  const auto found = by_region_.find(region);
+  return found == by_region_.end() ? 0 : found->second;
+}
+
+std::uint32_t Dictionary::quantity(QuantityFacts quantity) {
+  const Identity identity = identity_of(quantity);
+  const auto [entry, is_new] = by_quantity_.try_emplace(identity, static_cast<std::uint32_t>(quantities_.size()));
+  if (is_new) quantities_.push_back(std::move(quantity));
+  return entry->second;
+}
+
+void Dictionary::tag(std::uint32_t region, std::string name, std::string value) {
+  tags_.emplace(regions_[region].identity, std::move(name), std::move(value));
+}
+
+std::uint32_t Dictionary::draft_index(Identity identity) {
+  const auto [entry, is_new] = by_identity_.try_emplace(identity, static_cast<std::uint32_t>(drafts_.size()));
+  if (is_new) drafts_.emplace_back().told.comm.identity = identity;
+  return entry->second;
+}
+
+// For communicators that share a row: clears the facts in which their leaders differ.
+void Dictionary::compare(CommDraft& known, CommDraft& told) const {
+  unsigned unlike = known.unlike | told.unlike;
+  if (known.comm.site != told.comm.site) unlike |= unlike_sites;
+  if (known.comm.communicators > 0 && told.comm.communicators > 0) {
+    if (known.comm.leader != told.comm.leader) unlike |= unlike_leaders;
+    if (known.comm.user_name != told.comm.user_name) unlike |= unlike_names;
+    if (known.comm.topology != told.comm.topology) unlike |= unlike_topologies;
+  }
+  for (CommDraft* const d : {&known, &told}) {
+    d->unlike = unlike;
+    if ((unlike & unlike_leaders) != 0) d->comm.leader = -1;
+    if ((unlike & unlike_names) != 0) d->comm.user_name.clear();
+    if ((unlike & unlike_topologies) != 0) d->comm.topology.clear();
+  }
+}
+
+// Merges the report about a communicator, except for its members.
+Dictionary::Draft& Dictionary::absorb(CommDraft told) {
+  Draft& draft = drafts_[draft_index(told.comm.identity)];
+  CommDraft& known = draft.told;
+  const bool is_new = known.comm.kind == CommKind::none;
+  const std::uint32_t communicators = (is_new ? 0 : known.comm.communicators) + told.comm.communicators;
+  if (folds_ && !is_new) compare(known, told);
+  if (is_new || place(told) < place(known)) {
+    if (told.comm.user_name.empty()) told.comm.user_name = known.comm.user_name;
+    known = std::move(told);
+  } else if (known.comm.user_name.empty()) {
+    known.comm.user_name = told.comm.user_name;
+  }
+  if (folds_) known.comm.communicators = communicators;
+  return draft;
+}
+
+std::uint32_t Dictionary::comm(CommDraft told) {
+  if (told.comm.kind == CommKind::set) {
+    // The identity of a set is that of its members, independent of the order in which a rank met them.
+    std::sort(told.set.begin(), told.set.end());
+    // Members may be equal, because siblings share an identity (fold()).
+    told.set.erase(std::unique(told.set.begin(), told.set.end()), told.set.end());
+    // 0 is "no communicator"; the set without members is the one for all sets beyond a limit.
+    told.comm.identity =
+        told.set.empty() ? 1 : commlens::identity_of(told.set.data(), told.set.size() * sizeof(Identity));
+  }
+  const Members::Run own{told.rank_in_comm, told.world_rank, 1, 1};
+  const int side = told.second_side ? 1 : 0;
+  const bool is_set = told.comm.kind == CommKind::set;
+  const Identity identity = told.comm.identity;
+  Draft& draft = absorb(std::move(told));
+  if (!is_set && !folds_) draft.members[side].add(own);
+  return by_identity_.at(identity);
+}
+
+std::uint32_t Dictionary::comm_of(Identity comm) const {
+  const auto found = by_identity_.find(comm);
+  return found == by_identity_.end() ? 0 : found->second;
+}
+
+std::uint32_t Dictionary::site_of(Identity site) const {
+  const auto found = by_site_.find(site);
+  return found == by_site_.end() ? 0 : found->second;
+}
+
+std::vector<Dictionary::Place> Dictionary::places() const {
+  std::vector<Place> places(drafts_.size(), {0, 0});
+  const auto parent_of = [this](std::size_t i) { return std::size_t{comm_of(drafts_[i].told.parent)}; };
+  each_behind_its_parent(drafts_.size(), parent_of, [&](std::size_t i, std::size_t parent) {
+    if (i == 0) return;
+    Place& place = places[i];
+    const CommDraft& d = drafts_[i].told;
+    place.comm = d.comm.identity;
+    const auto settled = settled_sites_.find(place.comm);
+    const Identity site = settled != settled_sites_.end()
+                              ? settled->second
+                              : site_identities_[static_cast<std::size_t>(std::max(d.comm.site, 0))];
+    place.family = identity_from(places[parent].family, d.comm.op, site, d.comm.kind == CommKind::set ? '{' : d.letter);
+  });
+  return places;
+}
+
+std::vector<char> Dictionary::settled_sites() const {
+  WireWriter out;
+  out.number(static_cast<std::uint64_t>(std::count_if(
+      drafts_.begin(), drafts_.end(), [](const Draft& draft) { return (draft.told.unlike & unlike_sites) != 0; })));
+  for (const Draft& draft : drafts_) {
+    if ((draft.told.unlike & unlike_sites) == 0) continue;
+    out.number(draft.told.comm.identity);
+    out.number(site_identities_[static_cast<std::size_t>(std::max(draft.told.comm.site, 0))]);
+  }
+  return out.bytes();
+}
+
+bool Dictionary::settle_sites(const std::vector<char>& bytes) {
+  WireReader in(bytes.data(), bytes.size());
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    const Identity comm = in.number();
+    settled_sites_[comm] = in.number();
+  }
+  return in.ok();
+}
+
+std::uint32_t Dictionary::key(const Catalogue::KeyFacts& key) {
+  const auto [entry, is_new] = by_key_.try_emplace(key_of(key), static_cast<std::uint32_t>(keys_.size()));
+  const std::uint32_t index = entry->second;
+  if (is_new) {
+    keys_.push_back(key);
+    votes_.push_back({1, 1, 1, 1});
+    return index;
+  }
+  // The majority vote of Boyer and Moore: finds the value that more than half of the ranks have, in one pass.
+  Catalogue::KeyFacts& usual = keys_[index];
+  std::size_t i = 0;
+  for (const auto field : counters) {
+    std::uint32_t& votes = votes_[index][i++];
+    if (usual.*field == key.*field) {
+      ++votes;
+    } else if (votes == 0) {
+      usual.*field = key.*field;
+      votes = 1;
+    } else {
+      --votes;
+    }
+  }
+  return index;
+}
+
+bool Dictionary::imports(std::string told, int ranks) {
+  std::vector<Covered> names;
+  // Most ranks import the same names, so only a new text is parsed.
+  if (imports_.count(told) == 0 && !read_coverage(told, names)) return false;
+  imports_[std::move(told)] += ranks;
+  return true;
+}
+
+// The times and the `count` of a report are left out, because every rank has its own.  If all else is equal, the ranks
+// of the lower block are those whose report counts.
+Identity Dictionary::identity(const Draft& draft) const {
+  const CommDraft& d = draft.told;
+  const Catalogue::Comm& c = d.comm;
+  Identity id =
+      identity_from(comm_entry, c.identity, c.kind, d.parent, c.op, d.letter,
+                    site_identities_[static_cast<std::size_t>(std::max(c.site, 0))], c.leader, c.size, c.remote_size,
+                    c.communicators, d.unlike, identity_of(c.user_name), identity_of(c.topology));
+  for (const Identity member : d.set) id = combine(id, member);
+  for (const Members& members : draft.members) {
+    if (members.are(block_)) {
+      id = identity_from(id, 1, members.runs()[0].rank - block_.first);
+      continue;
+    }
+    for (const Members::Run& run : members.runs()) id = identity_from(id, run.rank, run.world, run.stride, run.count);
+    id = combine(id, 0);
+  }
+  return id;
+}
+
+Identity Dictionary::identity(const Catalogue::KeyFacts& key) const {
+  return identity_from(key_entry, drafts_[key.comm].told.comm.identity, key.op, key.bin, regions_[key.region].identity,
+                       site_identities_[key.site]);
+}
+
+Identity Dictionary::identity(const std::string& import, int ranks) const {
+  return identity_from(import_entry, identity_of(import), ranks == block_.end - block_.first ? -1 : ranks);
+}
+
+Identity Dictionary::identity_of_tag(const std::tuple<Identity, std::string, std::string>& tag) {
+  return identity_from(tag_entry, std::get<0>(tag), identity_of(std::get<1>(tag)), identity_of(std::get<2>(tag)));
+}
+
+Digest digest_of(const std::vector<Identity>& identities) {
+  Digest digest;
+  for (const Identity id : identities) {
+    ++digest.entries;
+    digest.sum += id;
+    digest.mixed_sum += mixed(id);
+  }
+  return digest;
+}
+
+// In the order of entries(): an entry comes after those that it refers to.
+std::vector<Identity> Dictionary::identities() const {
+  std::vector<Identity> all;
+  for (std::size_t i = 1; i < sites_.size(); ++i) all.push_back(identity_from(site_entry, site_identities_[i]));
+  for (std::size_t i = 1; i < drafts_.size(); ++i) all.push_back(identity(drafts_[i]));
+  for (std::size_t i = 1; i < regions_.size(); ++i) all.push_back(identity_from(region_entry, regions_[i].identity));
+  for (std::size_t i = 1; i < quantities_.size(); ++i)
+    all.push_back(identity_from(quantity_entry, identity_of(quantities_[i])));
+  for (const auto& tag : tags_) all.push_back(identity_of_tag(tag));
+  for (const Catalogue::KeyFacts& key : keys_) all.push_back(identity(key));
+  for (const auto& [import, ranks] : imports_) all.push_back(identity(import, ranks));
+  return all;
+}
+
+void Dictionary::write(WireWriter& out, const Draft& draft, Identity site) {
+  const CommDraft& d = draft.told;
+  const Catalogue::Comm& c = d.comm;
+  out.number(c.identity);
+  out.number(static_cast<std::uint64_t>(c.kind));
+  out.number(d.parent);
+  out.number(c.op);
+  out.number(static_cast<unsigned char>(d.letter));
+  out.number(site);
+  for (const int n : {c.leader, c.size, c.remote_size, d.rank_in_comm, d.world_rank}) out.signed_number(n);
+  out.number(d.second_side ? 1 : 0);
+  out.number(d.count);
+  out.number(d.unlike);
+  out.number(c.communicators);
+  out.signed_number(c.created_ns);
+  out.signed_number(c.freed_ns);
+  out.text(c.user_name);
+  out.text(c.topology);
+  out.number(d.set.size());
+  for (const Identity member : d.set) out.number(member);
+  for (const Members& members : draft.members) {
+    out.number(members.runs().size());
+    for (const Members::Run& run : members.runs()) {
+      for (const int n : {run.rank, run.world, run.stride, run.count}) out.signed_number(n);
+    }
+  }
+}
+
+std::vector<char> Dictionary::entries(const std::vector<char>& wanted) const {
+  WireWriter out;
+  std::size_t at = 0;
+  const auto is_wanted = [&](Identity kind) {
+    const bool yes = at < wanted.size() && wanted[at] != 0;
+    ++at;
+    if (yes) out.number(kind);
+    return yes;
+  };
+  for (std::size_t i = 1; i < sites_.size(); ++i) {
+    if (!is_wanted(site_entry)) continue;
+    sites_[i].write(out);
+  }
+  for (std::size_t i = 1; i < drafts_.size(); ++i) {
+    if (!is_wanted(comm_entry)) continue;
+    write(out, drafts_[i], site_identities_[static_cast<std::size_t>(std::max(drafts_[i].told.comm.site, 0))]);
+  }
+  for (std::size_t i = 1; i < regions_.size(); ++i) {
+    if (!is_wanted(region_entry)) continue;
+    const Catalogue::Region& region = regions_[i];
+    out.number(regions_[static_cast<std::size_t>(region.parent)].identity);
+    out.number(static_cast<std::uint64_t>(region.kind));
+    out.text(region.name);
+  }
+  for (std::size_t i = 1; i < quantities_.size(); ++i) {
+    if (!is_wanted(quantity_entry)) continue;
+    out.text(quantities_[i].name);
+    out.text(quantities_[i].unit);
+  }
+  for (const auto& [region, name, value] : tags_) {
+    if (!is_wanted(tag_entry)) continue;
+    out.number(region);
+    out.text(name);
+    out.text(value);
+  }
+  for (const Catalogue::KeyFacts& key : keys_) {
+    if (!is_wanted(key_entry)) continue;
+    out.number(drafts_[key.comm].told.comm.identity);
+    for (const std::uint32_t n : {key.op, key.bin}) out.number(n);
+    out.number(regions_[key.region].identity);
+    out.number(site_identities_[key.site]);
+    for (const auto field : counters) out.number(key.*field);
+  }
+  for (const auto& [import, ranks] : imports_) {
+    if (!is_wanted(import_entry)) continue;
+    out.text(import);
+    out.number(static_cast<std::uint64_t>(ranks));
+  }
+  return out.bytes();
+}
+
+std::vector<char> Dictionary::wanted(const std::vector<Identity>& identities, const Block& from) {
+  enum Entry : char { comm, import, other };
+  std::unordered_map<Identity, std::pair<Entry, std::size_t>> known;
+  for (std::size_t i = 1; i < sites_.size(); ++i) known[identity_from(site_entry, site_identities_[i])] = {other, 0};
+  for (std::size_t i = 1; i < drafts_.size(); ++i) known[identity(drafts_[i])] = {comm, i};
+  for (std::size_t i = 1; i < regions_.size(); ++i)
+    known[identity_from(region_entry, regions_[i].identity)] = {other, 0};
+  for (std::size_t i = 1; i < quantities_.size(); ++i)
+    known[identity_from(quantity_entry, identity_of(quantities_[i]))] = {other, 0};
+  for (const auto& tag : tags_) known[identity_of_tag(tag)] = {other, 0};
+  for (const Catalogue::KeyFacts& key : keys_) known[identity(key)] = {other, 0};
+  std::vector<std::string> names;
+  for (const auto& [import_text, ranks] : imports_) {
+    known[identity(import_text, ranks)] = {import, names.size()};
+    names.push_back(import_text);
+  }
+  std::vector<char> answer(identities.size(), 1);
+  for (std::size_t i = 0; i < identities.size(); ++i) {
+    const auto found = known.find(identities[i]);
+    if (found == known.end()) continue;
+    answer[i] = 0;
+    const auto [entry, index] = found->second;
+    if (entry == import) imports_[names[index]] += extended(imports_[names[index]], from);
+    if (entry == comm) extend(drafts_[index], from);
+  }
+  return answer;
+}
+
+// Another block has reported the same communicator.  If the members are all ranks of this block, they are now also all
+// ranks of the other one.
+void Dictionary::extend(Draft& draft, const Block& to) const {
+  if (folds_) draft.told.comm.communicators *= 2;  // the other block has as many
+  for (Members& members : draft.members) {
+    if (!members.are(block_)) continue;
+    members.add({members.runs()[0].rank + to.first - block_.first, to.first, 1, to.end - to.first});
+  }
+}
+
+// Returns how many ranks of block `by` import what `ranks` ranks of this block import: all of them if all do here, else
+// the same number.
+int Dictionary::extended(int ranks, const Block& by) const {
+  return ranks == block_.end - block_.first ? by.end - by.first : ranks;
+}
+
+void Dictionary::add_same(const Block& from) {
+  for (Draft& draft : drafts_) extend(draft, from);
+  for (auto& [import, ranks] : imports_) ranks += extended(ranks, from);
+  add_block(from);
+}
+
+bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) {
+  WireReader in(bytes.data(), bytes.size());
+  for (std::uint64_t kind = in.number(); in.ok(); kind = in.number()) {
+    if (kind == site_entry) {
+      site(SiteFacts::read(in));
+    } else if (kind == comm_entry) {
+      CommDraft d;
+      Catalogue::Comm& c = d.comm;
+      c.identity = in.number();
+      c.kind = static_cast<CommKind>(in.number());
+      d.parent = in.number();
+      c.op = static_cast<std::uint32_t>(in.number());
+      d.letter = static_cast<char>(in.number());
+      c.site = static_cast<int>(site_of(in.number()));
+      for (int* const n : {&c.leader, &c.size, &c.remote_size, &d.rank_in_comm, &d.world_rank})
+        *n = static_cast<int>(in.signed_number());
+      d.second_side = in.number() != 0;
+      d.count = static_cast<std::uint32_t>(in.number());
+      d.unlike = static_cast<unsigned>(in.number());
+      c.communicators = static_cast<std::uint32_t>(in.number());
+      c.created_ns = in.signed_number();
+      c.freed_ns = in.signed_number();
+      c.user_name = in.text();
+      c.topology = in.text();
+      for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) d.set.push_back(in.number());
+      Members members[2];
+      for (Members& side : members) {
+        for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+          Members::Run run{};
+          for (int* const field : {&run.rank, &run.world, &run.stride, &run.count})
+            *field = static_cast<int>(in.signed_number());
+          side.add(run);
+        }
+      }
+      if (!in.ok()) return false;
+      Draft& draft = absorb(std::move(d));
+      for (int side = 0; side < 2; ++side) draft.members[side].add(members[side]);
+    } else if (kind == key_entry) {
+      Catalogue::KeyFacts facts{};
+      facts.comm = draft_index(in.number());
+      for (std::uint32_t* const n : {&facts.op, &facts.bin}) *n = static_cast<std::uint32_t>(in.number());
+      facts.region = region_of(in.number());
+      facts.site = site_of(in.number());
+      for (const auto field : counters) facts.*field = in.number();
+      if (by_key_.count(key_of(facts)) == 0) key(facts);
+    } else if (kind == region_entry) {
+      const std::uint32_t parent = region_of(in.number());
+      const auto region_kind = static_cast<RegionKind>(in.number());
+      region(parent, region_kind, in.text());
+    } else if (kind == quantity_entry) {
+      std::string name = in.text();
+      quantity({std::move(name), in.text()});
+    } else if (kind == tag_entry) {
+      const std::uint32_t its_region = region_of(in.number());
+      std::string name = in.text();
+      tag(its_region, std::move(name), in.text());
+    } else if (kind == import_entry) {
+      std::string import = in.text();
+      if (!imports(std::move(import), static_cast<int>(in.number()))) return false;
+    } else {
+      return false;
+    }
+  }
+  add_block(from);
+  return true;
+}
+
+// Adds the regions in the order of their names, each followed by the regions within it.  Returns their new numbers.
+std::vector<std::uint32_t> Dictionary::add_regions(Catalogue& to) const {
+  std::vector<std::vector<std::uint32_t>> within(regions_.size());
+  for (std::uint32_t i = 1; i < regions_.size(); ++i) within[static_cast<std::size_t>(regions_[i].parent)].push_back(i);
+  std::vector<std::uint32_t> numbers(regions_.size(), 0);
+  std::vector<std::uint32_t> next{0};
+  while (!next.empty()) {
+    const std::uint32_t old = next.back();
+    next.pop_back();
+    numbers[old] = static_cast<std::uint32_t>(to.regions.size());
+    Catalogue::Region region = regions_[old];
+    if (region.parent >= 0) region.parent = static_cast<int>(numbers[static_cast<std::size_t>(region.parent)]);
+    to.regions.push_back(std::move(region));
+    // `next` is a stack, so the regions are pushed in descending order.
+    std::sort(within[old].begin(), within[old].end(), [this](std::uint32_t a, std::uint32_t b) {
+      return std::tie(regions_[a].name, regions_[a].kind) > std::tie(regions_[b].name, regions_[b].kind);
+    });
+    next.insert(next.end(), within[old].begin(), within[old].end());
+  }
+  return numbers;
+}
+
+Catalogue Dictionary::catalogue() const {
+  Catalogue result;
+  // Call sites are ordered by module and offset, independent of the order of arrival.
+  std::vector<std::uint32_t> site_order(sites_.size());
+  std::iota(site_order.begin(), site_order.end(), 0u);
+  const auto site_place = [this](std::uint32_t i) {
+    return std::tie(sites_[i].module, sites_[i].build_id, sites_[i].offset);
+  };
+  std::sort(site_order.begin() + 1, site_order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return site_place(a) < site_place(b); });
+  std::vector<std::uint32_t> new_site(sites_.size());
+  for (const std::uint32_t old : site_order) {
+    new_site[old] = static_cast<std::uint32_t>(result.sites.size());
+    result.sites.push_back(sites_[old]);
+  }
+
+  const std::vector<std::uint32_t> new_region = add_regions(result);
+  result.quantities = quantities_;
+  std::sort(result.quantities.begin() + 1, result.quantities.end(), [](const QuantityFacts& a, const QuantityFacts& b) {
+    return std::tie(a.name, a.unit) < std::tie(b.name, b.unit);
+  });
+  for (const auto& [region, name, value] : tags_) result.tags.push_back({new_region[region_of(region)], name, value});
+
+  // Communicators are ordered as their leaders obtained them: MPI_COMM_WORLD first, MPI_COMM_SELF and then sets last.
+  std::vector<std::uint32_t> order(drafts_.size());
+  std::iota(order.begin(), order.end(), 0u);
+  const auto comm_place = [this](std::uint32_t i) {
+    const CommDraft& d = drafts_[i].told;
+    return std::make_tuple(d.comm.kind == CommKind::set, d.letter == letter_self, d.count, d.world_rank, d.letter,
+                           d.comm.identity);
+  };
+  std::sort(order.begin() + 1, order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return comm_place(a) < comm_place(b); });
+  std::vector<std::uint32_t> new_comm(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) new_comm[order[i]] = i;
+
+  std::vector<Catalogue::Comm>& comms = result.comms;
+  for (const std::uint32_t old : order) {
+    const CommDraft& d = drafts_[old].told;
+    const Members* const members = drafts_[old].members;
+    Catalogue::Comm c = d.comm;
+    c.communicators = std::max(c.communicators, 1u);  // the leader may not have reported
+    c.site = c.site <= 0 ? -1 : static_cast<int>(new_site[static_cast<std::size_t>(c.site)]);
+    if (old == 0) {
+      c.name = "-";
+    } else if (c.kind != CommKind::set) {
+      // MPI_COMM_WORLD is W0.0 even if the data of rank 0 is missing.
+      const int leader = d.letter == letter_world ? 0 : d.world_rank;
+      const bool has_many_leaders = (d.unlike & unlike_leaders) != 0;
+      c.name = std::string(1, d.letter) + (has_many_leaders ? "*" : std::to_string(leader)) + "." +
+               std::to_string(d.count) + (c.communicators > 1 && !has_many_leaders ? "+" : "");
+      c.members = members[0].text();
+      if (c.kind == CommKind::inter && !folds_) c.members += " | " + members[1].text();
+      const auto parent = by_identity_.find(d.parent);
+      if (d.parent != 0 && parent != by_identity_.end()) c.parent = static_cast<int>(new_comm[parent->second]);
+    } else {
+      for (const Identity member : d.set) {
+        const auto found = by_identity_.find(member);
+        if (found != by_identity_.end()) c.set.push_back(static_cast<int>(new_comm[found->second]));
+      }
+      std::sort(c.set.begin(), c.set.end());
+    }
+    comms.push_back(std::move(c));
+  }
+  for (Catalogue::Comm& c : comms) {
+    if (c.kind != CommKind::set) continue;
+    for (const int index : c.set) {
+      const Catalogue::Comm& member = comms[static_cast<std::size_t>(index)];
+      // No process creates a set of sets, but a damaged arena may contain one, and names of names would grow without
+      // bounds.
+      c.name += (c.name.empty() ? "{" : ",") + (member.kind == CommKind::set ? "*" : member.name);
+    }
+    c.name += c.set.empty() ? "{*}" : "}";
+  }
+
+  // The order above does not guarantee that parents come before their children.
+  std::map<std::tuple<int, std::uint32_t, int, char>, int> families;
+  const auto parent_of = [&comms](std::size_t i) { return static_cast<std::size_t>(std::max(comms[i].parent, 0)); };
+  each_behind_its_parent(comms.size(), parent_of, [&](std::size_t i, std::size_t parent) {
+    if (i == 0) return;
+    Catalogue::Comm& c = comms[i];
+    if (parent == 0) c.parent = -1;
+    const int family = c.parent < 0 ? -1 : comms[parent].family;
+    const char letter = c.kind == CommKind::set ? '{' : c.name[0];
+    c.family =
+        families.try_emplace({family, c.op, c.site, letter}, static_cast<int>(families.size()) + 1).first->second;
+  });
+
+  // Keys are ordered by communicator, rows by key: readers that need rows together find them next to each other.
+  for (Catalogue::KeyFacts key : keys_) {
+    key.comm = new_comm[key.comm];
+    key.site = new_site[key.site];
+    key.region = new_region[key.region];
+    result.keys.push_back(key);
+  }
+  std::sort(result.keys.begin(), result.keys.end(),
+            [](const Catalogue::KeyFacts& a, const Catalogue::KeyFacts& b) { return key_of(a) < key_of(b); });
+  return result;
+}
+
+std::map<std::pair<std::string, std::string>, Dictionary::ImportedName> Dictionary::coverage() const {
+  std::map<std::pair<std::string, std::string>, ImportedName> coverage;
+  for (const auto& [told, importing] : imports_) {
+    std::vector<Covered> names;
+    read_coverage(told, names);
+    for (Covered& name : names) {
+      ImportedName& sum =
+          coverage.try_emplace({std::move(name.symbol), std::move(name.object)}, ImportedName{name.treatment, 0})
+              .first->second;
+      sum.treatment = std::max(sum.treatment, name.treatment);
+      sum.ranks += importing;
+    }
+  }
+  return coverage;
+}
+
+Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {
+  Numbers numbers;
+  std::unordered_map<Identity, std::uint32_t> comms, sites, regions, quantities;
+  for (std::size_t i = 0; i < catalogue.comms.size(); ++i)
+    comms.try_emplace(catalogue.comms[i].identity, static_cast<std::uint32_t>(i));
+  for (std::size_t i = 1; i < catalogue.sites.size(); ++i)
+    sites.try_emplace(identity_of(catalogue.sites[i]), static_cast<std::uint32_t>(i));
+  for (std::size_t i = 0; i < catalogue.regions.size(); ++i)
+    regions.try_emplace(catalogue.regions[i].identity, static_cast<std::uint32_t>(i));
+  for (std::size_t i = 1; i < catalogue.quantities.size(); ++i)
+    quantities.try_emplace(identity_of(catalogue.quantities[i]), static_cast<std::uint32_t>(i));
+  const auto find = [](const auto& in, Identity identity) {
+    const auto found = in.find(identity);
+    return found == in.end() ? 0 : found->second;
+  };
+  for (const Draft& draft : drafts_) numbers.comms.push_back(find(comms, draft.told.comm.identity));
+  for (const Identity site : site_identities_) numbers.sites.push_back(find(sites, site));
+  for (const Catalogue::Region& region : regions_) numbers.regions.push_back(find(regions, region.identity));
+  for (const QuantityFacts& quantity : quantities_)
+    numbers.quantities.push_back(find(quantities, identity_of(quantity)));
+  for (Catalogue::KeyFacts key : keys_) {
+    key.comm = numbers.comms[key.comm];
+    key.site = numbers.sites[key.site];
+    key.region = numbers.regions[key.region];
+    numbers.keys.push_back(static_cast<std::uint32_t>(catalogue.find(key)));
+  }
+  return numbers;
+}
+
+std::size_t Catalogue::find(const KeyFacts& key) const {
+  const auto at = std::lower_bound(keys.begin(), keys.end(), key,
+                                   [](const KeyFacts& a, const KeyFacts& b) { return key_of(a) < key_of(b); });
+  return static_cast<std::size_t>(at - keys.begin());
+}
+
+std::vector<char> Catalogue::packed() const {
+  WireWriter out;
+  out.number(sites.size() - 1);
+  for (std::size_t i = 1; i < sites.size(); ++i) sites[i].write(out);
+  out.number(comms.size());
+  for (const Comm& c : comms) {
+    out.number(c.identity);
+    out.number(static_cast<std::uint64_t>(c.kind));
+    for (const std::string* const text : {&c.name, &c.user_name, &c.topology, &c.members}) out.text(*text);
+    for (const int n : {c.parent, c.site, c.size, c.remote_size, c.leader, c.family}) out.signed_number(n);
+    out.number(c.op);
+    out.number(c.communicators);
+    out.signed_number(c.created_ns);
+    out.signed_number(c.freed_ns);
+    out.number(c.set.size());
+    for (const int member : c.set) out.signed_number(member);
+  }
+  out.number(regions.size() - 1);
+  for (std::size_t i = 1; i < regions.size(); ++i) {
+    out.number(regions[i].identity);
+    out.signed_number(regions[i].parent);
+    out.number(static_cast<std::uint64_t>(regions[i].kind));
+    out.text(regions[i].name);
+  }
+  out.number(quantities.size() - 1);
+  for (std::size_t i = 1; i < quantities.size(); ++i) {
+    out.text(quantities[i].name);
+    out.text(quantities[i].unit);
+  }
+  out.number(tags.size());
+  for (const Tag& tag : tags) {
+    out.number(tag.region);
+    out.text(tag.name);
+    out.text(tag.value);
+  }
+  out.number(keys.size());
+  for (const KeyFacts& k : keys) {
+    for (const std::uint32_t n : {k.comm, k.op, k.bin, k.region, k.site}) out.number(n);
+    for (const auto field : counters) out.number(k.*field);
+  }
+  return out.bytes();
+}
+
+bool Catalogue::unpack(const std::vector<char>& bytes) {
+  WireReader in(bytes.data(), bytes.size());
+  sites.assign(1, {"", "", 0});
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) sites.push_back(SiteFacts::read(in));
+  comms.clear();
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    Comm& c = comms.emplace_back();
+    c.identity = in.number();
+    c.kind = static_cast<CommKind>(in.number());
+    for (std::string* const text : {&c.name, &c.user_name, &c.topology, &c.members}) *text = in.text();
+    for (int* const field : {&c.parent, &c.site, &c.size, &c.remote_size, &c.leader, &c.family})
+      *field = static_cast<int>(in.signed_number());
+    c.op = static_cast<std::uint32_t>(in.number());
+    c.communicators = static_cast<std::uint32_t>(in.number());
+    c.created_ns = in.signed_number();
+    c.freed_ns = in.signed_number();
+    for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) c.set.push_back(static_cast<int>(in.signed_number()));
+  }
+  regions.assign(1, {});
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    Region& region = regions.emplace_back();
+    region.identity = in.number();
+    region.parent = static_cast<int>(in.signed_number());
+    region.kind = static_cast<RegionKind>(in.number());
+    region.name = in.text();
+  }
+  quantities.assign(1, {});
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    QuantityFacts& quantity = quantities.emplace_back();
+    quantity.name = in.text();
+    quantity.unit = in.text();
+  }
+  tags.clear();
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    Tag& tag = tags.emplace_back();
+    tag.region = static_cast<std::uint32_t>(in.number());
+    tag.name = in.text();
+    tag.value = in.text();
+  }
+  keys.clear();
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    KeyFacts& k = keys.emplace_back();
+    for (std::uint32_t* const field : {&k.comm, &k.op, &k.bin, &k.region, &k.site})
+      *field = static_cast<std::uint32_t>(in.number());
+    for (const auto field : counters) k.*field = in.number();
+  }
+  return in.ok();
+}
+
+}  // namespace commlens

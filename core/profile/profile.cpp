@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/profile/profile.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "core/state/sums.h"
+
+namespace commlens {
+
+// The read functions parse the package that packed() (collect/package.cpp) writes.  read() returns false if it is cut
+// off or garbled.
+void Profile::read_regions(WireReader& in, Told& told) {
+  const int rank = told.rank.facts.rank;
+  const auto read_place = [&in] {
+    Within within{};
+    within.region = static_cast<std::uint32_t>(in.number());
+    within.execution = static_cast<std::uint32_t>(in.number());
+    within.iteration = static_cast<std::int32_t>(in.signed_number());
+    return within;
+  };
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    RegionRow row{};
+    row.within = read_place();
+    row.rank = rank;
+    const bool is_of_iterations = in.number() != 0;
+    for (std::uint64_t* const field : {&row.calls, &row.open}) *field = in.number();
+    for (Ns* const field : {&row.time, &row.time_min, &row.time_max, &row.nested, &row.mpi}) *field = in.number();
+    (is_of_iterations ? told.loop_rows : told.region_rows).push_back(row);
+  }
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    LoopRow row{};
+    row.within = read_place();
+    row.rank = rank;
+    for (std::uint64_t& bin : row.bins) bin = in.number();
+    told.loop_bins.push_back(row);
+  }
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    QuantityFacts quantity;
+    quantity.name = in.text();
+    quantity.unit = in.text();
+    told.quantities.push_back(std::move(quantity));
+  }
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    QuantityRow row{};
+    row.within = read_place();
+    row.rank = rank;
+    row.quantity = static_cast<std::uint32_t>(in.number());
+    row.count = in.number();
+    row.not_finite = in.number();
+    for (double* const field : {&row.sum, &row.min, &row.max, &row.last}) *field = in.real();
+    told.quantity_rows.push_back(row);
+  }
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    TagFacts tag;
+    tag.region = static_cast<std::uint32_t>(in.number());
+    tag.name = in.text();
+    tag.value = in.text();
+    told.tags.push_back(std::move(tag));
+  }
+}
+
+void Profile::read_peers(WireReader& in, Told& told) {
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    PeerRow row{};
+    row.rank = told.rank.facts.rank;
+    row.comm = static_cast<std::uint32_t>(in.number());
+    row.flow = static_cast<Flow>(in.number());
+    row.op = static_cast<std::uint32_t>(in.number());
+    row.region = static_cast<std::uint32_t>(in.number());
+    row.slice = in.number();
+    row.peer = static_cast<int>(in.signed_number());
+    row.first = static_cast<std::uint32_t>(in.number());
+    row.peers = static_cast<std::uint32_t>(in.number());
+    row.bin = static_cast<std::uint32_t>(in.number());
+    row.call = static_cast<std::uint32_t>(in.number());
+    row.messages = in.number();
+    row.bytes = in.number();
+    told.peer_rows.push_back(row);
+  }
+}
+
+bool Profile::read(WireReader& in, Told& told) {
+  RankFacts& facts = told.rank.facts;
+  facts.rank = static_cast<int>(in.number());
+  facts.world = in.number();
+  facts.node = in.text();
+  facts.pid = static_cast<int>(in.number());
+  facts.cpus = in.text();
+  facts.init_ns = in.number();
+  facts.app_ns = in.number();
+  facts.threads = static_cast<int>(in.number());
+  facts.own_init_ns = in.number();
+  facts.own_call_ns = in.number();
+  facts.own_wait_ns = in.number();
+  told.rank.lost_calls = in.number();
+  facts.state = in.text();
+  facts.coverage = in.text();
+
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    told.sites.push_back(SiteFacts::read(in));
+  }
+
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    RegionFacts region;
+    region.parent = static_cast<std::uint32_t>(in.number());
+    region.kind = static_cast<RegionKind>(in.number());
+    region.name = in.text();
+    told.regions.push_back(std::move(region));
+  }
+
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    CommDraft draft;
+    const std::uint64_t local = in.number();
+    draft.comm.kind = static_cast<CommKind>(in.number());
+    draft.comm.identity = in.number();
+    draft.parent = in.number();
+    draft.comm.op = static_cast<std::uint32_t>(in.number());
+    draft.letter = static_cast<char>(in.number());
+    draft.comm.site = static_cast<int>(in.number());
+    draft.comm.leader = static_cast<int>(in.signed_number());
+    draft.rank_in_comm = static_cast<int>(in.signed_number());
+    draft.comm.size = static_cast<int>(in.signed_number());
+    draft.comm.remote_size = static_cast<int>(in.signed_number());
+    draft.second_side = in.number() != 0;
+    draft.world_rank = facts.rank;
+    draft.count = static_cast<std::uint32_t>(in.number());
+    draft.comm.communicators = static_cast<std::uint32_t>(in.number());
+    draft.comm.created_ns = static_cast<std::int64_t>(in.number());
+    draft.comm.freed_ns = static_cast<std::int64_t>(in.number() - 1);
+    draft.comm.user_name = in.text();
+    draft.comm.topology = in.text();
+    for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) draft.set.push_back(in.number());
+    told.comms.emplace_back(local, std::move(draft));
+  }
+
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    KeyFacts key{};
+    key.comm = static_cast<std::uint32_t>(in.number());
+    key.op = static_cast<std::uint32_t>(in.number());
+    key.bin = static_cast<std::uint32_t>(in.number());
+    key.region = static_cast<std::uint32_t>(in.number());
+    key.site = static_cast<std::uint32_t>(in.number());
+    Row row{};
+    row.rank = facts.rank;
+    row.calls = in.number();
+    row.time = in.number();
+    row.time_min = in.number();
+    row.time_max = in.number();
+    row.bytes_sent = in.number();
+    row.bytes_received = in.number();
+    row.noncontiguous = in.number();
+    told.cells.emplace_back(key, row);
+  }
+  told.slice_ns = std::max<Ns>(in.number(), 1);
+  told.slices_folded = in.number() != 0;
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    Slice slice{};
+    slice.rank = facts.rank;
+    slice.comm = static_cast<std::uint32_t>(in.number());
+    slice.op = static_cast<std::uint32_t>(in.number());
+    slice.slot = in.number();
+    slice.calls = in.number();
+    slice.time = in.number();
+    slice.bytes_sent = in.number();
+    slice.bytes_received = in.number();
+    told.slices.push_back(slice);
+  }
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    Place place{};
+    place.rank = facts.rank;
+    place.thread = static_cast<int>(in.signed_number());
+    place.inside = in.number() != 0;
+    place.op = static_cast<std::uint32_t>(in.number());
+    place.comm = static_cast<std::uint32_t>(in.number());
+    place.site = static_cast<std::uint32_t>(in.number());
+    place.since = in.number();
+    place.region = static_cast<std::uint32_t>(in.number());
+    told.places.push_back(place);
+  }
+  read_regions(in, told);
+  read_peers(in, told);
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    const auto kind = static_cast<Notice>(in.number());
+    told.notices.push_back({kind, in.text()});
+  }
+  facts.own_collect_ns = in.number();
+  return in.ok();
+}
+
+bool Profile::add(const char* bytes, std::size_t size) {
+  WireReader in(bytes, size);
+  Told told;
+  if (!read(in, told)) return false;
+  if (!dictionary.imports(std::move(told.rank.facts.coverage))) return false;
+  dictionary.add_rank(told.rank.facts.rank);
+  world_size = std::max(world_size, told.rank.facts.rank + 1);
+
+  std::vector<std::uint32_t> site_numbers{0};
+  for (SiteFacts& site : told.sites) site_numbers.push_back(dictionary.site(std::move(site)));
+  const auto site_at = [&](std::uint32_t n) { return n < site_numbers.size() ? site_numbers[n] : 0; };
+
+  std::vector<std::uint32_t> region_numbers{0};
+  const auto region_at = [&](std::uint32_t n) { return n < region_numbers.size() ? region_numbers[n] : 0; };
+  for (RegionFacts& region : told.regions)
+    region_numbers.push_back(dictionary.region(region_at(region.parent), region.kind, std::move(region.name)));
+  add_regions(told, region_numbers);
+
+  std::unordered_map<std::uint64_t, std::uint32_t> comm_numbers{{0, 0}};
+  for (auto& [local, draft] : told.comms) {
+    draft.comm.site = static_cast<int>(site_at(static_cast<std::uint32_t>(draft.comm.site)));
+    comm_numbers[local] = dictionary.comm(std::move(draft));
+  }
+
+  const auto comm_at = [&](std::uint32_t n) {
+    const auto found = comm_numbers.find(n);
+    return found == comm_numbers.end() ? 0 : found->second;
+  };
+
+  // Different keys of a rank may be equal here, for example those of a library that is loaded twice, or of calls with
+  // and without a contiguous datatype.  They become one row.
+  std::unordered_map<std::uint32_t, std::size_t> row_of_key;
+  for (auto& [key, row] : told.cells) {
+    key.comm = comm_at(key.comm);
+    key.site = site_at(key.site);
+    key.region = region_at(key.region);
+    key.calls = row.calls;
+    key.bytes_sent = row.bytes_sent;
+    key.bytes_received = row.bytes_received;
+    key.noncontiguous = row.noncontiguous;
+    row.key = dictionary.key(key);
+    told.rank.calls += row.calls;
+    told.rank.mpi_ns += row.time;
+    const auto [place, is_first] = row_of_key.try_emplace(row.key, rows.size());
+    if (is_first) {
+      rows.push_back(row);
+      continue;
+    }
+    Row& sum = rows[place->second];
+    add_calls(sum, row);
+    sum.noncontiguous += row.noncontiguous;
+  }
+  for (Slice& slice : told.slices) slice.comm = slice.op == region_op ? region_at(slice.comm) : comm_at(slice.comm);
+  slice_ns = std::max(slice_ns, told.slice_ns);
+  told_slices_.emplace_back(told.slice_ns, std::move(told.slices));
+  slices_folded = slices_folded || told.slices_folded;
+  for (PeerRow& row : told.peer_rows) {
+    row.comm = comm_at(row.comm);
+    row.region = region_at(row.region);
+  }
+  told_peers_.emplace_back(told.slice_ns, std::move(told.peer_rows));
+  for (Place& place : told.places) {
+    place.comm = comm_at(place.comm);
+    place.site = site_at(place.site);
+    place.region = region_at(place.region);
+    places.push_back(place);
+  }
+  for (NoticeText& notice : told.notices)
+    add_oddities(oddities, {{notice.kind, {told.rank.facts.rank, std::move(notice.text), 1}}});
+  ranks.push_back(std::move(told.rank));
+  return true;
+}
+
+void Profile::add_regions(Told& told, const std::vector<std::uint32_t>& numbers) {
+  const auto number = [&numbers](std::uint32_t n) { return n < numbers.size() ? numbers[n] : 0; };
+  std::vector<std::uint32_t> quantity_numbers{0};
+  for (QuantityFacts& quantity : told.quantities) quantity_numbers.push_back(dictionary.quantity(std::move(quantity)));
+  for (TagFacts& tag : told.tags) dictionary.tag(number(tag.region), std::move(tag.name), std::move(tag.value));
+  const auto take = [&](auto& all, auto& own) {
+    for (auto& row : own) {
+      row.within.region = number(row.within.region);
+      all.push_back(row);
+    }
+  };
+  for (QuantityRow& row : told.quantity_rows)
+    row.quantity = row.quantity < quantity_numbers.size() ? quantity_numbers[row.quantity] : 0;
+  take(region_rows, told.region_rows);
+  take(loop_rows, told.loop_rows);
+  take(loop_bins, told.loop_bins);
+  take(quantity_rows, told.quantity_rows);
+}
+
+void Profile::settle_regions(const Dictionary::Numbers& numbers) {
+  for (QuantityRow& row : quantity_rows) row.quantity = numbers.quantities[row.quantity];
+  const auto settle = [&numbers](auto& all, auto before) {
+    for (auto& row : all) row.within.region = numbers.regions[row.within.region];
+    std::sort(all.begin(), all.end(), before);
+  };
+  const auto by_place = [](const auto& a, const auto& b) {
+    return a.within < b.within || (!(b.within < a.within) && a.rank < b.rank);
+  };
+  settle(region_rows, by_place);
+  settle(loop_rows, by_place);
+  settle(loop_bins, by_place);
+  settle(quantity_rows, [&by_place](const QuantityRow& a, const QuantityRow& b) {
+    return a.quantity < b.quantity || (a.quantity == b.quantity && by_place(a, b));
+  });
+}
+
+// Converts the slices of each rank to the widest slices of all ranks.  Ranks that ran longer have wider slices, by a
+// power of two, and the measured length of a tick differs slightly between nodes.  The middle of a slice determines in
+// which wider slice it is counted.
+void Profile::settle_slices(const Dictionary::Numbers& numbers) {
+  std::vector<std::uint32_t> first_of_family(comms.size());
+  for (std::size_t i = comms.size(); i-- > 0;)
+    first_of_family[static_cast<std::size_t>(comms[i].family)] = static_cast<std::uint32_t>(i);
+  for (auto& [width, told] : told_slices_) {
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::size_t> known;  // of this rank
+    for (Slice& slice : told) {
+      slice.slot = (2 * slice.slot + 1) * width / 2 / slice_ns;
+      if (slice.op == region_op) {
+        slice.comm = numbers.regions[slice.comm];
+      } else {
+        slice.comm = numbers.comms[slice.comm];
+        if (slices_folded) slice.comm = first_of_family[static_cast<std::size_t>(comms[slice.comm].family)];
+        has_comm[slice.comm] = 1;
+      }
+      const auto [place, is_new] = known.try_emplace({slice.comm, slice.op, slice.slot}, slices.size());
+      if (is_new) {
+        slices.push_back(slice);
+        continue;
+      }
+      add_counters(slices[place->second], slice);
+    }
+  }
+  told_slices_.clear();
+  std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+    return std::make_tuple(a.comm, a.op, a.rank, a.slot) < std::make_tuple(b.comm, b.op, b.rank, b.slot);
+  });
+}
+
+// Converts slices as settle_slices() does, and merges rows that are equal then.
+void Profile::settle_peers(const Dictionary::Numbers& numbers) {
+  const auto place = [](const PeerRow& row) {
+    return std::make_tuple(row.comm, row.flow, row.op, row.call, row.region, row.slice, row.rank, row.peer, row.first,
+                           row.peers, row.bin);
+  };
+  for (auto& [width, told] : told_peers_) {
+    for (PeerRow& row : told) {
+      row.comm = numbers.comms[row.comm];
+      row.region = numbers.regions[row.region];
+      row.slice = (2 * row.slice + 1) * width / 2 / slice_ns;
+      has_comm[row.comm] = 1;
+      peer_rows.push_back(row);
+    }
+  }
+  told_peers_.clear();
+  std::sort(peer_rows.begin(), peer_rows.end(),
+            [&place](const PeerRow& a, const PeerRow& b) { return place(a) < place(b); });
+  std::size_t kept = 0;
+  for (const PeerRow& row : peer_rows) {
+    if (kept != 0 && place(peer_rows[kept - 1]) == place(row)) {
+      peer_rows[kept - 1].messages += row.messages;
+      peer_rows[kept - 1].bytes += row.bytes;
+    } else {
+      peer_rows[kept++] = row;
+    }
+  }
+  peer_rows.resize(kept);
+}
+
+void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
+  static_cast<Catalogue&>(*this) = std::move(catalogue);
+  const Dictionary::Numbers numbers = dictionary.numbers_in(*this);
+  const auto mark = [](std::vector<char>& has, std::size_t size, const std::vector<std::uint32_t>& in,
+                       std::size_t told) {
+    has.assign(size, 0);
+    for (std::size_t i = 0; i < told; ++i) {
+      if (in[i] < size) has[in[i]] = 1;
+    }
+  };
+  mark(has_comm, comms.size(), numbers.comms, own.comms);
+  mark(has_site, sites.size(), numbers.sites, own.sites);
+  mark(has_region, regions.size(), numbers.regions, own.regions);
+  mark(has_quantity, quantities.size(), numbers.quantities, own.quantities);
+  mark(has_key, keys.size(), numbers.keys, own.keys);
+
+  std::sort(ranks.begin(), ranks.end(), [](const Rank& a, const Rank& b) { return a.facts.rank < b.facts.rank; });
+  for (Row& row : rows) row.key = numbers.keys[row.key];
+  std::sort(rows.begin(), rows.end(),
+            [](const Row& a, const Row& b) { return std::make_pair(a.key, a.rank) < std::make_pair(b.key, b.rank); });
+  settle_slices(numbers);
+  settle_peers(numbers);
+  settle_regions(numbers);
+  for (Place& p : places) {
+    p.comm = numbers.comms[p.comm];
+    p.site = numbers.sites[p.site];
+    p.region = numbers.regions[p.region];
+  }
+  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+    return std::make_pair(a.rank, a.thread) < std::make_pair(b.rank, b.thread);
+  });
+}
+
+void add_oddities(Profile::Oddities& to, const Profile::Oddities& more) {
+  for (const auto& [kind, oddity] : more) {
+    const auto [place, is_new] = to.try_emplace(kind, oddity);
+    if (is_new) continue;
+    Profile::Oddity& known = place->second;
+    if (oddity.rank < known.rank) {
+      known.rank = oddity.rank;
+      known.text = oddity.text;
+    }
+    known.ranks += oddity.ranks;
+  }
+}
+
+void write_oddities(WireWriter& out, const Profile::Oddities& oddities) {
+  out.number(oddities.size());
+  for (const auto& [kind, oddity] : oddities) {
+    out.number(static_cast<std::uint64_t>(kind));
+    out.signed_number(oddity.rank);
+    out.text(oddity.text);
+    out.number(oddity.ranks);
+  }
+}
+
+void read_oddities(WireReader& in, Profile::Oddities& to) {
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+    const auto kind = static_cast<Notice>(in.number());
+    Profile::Oddity oddity;
+    oddity.rank = static_cast<int>(in.signed_number());
+    oddity.text = in.text();
+    oddity.ranks = in.number();
+    add_oddities(to, {{kind, oddity}});
+  }
+}
+
+}  // namespace commlens

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/base/wire.h"
+#include "core/profile/dictionary.h"
+#include "core/profile/spread.h"
+#include "core/state/counted.h"
+
+namespace commlens {
+
+// The tables of a profile before they are written to SQLite: the packages of a block of ranks, merged by identity.
+class Profile : public Catalogue {
+ public:
+  struct Rank {
+    RankFacts facts;
+    std::uint64_t calls = 0, lost_calls = 0;
+    Ns mpi_ns = 0;
+  };
+  struct Row {
+    std::uint32_t key;
+    int rank;
+    std::uint64_t calls;
+    Ns time, time_min, time_max;
+    std::uint64_t bytes_sent, bytes_received;
+    std::uint64_t noncontiguous;  // calls
+  };
+
+  // What a thread was doing when its arena was read; only for processes that had not finalised.
+  struct Place {
+    int rank, thread;
+    bool inside;
+    std::uint32_t op, comm, site;  // indices
+    Ns since;                      // time after MPI_Init returned
+    std::uint32_t region;          // index
+  };
+
+  // The place of a count that is not of MPI calls: a region, its execution and, in a loop, the iteration.
+  struct Within {
+    std::uint32_t region;  // index
+    std::uint32_t execution;
+    std::int32_t iteration;  // -1: none
+    bool operator<(const Within& other) const {
+      return std::tie(region, execution, iteration) < std::tie(other.region, other.execution, other.iteration);
+    }
+  };
+
+  // Time of one rank in a region, or in the iterations of a loop.
+  struct RegionRow {
+    Within within;
+    int rank;
+    std::uint64_t calls, open;
+    Ns time, time_min, time_max, nested, mpi;
+  };
+
+  // Distribution of the durations of a loop's iterations on one rank.
+  struct LoopRow {
+    Within within;
+    int rank;
+    std::array<std::uint64_t, 64> bins;
+  };
+
+  struct QuantityRow {
+    std::uint32_t quantity;  // index
+    Within within;
+    int rank;
+    std::uint64_t count, not_finite;
+    double sum, min, max, last;
+  };
+
+  // Messages of one flow and size between a rank and a peer, or of one shape of collective.
+  struct PeerRow {
+    std::uint32_t comm;  // index
+    Flow flow;
+    std::uint32_t op;
+    std::uint32_t region;  // index
+    std::uint64_t slice;
+    int rank, peer;            // peer: world rank, or a value below 0 as in PeerCell::world
+    std::uint32_t first;       // rank of the first peer in the communicator; no_peer: a collective's shape
+    std::uint32_t peers, bin;  // peers: number of peers from `first` on
+    std::uint32_t call;        // as in PeerPlace
+    std::uint64_t messages, bytes;
+  };
+
+  // A notice of several ranks: the lowest of them, the text of its notice, and the number of ranks.
+  struct Oddity {
+    int rank = 0;
+    std::string text;
+    std::uint64_t ranks = 0;
+  };
+  using Oddities = std::map<Notice, Oddity>;
+
+  // The counters of one rank in one slice of time.
+  struct Slice {
+    std::uint32_t comm, op;  // indices
+    int rank;
+    std::uint64_t slot;
+    std::uint64_t calls;
+    Ns time;
+    std::uint64_t bytes_sent, bytes_received;
+  };
+
+  // The counters of a line.  Those of communicators, families and keys are as in view cell; those of the whole run are
+  // as in tables rank and overhead.
+  enum class Counter : std::uint8_t {
+    calls,
+    time,
+    time_min,
+    time_max,
+    bytes_sent,
+    bytes_received,
+    noncontiguous,
+    init,
+    app,
+    mpi,
+    outside,
+    threads,
+    lost_calls,
+    own_init,
+    own_collect,
+    own_call,
+    own_calls,
+    exclusive,
+    own_wait
+  };
+
+  // One line of a summary: distributions over all ranks.  Numbers are those of the catalogue; -1: all.
+  struct Line {
+    int family = -1, comm = -1, op = -1, bin = -1, site = -1, key = -1, region = -1;
+    std::int64_t members = -1;
+    std::map<Counter, Spread> counters;
+  };
+
+  // Adds the package of one rank.  Returns false if it cannot be read; then nothing of it is added.
+  bool add(const char* bytes, std::size_t size);
+
+  // Call after the last rank was added: sorts all rows and gives them the numbers of `catalogue`, which must contain
+  // the entries of `dictionary`.  own: the part of the dictionary that the ranks of this block reported.
+  void settle(Catalogue catalogue, const Dictionary::Size& own);
+  void finish() { settle(dictionary.catalogue(), dictionary.size()); }
+
+  int world_size = 1;  // size of MPI_COMM_WORLD, as far as is known here
+  Dictionary dictionary;
+  std::vector<Rank> ranks;
+  std::vector<Row> rows;       // by (key, rank)
+  Ns slice_ns = 1;             // width of a slice; the same for all ranks
+  bool slices_folded = false;  // the first communicator of a family stands for all of it
+  std::vector<Slice> slices;   // by (communicator, procedure, rank, slot); comm is a region if op is region_op
+  std::vector<RegionRow> region_rows, loop_rows;  // by (region, execution, iteration, rank); loop_rows: of iterations
+  std::vector<LoopRow> loop_bins;                 // by (region, execution, iteration, rank)
+  std::vector<QuantityRow> quantity_rows;         // by (quantity, region, execution, iteration, rank)
+  std::vector<PeerRow> peer_rows;  // by (communicator, flow, procedure, call, region, slice, rank, peer, ...)
+  Oddities oddities;
+  std::vector<Place> places;  // by rank and thread
+  std::vector<Line> lines;    // of a summary, which has no rows per rank
+  bool is_summary = false;
+  // Flags by index in the catalogue: the ranks of this block reported the entry.  This includes parents and members of
+  // sets.
+  std::vector<char> has_comm, has_site, has_region, has_quantity, has_key;
+
+ private:
+  // The package of one rank, in the numbers of that rank.
+  struct Told {
+    Rank rank;
+    std::vector<SiteFacts> sites;
+    std::vector<std::pair<std::uint64_t, CommDraft>> comms;
+    std::vector<std::pair<KeyFacts, Row>> cells;
+    Ns slice_ns = 1;
+    bool slices_folded = false;
+    std::vector<Slice> slices;
+    std::vector<PeerRow> peer_rows;
+    std::vector<Place> places;
+    std::vector<RegionFacts> regions;
+    std::vector<RegionRow> region_rows, loop_rows;
+    std::vector<LoopRow> loop_bins;
+    std::vector<QuantityFacts> quantities;
+    std::vector<QuantityRow> quantity_rows;
+    std::vector<TagFacts> tags;
+    std::vector<NoticeText> notices;
+  };
+
+  static bool read(WireReader& in, Told& told);
+  static void read_regions(WireReader& in, Told& told);
+  static void read_peers(WireReader& in, Told& told);
+  void add_regions(Told& told, const std::vector<std::uint32_t>& numbers);
+  void settle_regions(const Dictionary::Numbers& numbers);
+  void settle_slices(const Dictionary::Numbers& numbers);
+  void settle_peers(const Dictionary::Numbers& numbers);
+
+  std::vector<std::pair<Ns, std::vector<Slice>>> told_slices_;   // per rank: width of its slices, slices
+  std::vector<std::pair<Ns, std::vector<PeerRow>>> told_peers_;  // per rank: width of its slices, rows
+};
+
+// Merges notices by kind: the text of the lowest rank stays, the numbers of ranks are added.
+void add_oddities(Profile::Oddities& to, const Profile::Oddities& more);
+void write_oddities(WireWriter& out, const Profile::Oddities& oddities);
+void read_oddities(WireReader& in, Profile::Oddities& to);
+
+}  // namespace commlens

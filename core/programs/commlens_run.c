@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// commlens-run PROGRAM [ARGUMENT...]
+//
+// Finds out which MPI library the program uses, adds the profiler built for it to LD_PRELOAD and executes the program.
+// Prints nothing unless something is wrong; then it runs the program all the same, unprofiled.
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/privileged.h"
+
+enum { shell_not_found = 127, shell_not_executable = 126 };
+
+// The families of MPI libraries for which commlens is built (spec/abi.toml).
+struct family {
+  const char* name;
+  const char* title;
+  const char* libraries[5];  // prefixes of the file names of its libraries; NULL ends them
+};
+enum { openmpi, mpich, abi, families };
+static const struct family known[families] = {
+    {"openmpi", "Open MPI", {"libmpi.so.40", "libmpi_mpifh.so", "libmpi_usempi", "libmpi_cxx.so.40", NULL}},
+    {"mpich", "MPICH", {"libmpich", "libmpi.so.12", "libmpifort.so.12", "libmpicxx.so.12", NULL}},
+    {"abi", "the standard ABI", {"libmpi_abi.so", "libmpifort_abi.so", NULL}},
+};
+
+// What the file of a program shows about it.
+struct program {
+  bool is_elf;
+  bool is_static;
+  const struct family* family;  // NULL: unknown
+};
+
+// Returns whether this process prints messages: rank 0 does, and every process if there is no launcher.
+static bool may_speak(void) {
+  static const char* const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "PALS_RANKID"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    const char* const text = getenv(names[i]);
+    if (text != NULL) return strcmp(text, "0") == 0;
+  }
+  return true;
+}
+
+// Prints one line, with "commlens: " before it.  If nobody reads stderr any more, SIGPIPE must not kill this process.
+// It must not be ignored either, because the program would inherit that.
+__attribute__((format(printf, 1, 2))) static void say(const char* format, ...) {
+  sigset_t broken_pipe, before;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  sigprocmask(SIG_BLOCK, &broken_pipe, &before);
+  va_list arguments;
+  va_start(arguments, format);
+  char line[PATH_MAX + 512];
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  dprintf(STDERR_FILENO, "commlens: %s\n", line);
+  const struct timespec at_once = {0, 0};
+  sigtimedwait(&broken_pipe, NULL, &at_once);
+  sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+static const struct family* family_of_library(const char* name) {
+  for (int f = 0; f < families; ++f) {
+    for (const char* const* library = known[f].libraries; *library != NULL; ++library) {
+      if (strncmp(name, *library, strlen(*library)) == 0) return &known[f];
+    }
+  }
+  return NULL;
+}
+
+static const struct family* family_called(const char* name) {
+  for (int f = 0; f < families; ++f) {
+    if (strcmp(name, known[f].name) == 0) return &known[f];
+  }
+  return NULL;
+}
+
+// Returns whether a path of `length` characters names the run-time library of gcc's or clang's address sanitizer.
+static bool is_asan(const char* path, size_t length) {
+  const char* name = path + length;
+  while (name > path && name[-1] != '/') --name;
+  return strncmp(name, "libasan.so", 10) == 0 || strncmp(name, "libclang_rt.asan", 16) == 0;
+}
+
+// Reads the dynamic section of a mapped 64-bit ELF file.  Checks every offset against the size of the file.
+static struct program read_elf(const unsigned char* file, size_t size) {
+  struct program p = {true, true, NULL};
+  Elf64_Ehdr head;
+  memcpy(&head, file, sizeof head);
+  Elf64_Phdr segments[64];
+  const size_t count = head.e_phnum < 64 ? head.e_phnum : 64;
+  if (head.e_phentsize != sizeof *segments || head.e_phoff > size || count * sizeof *segments > size - head.e_phoff) {
+    return p;
+  }
+  memcpy(segments, file + head.e_phoff, count * sizeof *segments);
+  const Elf64_Phdr* dynamic = NULL;
+  for (size_t i = 0; i < count; ++i) {
+    if (segments[i].p_type == PT_DYNAMIC) dynamic = &segments[i];
+    if (segments[i].p_type == PT_INTERP) p.is_static = false;
+  }
+  if (dynamic == NULL || dynamic->p_offset > size || dynamic->p_filesz > size - dynamic->p_offset) return p;
+
+  const size_t entries = dynamic->p_filesz / sizeof(Elf64_Dyn);
+  Elf64_Dyn entry;
+  Elf64_Addr strings_at = 0;
+  for (size_t i = 0; i < entries; ++i) {
+    memcpy(&entry, file + dynamic->p_offset + i * sizeof entry, sizeof entry);
+    if (entry.d_tag == DT_STRTAB) strings_at = entry.d_un.d_ptr;
+  }
+  size_t strings = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (segments[i].p_type == PT_LOAD && strings_at >= segments[i].p_vaddr &&
+        strings_at - segments[i].p_vaddr < segments[i].p_filesz) {
+      strings = strings_at - segments[i].p_vaddr + segments[i].p_offset;
+    }
+  }
+  for (size_t i = 0; strings != 0 && i < entries; ++i) {
+    memcpy(&entry, file + dynamic->p_offset + i * sizeof entry, sizeof entry);
+    if (entry.d_tag != DT_NEEDED || entry.d_un.d_val > size || strings > size - entry.d_un.d_val) continue;
+    const size_t at = strings + entry.d_un.d_val;
+    if (at >= size || memchr(file + at, '\0', size - at) == NULL) continue;
+    const char* const needed = (const char*)file + at;
+    if (p.family == NULL) p.family = family_of_library(needed);
+  }
+  return p;
+}
+
+static struct program look_at(const char* path) {
+  struct program p = {false, false, NULL};
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return p;
+  struct stat st;
+  if (fstat(fd, &st) == 0 && (size_t)st.st_size >= sizeof(Elf64_Ehdr)) {
+    const size_t size = (size_t)st.st_size;
+    unsigned char* const file = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (file != MAP_FAILED) {
+      if (memcmp(file, ELFMAG, SELFMAG) == 0 && file[EI_CLASS] == ELFCLASS64) p = read_elf(file, size);
+      munmap(file, size);
+    }
+  }
+  close(fd);
+  return p;
+}
+
+// Finds the program as execvp() does and then, as Open MPI's launcher does, in the current directory.  Returns false if
+// there is none.
+static bool find_program(const char* name, char* path) {
+  if (strchr(name, '/') != NULL) return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX;
+  const char* directories = getenv("PATH");
+  if (directories == NULL) directories = "/bin:/usr/bin";
+  while (*directories != '\0') {
+    const size_t length = strcspn(directories, ":");
+    const int n = length == 0 ? snprintf(path, PATH_MAX, "./%s", name)
+                              : snprintf(path, PATH_MAX, "%.*s/%s", (int)length, directories, name);
+    if (n < PATH_MAX && access(path, X_OK) == 0) return true;
+    directories += length + (directories[length] == ':');
+  }
+  if (getenv("OMPI_COMM_WORLD_RANK") == NULL) return false;
+  return snprintf(path, PATH_MAX, "./%s", name) < PATH_MAX && access(path, X_OK) == 0;
+}
+
+// Returns the family of the MPI library whose launcher started this process, or NULL.  Needed for programs that load
+// MPI later (Python, shell scripts, a library in between), whose file does not show it.
+static const struct family* family_of_launcher(void) {
+  if (getenv("OMPI_COMM_WORLD_RANK") != NULL || getenv("OMPI_COMM_WORLD_SIZE") != NULL) return &known[openmpi];
+  if (getenv("PMI_RANK") != NULL || getenv("PMI_SIZE") != NULL || getenv("MPI_LOCALNRANKS") != NULL) {
+    return &known[mpich];
+  }
+  if (getenv("PMIX_RANK") != NULL) return &known[openmpi];
+  return NULL;
+}
+
+// Stores the folder of this program, with a slash at its end.  Returns false if it cannot be determined.  Without /proc
+// it is derived from the name by which this program was started, which may be a link.
+static bool find_own_folder(char self[PATH_MAX]) {
+  const ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
+  if (n > 0) {
+    self[n] = '\0';
+  } else {
+    const char* const name = (const char*)getauxval(AT_EXECFN);
+    if (name == NULL || realpath(name, self) == NULL) return false;
+  }
+  char* const slash = strrchr(self, '/');
+  if (slash == NULL) return false;
+  slash[1] = '\0';
+  return true;
+}
+
+// Finds a library of commlens relative to this program, in a build tree or an installation.
+static bool find_library(const char* folder, const char* name, char* path) {
+  static const char* const places[] = {"../lib/%s/%s", "../lib/commlens/%s/%s", "../lib64/commlens/%s/%s",
+                                       "../lib/x86_64-linux-gnu/commlens/%s/%s"};
+  char self[PATH_MAX];
+  if (!find_own_folder(self)) return false;
+  for (size_t i = 0; i < sizeof places / sizeof *places; ++i) {
+    char relative[128];
+    char joined[PATH_MAX + 128];
+    snprintf(relative, sizeof relative, places[i], folder, name);
+    snprintf(joined, sizeof joined, "%s%s", self, relative);
+    if (realpath(joined, path) != NULL) return true;
+  }
+  return false;
+}
+
+static const char our_library[] = "libcommlens.so";
+
+static const char separators[] = ": ";  // of LD_PRELOAD; the loader cannot escape them in a path
+
+static const char caliper_adapter[] = "libcommlens-caliper.so";
+
+static bool is_called(const char* path, size_t length, const char* name) {
+  const size_t n = strlen(name);
+  return length >= n && strncmp(path + length - n, name, n) == 0 && (length == n || path[length - n - 1] == '/');
+}
+
+// Returns whether a path of `length` characters names a library that this program preloads.
+static bool is_ours(const char* path, size_t length) {
+  return is_called(path, length, our_library) || is_called(path, length, caliper_adapter);
+}
+
+// Returns whether a library must come before the profiler.  The address sanitizer must be the first library.  The
+// stopwatch of `commlens overhead` must come before all libraries that it measures.
+static bool goes_before_us(const char* path, size_t length) {
+  return is_asan(path, length) || is_called(path, length, "libcommlens-stopwatch.so");
+}
+
+// Appends entries of `others` to `list`: those that must come before the profiler, or the rest.  Leaves out commlens
+// itself.
+static void add_others(char* list, const char* others, bool before) {
+  while (*others != '\0') {
+    const size_t length = strcspn(others, separators);
+    if (length > 0 && !is_ours(others, length) && goes_before_us(others, length) == before) {
+      if (*list != '\0') strcat(list, ":");
+      strncat(list, others, length);
+    }
+    others += length + (others[length] != '\0');
+  }
+}
+
+// Other interfaces by which a program marks its regions, and the environment that loads the adapter for each.
+struct annotation {
+  const char* name;
+  const char* adapter;
+  const char* variable;      // names the tool, set by us; NULL: the adapter is preloaded
+  const char* old_variable;  // read by older versions; newer ones want the same value
+  const char* argument;      // of the program; names the tool instead of the variable
+};
+static const struct annotation annotations[] = {
+    {"kokkos", "libcommlens-kokkos.so", "KOKKOS_TOOLS_LIBS", "KOKKOS_PROFILE_LIBRARY", "--kokkos-tools-lib"},
+    {"kokkos-kernels", "libcommlens-kokkos-kernels.so", "KOKKOS_TOOLS_LIBS", "KOKKOS_PROFILE_LIBRARY",
+     "--kokkos-tools-lib"},
+    {"nvtx", "libcommlens-nvtx.so", "NVTX_INJECTION64_PATH", NULL, NULL},
+    {"caliper", caliper_adapter, NULL, NULL, NULL},
+};
+
+static const struct annotation* annotation_called(const char* name, size_t length) {
+  for (size_t i = 0; i < sizeof annotations / sizeof *annotations; ++i) {
+    if (strlen(annotations[i].name) == length && strncmp(name, annotations[i].name, length) == 0) {
+      return &annotations[i];
+    }
+  }
+  return NULL;
+}
+
+static bool is_set(const char* variable) {
+  const char* const value = variable == NULL ? NULL : getenv(variable);
+  return value != NULL && *value != '\0';
+}
+
+// Returns the variable or argument by which the user has chosen a tool, or NULL.  The user's choice stays.  A variable
+// that an outer commlens-run has set is not a choice.
+static const char* chosen_by(const struct annotation* annotation, char** arguments) {
+  if (is_set(annotation->old_variable)) return annotation->old_variable;
+  if (is_set(annotation->variable) && strstr(getenv(annotation->variable), "/libcommlens-") == NULL) {
+    return annotation->variable;
+  }
+  for (; annotation->argument != NULL && *arguments != NULL; ++arguments) {
+    if (strncmp(*arguments, annotation->argument, strlen(annotation->argument)) == 0) return *arguments;
+  }
+  return NULL;
+}
+
+// Sets up the adapters that COMMLENS_ADOPT asks for.  `preloaded` gets the path of an adapter that must be preloaded.
+static void adopt(char** arguments, char preloaded[PATH_MAX]) {
+  const char* wanted = getenv("COMMLENS_ADOPT");
+  if (wanted == NULL) return;
+  while (*(wanted += strspn(wanted, ", ")) != '\0') {
+    const size_t length = strcspn(wanted, ", ");
+    const struct annotation* const annotation = annotation_called(wanted, length);
+    char path[PATH_MAX];
+    if (annotation == NULL) {
+      if (may_speak()) {
+        say("COMMLENS_ADOPT=%.*s is none of kokkos, kokkos-kernels, nvtx and caliper", (int)length, wanted);
+      }
+    } else if (chosen_by(annotation, arguments) != NULL) {
+      if (may_speak()) {
+        say("%s names a tool already: COMMLENS_ADOPT=%s leaves it", chosen_by(annotation, arguments), annotation->name);
+      }
+    } else if (!find_library("adapters", annotation->adapter, path)) {
+      if (may_speak()) say("%s is not installed beside commlens-run", annotation->adapter);
+    } else if (annotation->variable != NULL) {
+      setenv(annotation->variable, path, 1);
+    } else {
+      strcpy(preloaded, path);
+    }
+    wanted += length;
+  }
+}
+
+// Puts `library`, and the adapter that must be preloaded, into LD_PRELOAD: before the present entries, except for those
+// that must come first.  Removes the entries of an outer commlens-run.
+static void preload(const char* library, char** arguments) {
+  if (strpbrk(library, separators) != NULL) {
+    if (may_speak()) say("%s cannot be preloaded: its path has a blank or a colon; running unprofiled", library);
+    return;
+  }
+  char adapter[PATH_MAX] = "";
+  adopt(arguments, adapter);
+  const char* others = getenv("LD_PRELOAD");
+  if (others == NULL) others = "";
+  char* const list = calloc(strlen(library) + strlen(adapter) + strlen(others) + 4, 1);
+  if (list == NULL) return;
+  add_others(list, others, true);
+  if (*list != '\0') strcat(list, ":");
+  strcat(list, library);
+  if (*adapter != '\0') strcat(strcat(list, ":"), adapter);
+  add_others(list, others, false);
+  setenv("LD_PRELOAD", list, 1);
+  free(list);
+}
+
+// The address sanitizer ends a program if another library is loaded before its own.  The profiler may be loaded before
+// it, because it replaces no function that the sanitizer replaces.
+static void appease_asan(void) {
+  const char* const options = getenv("ASAN_OPTIONS");
+  char* all = NULL;
+  if (asprintf(&all, "verify_asan_link_order=0%s%s", options == NULL ? "" : ":", options == NULL ? "" : options) < 0)
+    return;
+  setenv("ASAN_OPTIONS", all, 1);
+  free(all);
+}
+
+// Sets the environment for the program.  program: its name and arguments; path: of its file, or NULL.
+static void prepare(char** program, const char* path) {
+  const char* const name = *program;
+  const char* const enabled = getenv("COMMLENS_ENABLE");
+  if (enabled != NULL && (strcmp(enabled, "0") == 0 || strcmp(enabled, "off") == 0 || strcmp(enabled, "no") == 0 ||
+                          strcmp(enabled, "false") == 0)) {
+    return;
+  }
+  struct program p = {false, false, NULL};
+  if (path != NULL) p = look_at(path);
+  if (p.is_elf && p.is_static) {
+    if (may_speak()) {
+      say("%s is statically linked, nothing can be loaded into it; running it unprofiled. Link it "
+          "against the MPI library's .so, with libcommlens.so before it",
+          name);
+    }
+    return;
+  }
+  const struct family* family = p.family;
+  const char* const wanted = getenv("COMMLENS_MPI");
+  if (wanted != NULL && *wanted != '\0' && strcmp(wanted, "auto") != 0) {
+    family = family_called(wanted);
+    if (family == NULL) {
+      if (may_speak()) say("COMMLENS_MPI=%s is none of openmpi, mpich and abi; running unprofiled", wanted);
+      return;
+    }
+  }
+  char folder[PATH_MAX];
+  if (!find_own_folder(folder)) {
+    if (may_speak()) say("cannot find the libraries beside commlens-run: /proc is not mounted; running unprofiled");
+    return;
+  }
+  if (family == NULL) family = family_of_launcher();
+  appease_asan();
+  char library[PATH_MAX];
+  if (family != NULL) {
+    if (find_library(family->name, our_library, library)) {
+      preload(library, program);
+    } else if (may_speak()) {
+      say("%s uses %s, for which this commlens was not built; running it unprofiled", name, family->title);
+    }
+    return;
+  }
+  // Neither the file nor a launcher shows the family: takes the first that is installed.  If it is the wrong one, the
+  // library itself prints a message.
+  for (int f = 0; f < families; ++f) {
+    if (find_library(known[f].name, our_library, library)) {
+      preload(library, program);
+      return;
+    }
+  }
+}
+
+// Open MPI stores in MPI_INFO_ENV the command by which each process was started.  Replaces our name there by the
+// program's.
+static void take_our_name_away(char** program) {
+  const char* const command = getenv("OMPI_COMMAND");
+  if (command == NULL || getenv("OMPI_ARGV") == NULL) return;
+  const char* const slash = strrchr(command, '/');
+  if (strcmp(slash == NULL ? command : slash + 1, "commlens-run") != 0) return;
+  size_t length = 1;
+  for (char** word = program + 1; *word != NULL; ++word) length += strlen(*word) + 1;
+  char* const arguments = calloc(length, 1);
+  if (arguments == NULL) return;
+  for (char** word = program + 1; *word != NULL; ++word) {
+    if (word != program + 1) strcat(arguments, " ");
+    strcat(arguments, *word);
+  }
+  const char* const name = strrchr(*program, '/');
+  setenv("OMPI_COMMAND", name == NULL ? *program : name + 1, 1);
+  setenv("OMPI_ARGV", arguments, 1);
+  free(arguments);
+}
+
+int main(int argc, char** argv) {
+  (void)argc;
+  if (argv[1] == NULL || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    fprintf(argv[1] == NULL ? stderr : stdout,
+            "usage: mpirun -n 4 commlens-run PROGRAM [ARGUMENT...]\n"
+            "Runs PROGRAM under the MPI profiler commlens; options are COMMLENS_ environment variables.\n");
+    return argv[1] == NULL ? 2 : 0;
+  }
+  char** const program = argv + 1 + (strcmp(argv[1], "--") == 0);
+  if (*program == NULL) {
+    say("no program given");
+    return 2;
+  }
+  char path[PATH_MAX];
+  const bool is_found = find_program(*program, path);
+  if (!commlens_is_privileged()) {
+    prepare(program, is_found ? path : NULL);
+    take_our_name_away(program);
+  }
+  execvp(*program, program);
+  if (errno == ENOENT && is_found) execvp(path, program);
+  const int error = errno;
+  say("cannot run %s: %s", *program, strerror(error));
+  return error == ENOENT ? shell_not_found : shell_not_executable;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/recover/merge.h"
+
+#include <algorithm>
+#include <exception>
+#include <set>
+
+#include "core/collect/package.h"
+#include "core/out/utf8.h"
+
+namespace commlens {
+namespace {
+
+using Say = std::function<void(const std::string&)>;
+
+SlicePlan plan_for(const Readers& readers) {
+  SliceRows slices;
+  std::uint64_t cells = 0;
+  for (const auto& reader : readers) {
+    try {
+      slices.add(SliceRows(reader->counted()));
+    } catch (const std::exception&) {
+      continue;  // add() reports it
+    }
+    cells += reader->counted().cells.size();
+  }
+  return slices.within(slice_rows_for(cells));
+}
+
+// Adds the package that this rank would have sent.  If that fails, says so and returns false; part of the package may
+// have been added then.
+bool add(arena::Reader& reader, const SlicePlan& plan, Profile& profile, const Say& say) {
+  const char* reason = "its data cannot be read";
+  try {
+    Counted& counted = reader.counted();
+    counted.facts.world = reader.job().launch;
+    const std::vector<char> bytes = packed(counted, 0, plan);
+    if (profile.add(bytes.data(), bytes.size())) return true;
+  } catch (const std::exception&) {  // bad_alloc
+    reason = "no memory for its data";
+  }
+  say("rank " + std::to_string(reader.job().rank) + ": " + reason);
+  return false;
+}
+
+}  // namespace
+
+Profile profile_of(const Readers& readers, const Say& say) {
+  const SlicePlan plan = plan_for(readers);
+  std::set<const arena::Reader*> left_out;
+  while (true) {
+    Profile profile;
+    profile.world_size = readers.front()->job().size;
+    const auto cannot = [&](const auto& reader) {
+      return left_out.count(reader.get()) == 0 && !add(*reader, plan, profile, say);
+    };
+    const auto bad = std::find_if(readers.begin(), readers.end(), cannot);
+    if (bad == readers.end()) {
+      profile.finish();
+      return profile;
+    }
+    left_out.insert(bad->get());  // add all others to a new profile
+  }
+}
+
+// Keys that are known only now replace those of the same name in the arena.  Of keys that occur twice, the last one
+// counts.
+out::Meta meta_of(const journal::JobEntry& job, const Profile& profile) {
+  const out::Meta all = out::with_totals(job.meta, out::Totals(profile), job.size);
+  out::Meta meta;
+  std::set<std::string> keys;
+  for (auto entry = all.rbegin(); entry != all.rend(); ++entry) {
+    if (keys.insert(out::utf8(entry->first)).second) meta.push_back(*entry);
+  }
+  std::reverse(meta.begin(), meta.end());
+  return meta;
+}
+
+}  // namespace commlens

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/arena/arena.h"
+#include "core/arena/format.h"
+#include "core/hot/thread.h"
+#include "core/recover/input.h"
+#include "core/state/counted.h"
+#include "core/state/journal.h"
+
+namespace commlens::arena {
+
+class Segments;
+
+// Reads the arena of a process that may still run.  What the process counts during the read may be included or not.
+class Reader {
+ public:
+  // Returns false and sets `error` if the file is not an arena of this version, or of a process that had not returned
+  // from MPI_Init.  Throws nothing.
+  bool read(const std::string& path);
+
+  // The same for content in memory that begins with a valid header.  May throw.
+  bool read_content(const Content& content);
+
+  // The file itself.  Its facts are valid even if read() failed, as far as the file could be opened.
+  const Input& input() const { return input_; }
+
+  const Process& process() const { return process_; }
+  const journal::JobEntry& job() const { return job_; }
+  Liveness liveness() const { return liveness_; }
+  bool is_of_this_boot() const { return is_of_this_boot_; }  // this machine, not restarted since
+  bool is_finalized() const { return state_ == static_cast<std::uint32_t>(State::finalized); }
+
+  // Returns what is missing or damaged in a file that could be read, in words for a person; empty if nothing is.
+  std::string notice() const;
+
+  // What the process counted, as it would have collected it itself, except for the identity of its world and the names
+  // that it imports.
+  Counted& counted() { return counted_; }
+
+  std::string error;
+
+ private:
+  bool open(const std::string& path);
+  void take_process_from(const std::string& path);
+  void read_journal(const char* begin, std::uint64_t bytes);
+  bool add_comm(CommRecord record);
+  bool is_comm(std::uint32_t index) const;
+  Key known(Key key);
+  void take_states(const CommState* states, std::uint64_t n, std::uint64_t first);
+  void take_clocks(const Header& header);
+  void take_cell(Cell cell, std::uint32_t thread);
+  void take_cells(const Segments& segments);
+  void take_regions(const Segments& segments);
+  void take_peers(const Segments& segments);
+  void take_threads(const Segments& segments);
+  void take_thread(std::uint32_t number, const Thread& thread, const Regions* stack);
+  void take_position(std::uint32_t number, const Thread& thread, std::uint32_t region);
+  void take_slices(const std::vector<Sliced>& slices);
+  void take_facts(const Header& header);
+  std::vector<Frame> frames_of(const Regions* stack);
+  bool add_region(journal::RegionEntry entry);
+  bool add_quantity(journal::QuantityEntry entry);
+  bool is_region(std::uint32_t number) const { return number < counted_.regions.names.size(); }
+  bool is_place(RegionKey key);
+  Ticks counted_until(Ticks t) const;
+
+  Process process_{};
+  journal::JobEntry job_;
+  std::uint32_t state_ = 0;
+  Input input_;
+  Liveness liveness_ = Liveness::unknown;
+  bool is_of_this_boot_ = false;
+  bool is_copy_ = false;  // the process may still count in the original
+  bool is_full_ = false, is_damaged_ = false;
+  std::uint64_t there_ = 0, missing_ = 0;  // bytes of the file that are present, and that are not
+  Ticks last_seen_ = 0;
+  std::uint32_t pause_changes_ = 0;
+  Ticks paused_before_ = 0, held_ = 0;
+  std::uint64_t most_comms_ = 0;
+  std::deque<CommRecord> comms_;
+  std::unordered_map<Site, SiteFacts> sites_;
+  std::unordered_map<std::uint64_t, std::uint32_t> handles_;  // bits -> index of the newest that is not freed
+  std::set<std::tuple<std::uint32_t, RegionKind, std::string>> known_regions_;
+  std::set<std::pair<std::string, std::string>> known_quantities_;
+  std::map<std::uint32_t, std::map<Key, SliceEntry>> totals_;  // per thread: the sums of its slices
+  Counted counted_;
+};
+
+// Returns how a process in this state ended, for rank.state in a profile.
+std::string name_of(std::uint32_t state, Liveness liveness);
+
+}  // namespace commlens::arena

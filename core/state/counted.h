@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/identity.h"
+#include "core/base/ticks.h"
+#include "core/hot/table.h"
+#include "core/state/notices.h"
+#include "core/state/peers.h"
+#include "core/state/regions.h"
+#include "core/state/registry.h"
+#include "core/state/site_facts.h"
+#include "core/state/slices.h"
+
+namespace commlens {
+
+// The facts of one process that no cell holds.  Times are in nanoseconds.
+struct RankFacts {
+  int rank = 0;
+  Identity world = 0;
+  std::string node;
+  int pid = 0;
+  std::string cpus;
+  Ns init_ns = 0;
+  Ns app_ns = 0;
+  int threads = 0;
+  Ns own_init_ns = 0;               // time that commlens added to MPI_Init
+  Ns own_wait_ns = 0;               // time in MPI_Finalize until the last rank arrived
+  Ns own_collect_ns = 0;            // time that commlens added to MPI_Finalize after that, up to sending
+  Ns own_call_ns = 0;               // estimated time that commlens adds to one call
+  std::string state = "finalized";  // how the process ended
+  std::string coverage;             // its MPI imports, as encoded by written() in coverage.h
+};
+
+// Where a thread of a process that has not finalised was when its counters were read.
+struct Position {
+  int thread = 0;       // from 0, in the order of the threads' first calls
+  bool inside = false;  // true: the call is in progress; false: it was the thread's last call
+  std::uint32_t op = 0;
+  std::uint32_t comm = 0;  // index
+  Site site = 0;
+  Ticks since = 0;  // when the call began
+  std::uint32_t region = 0;
+};
+
+using Cells = std::map<std::pair<Key, Site>, Cell>;
+
+// All counters of one process, taken from this process or from the arena of one that has ended.
+struct Counted {
+  RankFacts facts;
+  TickScale scale;
+  Ticks started = 0;                     // when MPI_Init returned
+  std::vector<const CommRecord*> comms;  // by index
+  Cells cells;                           // of all threads
+  std::uint64_t lost = 0;                // calls whose key was lost; they are among the cells
+  Sliced slices;                         // of all threads
+  CountedRegions regions;                // of all threads
+  Peers peers;                           // of all threads
+  std::vector<NoticeText> notices;
+  std::vector<Position> positions;
+  std::function<SiteFacts(Site)> place;
+};
+
+// Adds a cell to the sum of all cells with its key and call site.
+void add_cell_to(Cells& cells, const Cell& cell);
+
+// Returns what this process counted until `end`, without `facts` and `started`.  pre: no other thread calls MPI any
+// more.
+Counted counted_here(const Registry& registry, Ticks end);
+
+}  // namespace commlens

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/identity.h"
+#include "core/base/wire.h"
+#include "core/state/regions.h"
+#include "core/state/registry.h"
+#include "core/state/site_facts.h"
+
+// The entries of an arena that are not counters, each written when it becomes known.  Their number is bounded: one per
+// communicator, call site, region, metric and tag of the profile, and one for the job.
+namespace commlens::journal {
+
+enum class Entry : std::uint32_t {
+  job = 1,  // once, when counting begins
+  comm,     // a new communicator; what changes later is in its CommState
+  site,     // module and offset of a call site
+  region,   // a new code region
+  quantity,
+  tag,
+};
+
+// Facts of the job and of this process that are known when counting begins.
+struct JobEntry {
+  int rank = -1, size = 0;
+  std::uint64_t launch = 0;  // the same for all processes of one launch
+  Ticks started = 0;
+  Ticks counted_start = 0;  // `started` in counted time
+  Ticks init = 0, own_init = 0, own_call = 0;
+  std::string node, cpus;
+  std::string output;                                     // where the profile would be written
+  std::vector<std::pair<std::string, std::string>> meta;  // keys and values of table meta
+};
+
+struct SiteEntry {
+  Site site = 0;
+  SiteFacts facts;
+};
+
+struct RegionEntry {
+  std::uint32_t number = 0;
+  RegionFacts facts;
+};
+
+struct QuantityEntry {
+  std::uint64_t number = 0;
+  QuantityFacts facts;
+};
+
+// Append an entry.  They do nothing without an arena, or without memory.
+void note(const JobEntry& job) noexcept;
+void note(const CommRecord& record) noexcept;
+void note(const SiteEntry& site) noexcept;
+void note(const RegionEntry& region) noexcept;
+void note(const QuantityEntry& quantity) noexcept;
+void note(const TagFacts& tag) noexcept;
+
+// Read an entry that note() wrote.  They return false when it is malformed.
+bool read(WireReader& in, JobEntry& job);
+bool read(WireReader& in, CommRecord& record);
+bool read(WireReader& in, SiteEntry& site);
+bool read(WireReader& in, RegionEntry& region);
+bool read(WireReader& in, QuantityEntry& quantity);
+bool read(WireReader& in, TagFacts& tag);
+
+// Head of an entry in a segment; the entry's bytes follow.
+struct EntryHead {
+  Entry entry;
+  std::uint32_t bytes;
+  Identity check;  // of type and bytes: a reader must not interpret a damaged entry
+};
+Identity check_of(Entry entry, const char* bytes, std::size_t size) noexcept;
+
+}  // namespace commlens::journal

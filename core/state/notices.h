@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace commlens {
+
+// Misuse of commlens.h that a program shows; only the first case of each kind is kept.  All ranks may have the same:
+// the text is printed once, when the profile is written, and not by each rank.
+enum class Notice : std::uint8_t {
+  no_begin,
+  no_end,
+  no_loop,
+  depth,
+  others,
+  names,
+  quantities,
+  tags,
+  units,
+  peers,
+  level,
+  count
+};
+
+struct NoticeText {
+  Notice kind;
+  std::string text;
+};
+
+bool is_noticed(Notice kind) noexcept;
+void notice(Notice kind, std::string text) noexcept;  // does nothing if this kind has a notice already
+std::vector<NoticeText> notices();
+
+}  // namespace commlens

@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/state/regions.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <mutex>
+#include <new>
+#include <set>
+
+#include "core/arena/arena.h"
+#include "core/base/locks.h"
+#include "core/base/memory.h"
+#include "core/base/ticks.h"
+#include "core/hot/handles.h"
+#include "core/state/journal.h"
+#include "core/state/notices.h"
+#include "core/state/peers.h"
+#include "core/state/sites.h"
+#include "core/state/slices.h"
+#include "core/state/threads.h"
+
+namespace commlens {
+
+Pause pauses;
+RegionLimits region_limits{max_execution, max_iteration};
+std::uint64_t loop_scale = 0;
+std::atomic<bool> regions_are_closed{false};
+
+namespace {
+
+// A region; shared by all threads.
+struct Node {
+  RegionFacts facts;
+  std::string path;     // only kept if a pattern has a '/': the long paths of many regions take much memory
+  int decided_by = -1;  // index of the pattern that decides whether it counts
+  bool counts = true;
+};
+
+struct Pattern {
+  std::string text;
+  bool leaves_out;
+};
+
+// Never destroyed: threads may go on while the program exits.
+struct Known {
+  std::deque<Node> nodes{1};
+  std::map<std::pair<std::uint32_t, Identity>, std::uint32_t> by_name;  // key: parent and name
+  std::uint32_t others = 0;                                             // 0: not needed yet
+  std::vector<Pattern> patterns;
+  bool has_path_patterns = false;
+  HandleMap names;  // identity -> Name; read without the lock: programs may make the same handle again and again
+  std::deque<Name> name_memory;
+  const Name* any_name = nullptr;
+  std::vector<QuantityFacts> quantities{1};
+  std::map<std::pair<std::string, std::string>, std::uint64_t> by_quantity;
+  std::set<TagFacts> tags;
+};
+
+constexpr const char* name_of_others = "...others";
+
+std::mutex& mutex = locks::regions;
+Known& known() {
+  static auto* const all = new Known();
+  return *all;
+}
+
+std::atomic<bool> counts_outside{true};
+std::atomic<std::uint32_t> forgets{0};
+std::atomic<Ticks> forgotten_at{0};  // counted time
+
+// Times that do not count, for calls that were in progress then: the last pauses, and the last clearing of all
+// counters.
+struct Span {
+  Ticks begin, end;
+};
+constexpr std::size_t most_spans = 64;
+Span spans[most_spans];
+std::size_t span_count = 0;  // pauses so far
+Ticks forgotten_until = 0;
+
+// Backtracks to the last * only: each earlier * may keep its shortest match.
+bool matches(const char* pattern, const char* text) noexcept {
+  const char* behind_star = nullptr;
+  const char* tried = nullptr;  // where in the text the pattern behind the * was last compared
+  while (*text != '\0') {
+    if (*pattern == '*') {
+      behind_star = ++pattern;
+      tried = text;
+    } else if (*pattern == *text) {
+      ++pattern;
+      ++text;
+    } else if (behind_star != nullptr) {
+      pattern = behind_star;
+      text = ++tried;
+    } else {
+      return false;
+    }
+  }
+  while (*pattern == '*') ++pattern;
+  return *pattern == '\0';
+}
+
+// Decides whether a region counts: the last pattern that matches it or a region around it decides.  pre: the lock is
+// held.
+void decide(Node& node, const Node& around) {
+  const std::vector<Pattern>& patterns = known().patterns;
+  node.decided_by = around.decided_by;
+  for (int i = static_cast<int>(patterns.size()) - 1; i > node.decided_by; --i) {
+    const std::string& pattern = patterns[static_cast<std::size_t>(i)].text;
+    const bool is_path = pattern.find('/') != std::string::npos;
+    if (matches(pattern.c_str(), (is_path ? node.path : node.facts.name).c_str())) node.decided_by = i;
+  }
+  node.counts =
+      node.decided_by < 0 ? counts_outside.load() : !patterns[static_cast<std::size_t>(node.decided_by)].leaves_out;
+}
+
+// Adds a region and returns its number.  pre: the lock is held.
+std::uint32_t add_node(std::uint32_t parent, RegionKind kind, std::string name) {
+  Known& all = known();
+  const Node& around = all.nodes[parent];
+  Node node;
+  node.facts = {parent, kind, std::move(name)};
+  if (all.has_path_patterns) node.path = around.path.empty() ? node.facts.name : around.path + "/" + node.facts.name;
+  decide(node, around);
+  const auto number = static_cast<std::uint32_t>(all.nodes.size());
+  journal::note(journal::RegionEntry{number, node.facts});
+  all.nodes.push_back(std::move(node));
+  return number;
+}
+
+std::string place_of(Site site) {
+  const Module* const module = site == 0 ? nullptr : module_of_site(site);
+  char text[64];
+  std::snprintf(text, sizeof text, "0x%llx",
+                static_cast<unsigned long long>(module == nullptr ? site : site - module->base));
+  if (module == nullptr) return text;
+  const std::size_t slash = module->path.rfind('/');
+  return module->path.substr(slash == std::string::npos ? 0 : slash + 1) + "+" + text;
+}
+
+std::string quoted(const Called& name) { return "\"" + std::string(name.text, name.bytes) + "\""; }
+std::string name_of_region(std::uint32_t region) { return "\"" + known().nodes[region].facts.name + "\""; }
+
+// Notes that a region was still open.  pre: the lock is held.
+void not_ended(const Frame& open, const std::string& when, Site site) {
+  notice(Notice::no_end, "region " + name_of_region(open.region) + ", begun at " + place_of(open.begun) +
+                             ", had not ended " + when + " at " + place_of(site) + ": it ends there");
+}
+
+void grow_known(Regions& regions) noexcept {
+  const std::uint32_t capacity = regions.capacity == 0 ? 256 : regions.capacity * 2;
+  auto* const larger = static_cast<KnownRegion*>(map_memory(capacity * sizeof(KnownRegion)));
+  if (larger == nullptr) return;
+  for (std::uint32_t i = 0; i < regions.capacity; ++i) {
+    const KnownRegion& old = regions.known[i];
+    if (old.name == 0) continue;
+    std::uint32_t to = region_place(old.parent, old.name) & (capacity - 1);
+    while (larger[to].name != 0) to = (to + 1) & (capacity - 1);
+    larger[to] = old;
+  }
+  if (regions.known != nullptr) unmap_memory(regions.known, regions.capacity * sizeof(KnownRegion));
+  regions.known = larger;
+  regions.capacity = capacity;
+}
+
+}  // namespace
+
+void choose_regions(const std::string& patterns, unsigned long executions, unsigned long iterations) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  Known& all = known();
+  bool only_leaves_out = true;
+  for (std::size_t at = 0; at <= patterns.size();) {
+    const std::size_t end = std::min(patterns.find(',', at), patterns.size());
+    std::string text = patterns.substr(at, end - at);
+    at = end + 1;
+    text.erase(0, text.find_first_not_of(' '));
+    text.erase(text.find_last_not_of(' ') + 1);
+    const bool leaves_out = !text.empty() && text[0] == '!';
+    if (leaves_out) text.erase(0, 1);
+    if (text.empty()) continue;
+    only_leaves_out = only_leaves_out && leaves_out;
+    all.has_path_patterns = all.has_path_patterns || text.find('/') != std::string::npos;
+    all.patterns.push_back({std::move(text), leaves_out});
+  }
+  counts_outside.store(only_leaves_out);
+  all.nodes[0].counts = only_leaves_out;
+  region_limits.executions =
+      static_cast<std::uint32_t>(std::clamp(executions, 1ul, static_cast<unsigned long>(max_execution)));
+  region_limits.iterations =
+      static_cast<std::uint32_t>(std::min(iterations, static_cast<unsigned long>(max_iteration)));
+}
+
+std::uint32_t region_outside() noexcept {
+  return is_paused(pauses.changes.load()) || !counts_outside.load() ? uncounted_region : 0;
+}
+
+const Name* name_of(const char* text) noexcept try {
+  Known& all = known();
+  std::size_t bytes = strnlen(text, most_name_bytes);
+  Identity identity = identity_of_name(text, bytes);
+  if (const void* const found = all.names.find(identity); found != nullptr) return static_cast<const Name*>(found);
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (const void* const found = all.names.find(identity); found != nullptr) return static_cast<const Name*>(found);
+  if (all.name_memory.size() >= most_names) {  // all further names share one handle
+    if (all.any_name != nullptr) return all.any_name;
+    notice(Notice::names, "more than " + std::to_string(most_names) + " handles: regions of all others count as \"" +
+                              name_of_others + "\"");
+    text = name_of_others;
+    bytes = std::strlen(text);
+    identity = identity_of_name(text, bytes);
+  }
+  Name& name = all.name_memory.emplace_back();
+  name.identity = identity;
+  name.bytes = static_cast<std::uint32_t>(bytes);
+  std::memcpy(name.text, text, bytes);
+  if (all.name_memory.size() > most_names) all.any_name = &name;
+  return all.names.put(identity, &name) ? &name : nullptr;
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+std::uint64_t quantity_of(const char* name, const char* unit) noexcept try {
+  const std::string its_name(name, strnlen(name, most_name_bytes)), its_unit(unit, strnlen(unit, most_name_bytes));
+  const std::lock_guard<std::mutex> lock(mutex);
+  Known& all = known();
+  const auto found = all.by_quantity.find({its_name, its_unit});
+  if (found != all.by_quantity.end()) return found->second;
+  if (all.quantities.size() > most_quantities) return most_quantities;
+  if (all.quantities.size() == most_quantities) {
+    notice(Notice::quantities, "more than " + std::to_string(most_quantities - 1) +
+                                   " quantities: the values of all others count as \"" + name_of_others + "\"");
+    all.quantities.push_back({name_of_others, "mixed"});
+  } else {
+    for (const QuantityFacts& other : all.quantities) {
+      if (other.name == its_name && !its_name.empty())
+        notice(Notice::units, "quantity \"" + its_name + "\" comes in \"" + other.unit + "\" and in \"" + its_unit +
+                                  "\": they are kept apart");
+    }
+    all.quantities.push_back({its_name, its_unit});
+    all.by_quantity.emplace(std::make_pair(its_name, its_unit), all.quantities.size() - 1);
+  }
+  const std::uint64_t number = all.quantities.size() - 1;
+  journal::note(journal::QuantityEntry{number, all.quantities.back()});
+  return number;
+} catch (const std::bad_alloc&) {
+  return 0;
+}
+
+void tag(Thread& thread, const char* name, const char* value) noexcept try {
+  const Regions* const regions = thread.regions;
+  TagFacts facts;
+  facts.region = regions == nullptr ? 0 : regions->frames[regions->depth].region;
+  facts.name.assign(name, strnlen(name, most_name_bytes));
+  facts.value.assign(value, strnlen(value, most_name_bytes));
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::set<TagFacts>& tags = known().tags;
+  if (tags.size() >= most_tags && tags.count(facts) == 0) {
+    notice(Notice::tags, "more than " + std::to_string(most_tags) + " tags: all others are left out, such as \"" +
+                             facts.name + "\" = \"" + facts.value + "\"");
+  } else if (tags.insert(facts).second) {
+    journal::note(facts);
+  }
+} catch (const std::bad_alloc&) {
+  return;
+}
+
+Regions* enter_regions(Thread& thread) noexcept {
+  auto* const regions = static_cast<Regions*>(arena::allocate(arena::Kind::stack, sizeof(Regions), thread.number));
+  if (regions == nullptr) return nullptr;
+  new (&regions->cells) TableOf<RegionCell>;  // the rest is zero, and most of its pages are never touched
+  new (&regions->quantities) TableOf<QuantityCell>;
+  new (&regions->loops) TableOf<LoopCell>;
+  Frame& program = regions->frames[0];
+  program.iteration = -1;
+  program.in_region = counts_outside.load() ? 0 : uncounted_region;
+  __atomic_store_n(&thread.regions, regions, __ATOMIC_RELEASE);  // a thread that pauses counting reads it
+  return regions;
+}
+
+KnownRegion* meet_region(Regions& regions, const Called& name, bool is_loop) noexcept try {
+  const std::uint32_t parent = regions.frames[regions.depth].region;
+  const Identity identity = is_loop ? name.identity ^ mark_of_loop : name.identity;
+  if (is_loop && loop_scale == 0) loop_scale = static_cast<std::uint64_t>(TickScale::since_start().ns(1ull << 32));
+  if (regions.used * 2 >= regions.capacity) grow_known(regions);
+  if (regions.used + 1 >= regions.capacity) return nullptr;
+  const std::lock_guard<std::mutex> lock(mutex);
+  Known& all = known();
+  const auto found = all.by_name.find({parent, identity});
+  std::uint32_t number = 0;
+  if (all.others != 0 && parent == all.others) {
+    number = all.others;
+  } else if (found != all.by_name.end()) {
+    number = found->second;
+  } else if (all.nodes.size() < most_regions) {
+    number = add_node(parent, is_loop ? RegionKind::loop : RegionKind::region, std::string(name.text, name.bytes));
+    all.by_name.emplace(std::make_pair(parent, identity), number);
+  } else {
+    if (all.others == 0) {
+      all.others = add_node(0, RegionKind::others, name_of_others);
+      notice(Notice::others, "more than " + std::to_string(most_regions) +
+                                 " different regions: all others count as one, \"" + name_of_others + "\"");
+    }
+    number = all.others;
+  }
+  // The thread's table does not store names beyond the limit: there may be a million, each used once.
+  std::uint32_t at = region_place(parent, identity) & (regions.capacity - 1);
+  if (number == all.others && all.others != 0) {
+    KnownRegion& one = regions.others;
+    one = {identity, parent, number, one.executions, all.nodes[number].counts, true, one.cell};
+    return &one;
+  }
+  while (regions.known[at].name != 0) at = (at + 1) & (regions.capacity - 1);
+  regions.known[at] = {identity, parent, number, 0, all.nodes[number].counts, false, nullptr};
+  ++regions.used;
+  return &regions.known[at];
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
+void too_deep(const Called& name, Site site) noexcept try {
+  if (is_noticed(Notice::depth)) return;
+  notice(Notice::depth, "more than " + std::to_string(Regions::most_frames) + " regions within each other, such as " +
+                            quoted(name) + " at " + place_of(site) + ": those further in count as part of the last");
+} catch (const std::bad_alloc&) {
+  return;
+}
+
+namespace {
+
+// True for the handle that all names beyond most_names share: it ends any region with such a name.
+bool is_of_others(const Called& name) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const Name* const any = known().any_name;
+  return any != nullptr && name.identity == any->identity;
+}
+
+}  // namespace
+
+std::uint32_t end_of_another(const Thread& thread, const Called& name, Site site) noexcept try {
+  const Regions* const regions = thread.regions;
+  std::uint32_t depth = regions == nullptr ? 0 : regions->depth;
+  while (depth > 0 && regions->frames[depth].name != name.identity && name.identity != 0) --depth;
+  if (depth == 0 && regions != nullptr && is_of_others(name)) return regions->depth;
+  if (depth == 0) {
+    if (is_noticed(Notice::no_begin)) return 0;
+    std::string elsewhere;
+    for (const Thread* t = first_thread(); t != nullptr && elsewhere.empty() && name.identity != 0; t = t->next) {
+      if (t == &thread || t->regions == nullptr) continue;
+      for (std::uint32_t i = t->regions->depth; i > 0; --i) {
+        const Frame& frame = t->regions->frames[i];
+        if (frame.name == name.identity) elsewhere = "; another thread began it at " + place_of(frame.begun);
+      }
+    }
+    const std::string what = name.identity == 0 ? "a region" : quoted(name);
+    notice(Notice::no_begin,
+           "the end of " + what + " at " + place_of(site) + " has no begin on its thread" + elsewhere + ": passed by");
+    return 0;
+  }
+  if (is_noticed(Notice::no_end)) return depth;
+  const std::lock_guard<std::mutex> lock(mutex);
+  not_ended(regions->frames[regions->depth], "when " + quoted(name) + " around it did", site);
+  return depth;
+} catch (const std::bad_alloc&) {
+  return 0;
+}
+
+std::uint32_t loop_of_iteration(const Thread& thread, Site site) noexcept try {
+  const Regions* const regions = thread.regions;
+  std::uint32_t depth = regions == nullptr ? 0 : regions->depth;
+  while (depth > 0 && !regions->frames[depth].is_loop) --depth;
+  if (depth == 0) {
+    if (!is_noticed(Notice::no_loop))
+      notice(Notice::no_loop, "an iteration at " + place_of(site) + " is in no loop: passed by");
+    return 0;
+  }
+  if (is_noticed(Notice::no_end)) return depth;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const std::string loop = name_of_region(regions->frames[depth].region);
+  not_ended(regions->frames[regions->depth], "at the next iteration of " + loop, site);
+  return depth;
+} catch (const std::bad_alloc&) {
+  return 0;
+}
+
+// ---- control ----
+
+bool may_use_barrier() noexcept {
+  static const bool can = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  return can;
+}
+
+namespace {
+
+// Barrier: afterwards each other thread either sees what we stored before, or has made its own earlier stores visible
+// to us.
+void let_others_see() noexcept {
+  if (may_use_barrier()) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+void change(bool pausing) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const std::uint32_t changes = pauses.changes.load();
+  if (is_paused(changes) == pausing || regions_are_closed.load()) return;
+  const Ticks t = now();
+  if (pausing) {
+    pauses.held.store(counted_time(t));
+  } else {
+    const Ticks begin = pauses.held.load() + pauses.before.load();
+    spans[span_count++ % most_spans] = {begin, t};
+    pauses.before.store(t - pauses.held.load());
+  }
+  pauses.changes.store(changes + 1);
+  arena::note_pause(pauses);
+  let_others_see();
+  const auto now_in = [](const Thread& thread) {
+    const Regions* const regions = __atomic_load_n(&thread.regions, __ATOMIC_ACQUIRE);
+    if (regions == nullptr) return region_outside();
+    const Frame& frame = regions->frames[__atomic_load_n(&regions->depth, __ATOMIC_ACQUIRE)];
+    return __atomic_load_n(&frame.in_region, __ATOMIC_RELAXED);
+  };
+  for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
+    if (pausing) {
+      thread->count_in(uncounted_region);
+      continue;
+    }
+    // The thread may enter another region meanwhile.  It puts that region on its stack before it counts in it, so
+    // repeat until the stack agrees.
+    std::uint32_t region = 0;
+    do {
+      region = now_in(*thread);
+      thread->count_in(region);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    } while (now_in(*thread) != region);
+    thread->wait_until(1);  // so that the end of the current call asks left_out()
+  }
+}
+
+}  // namespace
+
+void close_regions() noexcept {
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    regions_are_closed.store(true);
+  }
+  let_others_see();
+  // A thread that writes a copy of the counters to a slow file system takes long, but the total wait is limited to 10
+  // s.
+  int patience = 10'000;  // milliseconds
+  for (const Thread* t = first_thread(); t != nullptr; t = t->next) {
+    while (t != current_thread && __atomic_load_n(&t->telling, __ATOMIC_ACQUIRE) != 0 && patience-- > 0) {
+      constexpr timespec millisecond{0, 1'000'000};
+      nanosleep(&millisecond, nullptr);
+    }
+  }
+}
+
+void reopen_regions() noexcept { regions_are_closed.store(false); }
+
+void pause_counting() noexcept { change(true); }
+void resume_counting() noexcept { change(false); }
+
+Ticks forgotten() noexcept { return forgotten_at.load(); }
+
+void forget_counted() noexcept {
+  const Telling telling(this_thread());
+  if (!telling) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    forgotten_until = now();
+    forgotten_at.store(counted_time(forgotten_until));
+    forgets.fetch_add(1);
+    arena::note_forgotten(forgotten_at.load());
+  }
+  for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
+    if (thread == current_thread) forget_if_asked(*thread);
+    thread->wait_until(1);  // its next call checks
+  }
+}
+
+Ticks left_out(Ticks since, Ticks until) noexcept {
+  if ((pauses.changes.load() == 0 && forgets.load() == 0) || since >= until) return 0;
+  const std::lock_guard<std::mutex> lock(mutex);
+  Ticks sum = 0;
+  if (since < forgotten_until) {
+    sum = std::min(until, forgotten_until) - since;
+    since += sum;
+  }
+  for (std::size_t i = 0; i < std::min(span_count, most_spans); ++i) {
+    const Ticks begin = std::max(since, spans[i].begin), end = std::min(until, spans[i].end);
+    if (begin < end) sum += end - begin;
+  }
+  return sum;
+}
+
+void forget_if_asked(Thread& thread) noexcept {
+  const std::uint32_t asked = forgets.load();
+  if (thread.forgets == asked) return;
+  thread.forgets = asked;
+  const auto clear = [](Cell& cell) {
+    cell.calls = cell.time = cell.time_min = cell.time_max = cell.bytes_sent = cell.bytes_received = 0;
+  };
+  each_cell(thread.table, clear);
+  clear(thread.table.overflow);
+  forget_slices(thread);
+  forget_peers(thread);
+  thread.repeats->forget();
+  Regions* const regions = thread.regions;
+  if (regions == nullptr) return;
+  each_cell(regions->cells, [](RegionCell& c) { c.calls = c.time = c.time_min = c.time_max = c.nested = c.mpi = 0; });
+  each_cell(regions->quantities, [](QuantityCell& c) {
+    c.count = c.not_finite = 0;
+    c.sum = c.min = c.max = c.last = 0;
+  });
+  each_cell(regions->loops, [](LoopCell& c) { std::fill(std::begin(c.bins), std::end(c.bins), 0); });
+  // Numbers executions from 0 again: the outermost open region becomes the first execution of its kind.
+  const std::uint32_t outermost = regions->depth == 0 ? 0 : regions->frames[1].region;
+  const auto renumber = [outermost](KnownRegion& known) {
+    const bool is_under_way = outermost != 0 && known.region == outermost && region_limits.executions > 1;
+    known.executions = is_under_way ? 1 : 0;
+  };
+  for (std::uint32_t i = 0; i < regions->capacity; ++i) renumber(regions->known[i]);
+  renumber(regions->others);
+  const Ticks t = forgotten_at.load();
+  for (std::uint32_t i = 1; i <= regions->depth; ++i) {
+    Frame& frame = regions->frames[i];
+    frame.execution = 0;
+    if (frame.cell != nullptr) {
+      const RegionKey key = make_region_key(frame.region, 0, iteration_of(frame.cell->key));
+      if (frame.key != 0) frame.key = key;
+      frame.cell = find_cell(regions->cells, key, 0);
+    }
+    frame.loop = nullptr;
+    frame.start = frame.iteration_start = t;
+    frame.nested = frame.iteration_nested = 0;
+    frame.mpi = frame.iteration_mpi = thread.mpi;
+  }
+}
+
+// ---- what was counted ----
+
+void CountedRegions::add(const RegionCell& cell) {
+  if (cell.calls == 0) return;
+  Sum& sum = times[cell.key];
+  const bool is_first = sum.calls == 0;
+  sum.time_min = is_first ? cell.time_min : std::min(sum.time_min, cell.time_min);
+  sum.time_max = std::max(sum.time_max, cell.time_max);
+  sum.calls += cell.calls;
+  sum.time += cell.time;
+  sum.nested += cell.nested;
+  sum.mpi += cell.mpi;
+}
+
+void CountedRegions::add(const LoopCell& cell) {
+  std::array<std::uint64_t, 64>& bins = loops[cell.key];
+  for (std::size_t i = 0; i < bins.size(); ++i) bins[i] += cell.bins[i];
+}
+
+void CountedRegions::add(const QuantityCell& cell) {
+  if (cell.count == 0 && cell.not_finite == 0) return;
+  Value& value = values[{cell.key, cell.site}];
+  value.not_finite += cell.not_finite;
+  if (cell.count == 0) return;
+  const bool is_first = value.count == 0;
+  value.min = is_first ? cell.min : std::min(value.min, cell.min);
+  value.max = is_first ? cell.max : std::max(value.max, cell.max);
+  if (is_first) value.last = cell.last;
+  value.sum += cell.sum;
+  value.count += cell.count;
+}
+
+void CountedRegions::add_open(const Frame* frames, std::uint32_t depth, Ticks mpi, Ticks end, std::uint32_t changes) {
+  Ticks within = 0;
+  for (std::uint32_t i = depth; i > 0; --i) {
+    const Frame& frame = frames[i];
+    if (frame.key == 0) {
+      within += frame.nested;
+      continue;
+    }
+    if (was_paused(frame.pauses, changes)) continue;
+    const Ticks nested = frame.nested + within;
+    within = time_in(frame.start, end, nested);
+    Sum& sum = times[frame.key];
+    ++sum.open;
+    sum.time += within;
+    sum.nested += nested;
+    sum.mpi += mpi > frame.mpi ? mpi - frame.mpi : 0;
+  }
+}
+
+CountedRegions region_names() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  CountedRegions counted;
+  counted.names.clear();
+  for (const Node& node : known().nodes) counted.names.push_back(node.facts);
+  counted.quantities = known().quantities;
+  counted.tags.assign(known().tags.begin(), known().tags.end());
+  return counted;
+}
+
+}  // namespace commlens

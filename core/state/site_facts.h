@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/wire.h"
+
+namespace commlens {
+
+// A call site as module and offset.  Its address is valid only within its process.
+struct SiteFacts {
+  std::string module, build_id;
+  std::uint64_t offset = 0;
+
+  void write(WireWriter& out) const {
+    out.text(module);
+    out.text(build_id);
+    out.number(offset);
+  }
+  static SiteFacts read(WireReader& in) {
+    SiteFacts facts;
+    facts.module = in.text();
+    facts.build_id = in.text();
+    facts.offset = in.number();
+    return facts;
+  }
+};
+
+}  // namespace commlens

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether other users can put another file in the place of a name.
+
+SQLite opens files by name only, and waits where the name is a FIFO. A name that was checked before stays what it is when
+nobody but this user and root can rename in any folder on the way to it.
+"""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import stat
+from pathlib import Path
+
+
+def is_fixed(path: Path) -> bool:
+    """Return whether only this user and root can make an absolute name without links stand for another file.
+
+    The folders are looked at from the root down: what is above a folder is fixed when it is looked at, so nobody can
+    exchange it between two looks.
+    """
+    trusted = _trusted()
+    folder = Path("/")
+    try:
+        for part in path.parts[1:]:
+            facts = folder.lstat()
+            if not stat.S_ISDIR(facts.st_mode) or facts.st_uid not in trusted:
+                return False
+            if facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IXGRP | stat.S_IXOTH):
+                return True  # nobody else gets to what is in it
+            # In a sticky folder only the owner of a file, or of the folder, renames it.
+            is_sticky = facts.st_mode & stat.S_ISVTX and (folder / part).lstat().st_uid in trusted
+            if _others_may_write(facts) and not is_sticky:
+                return False
+            folder /= part
+    except OSError:
+        return False
+    return True
+
+
+def _trusted() -> set[int]:
+    """Return who may exchange everything anyway: this user, root, and who root is where a namespace has no number for it."""
+    return {0, os.geteuid(), Path("/").stat().st_uid}
+
+
+def _others_may_write(facts: os.stat_result) -> bool:
+    """Return whether anybody but the owner may write to a folder; access control lists show in the bits of the group."""
+    if facts.st_mode & stat.S_IWOTH:
+        return True
+    return bool(facts.st_mode & stat.S_IWGRP) and not _is_group_of_one(facts.st_gid)
+
+
+def _is_group_of_one(gid: int) -> bool:
+    """Return whether a group is this user's private one, as most systems make one for each user."""
+    try:
+        user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
+    except KeyError:
+        return False
+    is_private = user.pw_gid == gid and group.gr_name == user.pw_name
+    return is_private and set(group.gr_mem) <= {user.pw_name}

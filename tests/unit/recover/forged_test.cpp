@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arenas that say what no process would.  They are made by the functions that write arenas, so that all checks hold.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "core/arena/arena.h"
+#include "core/recover/merge.h"
+#include "core/recover/read.h"
+#include "core/state/journal.h"
+#include "tests/unit/check.h"
+#include "tests/unit/life.h"
+#include "tests/unit/process.h"
+#include "tests/unit/rank.h"
+
+namespace commlens {
+namespace {
+
+// Lets a process forge an arena, reads, merges and stores it, and looks at the profile.  Nothing of that may take more
+// than 64 MiB.
+void forge(const std::function<void()>& life, const std::function<void(const std::string& file)>& change = {},
+           const std::function<void(const arena::Reader&, const Profile&)>& look = {}) {
+  const Folder folder;
+  live(folder.path(), [&](Registry&) {
+    count(world, 3, 10);
+    life();
+    raise(SIGKILL);
+  });
+  const std::string file = folder.file();
+  if (change) change(file);
+  in_own_process([&] {
+    rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    Readers readers;
+    readers.push_back(std::make_unique<arena::Reader>());
+    CHECK(readers[0]->read(file));
+    if (!readers[0]->error.empty()) return;
+    const Profile profile = profile_of(readers, [](const std::string& what) { CHECK_EQ(what, std::string()); });
+    const out::Stored stored = out::store(profile, meta_of(readers[0]->job(), profile), folder.path() + "/x.db", {});
+    CHECK_EQ(stored.error, std::string());
+    getrusage(RUSAGE_SELF, &after);
+    CHECK(after.ru_maxrss - before.ru_maxrss < 64 << 10);  // KiB
+    if (look) look(*readers[0], profile);
+  });
+}
+
+bool is_damaged(const arena::Reader& reader) { return reader.notice().find("damaged: ") != std::string::npos; }
+
+CommRecord comm_of(std::uint32_t index) {
+  CommRecord record;
+  record.view.index = index;
+  record.view.size = 4;
+  record.kind = CommKind::intra;
+  record.identity = 5000 + index;
+  record.letter = 's';
+  return record;
+}
+
+// Adds an entry as it stands there, with the check that it needs.
+void add_entry(journal::Entry entry, const WireWriter& content) {
+  const std::vector<char>& bytes = content.bytes();
+  auto* const memory =
+      static_cast<char*>(arena::allocate(arena::Kind::journal, sizeof(journal::EntryHead) + bytes.size()));
+  const journal::EntryHead head{entry, static_cast<std::uint32_t>(bytes.size()),
+                                journal::check_of(entry, bytes.data(), bytes.size())};
+  std::memcpy(memory, &head, sizeof head);
+  std::memcpy(memory + sizeof head, bytes.data(), bytes.size());
+  reinterpret_cast<arena::SegmentHead*>(memory)[-1].filled = sizeof head + bytes.size();
+}
+
+}  // namespace
+
+TEST(the_index_of_a_communicator_fills_no_memory) {
+  for (const std::uint32_t index : {max_comm, max_comm - 1, 1u << 20, max_comm + 1}) {
+    forge([=] { journal::note(comm_of(index)); }, {},
+          [](const arena::Reader& reader, const Profile& profile) {
+            CHECK(is_damaged(reader));
+            CHECK_EQ(profile.comms.size(), 2u);
+          });
+  }
+}
+
+TEST(sizes_and_ranks_beyond_all_overflow_nothing) {
+  constexpr int most = std::numeric_limits<int>::max();
+  const auto note_job = [](int rank, int size) {
+    journal::JobEntry job;
+    job.rank = rank;
+    job.size = size;
+    journal::note(job);
+  };
+  forge([=] { note_job(most - 1, most); }, {},
+        [](const arena::Reader&, const Profile& profile) { CHECK_EQ(profile.ranks.size(), 1u); });
+  // What makes no sense leaves what was there before.
+  for (const auto& [rank, size] : {std::pair(4, 4), std::pair(-1, 4), std::pair(0, 0), std::pair(0, -1)}) {
+    forge([rank = rank, size = size, note_job] { note_job(rank, size); }, {},
+          [](const arena::Reader& reader, const Profile&) { CHECK(is_damaged(reader) && reader.job().size == 4); });
+  }
+  forge(
+      [] {
+        for (const int n : {most, most - 1, -2, std::numeric_limits<int>::min()}) {
+          CommRecord record = comm_of(3);
+          record.view.rank = record.view.size = n;
+          journal::note(record);
+        }
+      },
+      {},
+      [](const arena::Reader& reader, const Profile& profile) {
+        CHECK(is_damaged(reader));
+        CHECK_EQ(profile.comms.size(), 2u);
+      });
+}
+
+TEST(a_cell_of_no_procedure_is_left_out) {
+  forge([] { count(max_comm, 0x3ff, 10); }, {},
+        [](const arena::Reader& reader, const Profile& profile) {
+          CHECK(is_damaged(reader));
+          CHECK_EQ(profile.keys.size(), 1u);
+        });
+}
+
+TEST(counts_in_entries_are_no_more_than_their_bytes) {
+  forge(
+      [] {
+        WireWriter job;
+        job.signed_number(1);
+        job.signed_number(4);
+        for (int i = 0; i < 6; ++i) job.number(1);
+        for (int i = 0; i < 3; ++i) job.text("");
+        job.number(~std::uint64_t{0});  // pairs
+        add_entry(journal::Entry::job, job);
+        WireWriter comm;
+        comm.number(3);
+        comm.number(1);
+        for (int i = 0; i < 12; ++i) comm.number(static_cast<std::uint64_t>('a'));
+        comm.text("");
+        comm.number(std::uint64_t{1} << 60);  // members
+        add_entry(journal::Entry::comm, comm);
+        WireWriter site;
+        site.number(7);
+        site.number(std::uint64_t{1} << 62);  // bytes of a text
+        add_entry(journal::Entry::site, site);
+      },
+      {}, [](const arena::Reader& reader, const Profile&) { CHECK(is_damaged(reader)); });
+}
+
+// Each of these is a key in the profile, which could not be stored at all.
+TEST(what_a_file_names_twice_is_there_once) {
+  forge(
+      [] {
+        for (const std::uint32_t number : {1u, 2u, 5u}) {
+          journal::RegionEntry region;
+          region.number = number;
+          region.facts = {0, RegionKind::region, number == 5 ? "?3" : "same"};
+          journal::note(region);
+          journal::note(journal::QuantityEntry{number, {number == 5 ? "?3" : "same", "s"}});
+          journal::note(TagFacts{0, "key", std::string("\xff\xfe").substr(number % 2, 1)});
+        }
+        for (int i = 0; i < 2; ++i) {
+          new (arena::allocate(arena::Kind::thread, sizeof(Thread), 0)) Thread{};
+          auto* const cells = static_cast<RegionCell*>(arena::allocate(arena::Kind::regions, 8 * sizeof(RegionCell)));
+          auto* const loops = static_cast<LoopCell*>(arena::allocate(arena::Kind::loops, 8 * sizeof(LoopCell)));
+          auto* const values =
+              static_cast<QuantityCell*>(arena::allocate(arena::Kind::quantities, 8 * sizeof(QuantityCell)));
+          for (std::uint32_t n = 0; n < 8; ++n) {
+            cells[n].key = make_region_key(n, 0, -1);
+            loops[n].key = make_region_key(n / 2, 0, n % 2 == 0 ? -1 : 7, true);
+            values[n].key = make_region_key(0, 0, -1);
+            values[n].site = n;
+            cells[n].calls = loops[n].bins[3] = values[n].count = 1;
+          }
+        }
+        journal::JobEntry job;
+        job.rank = 1;
+        job.size = 4;
+        job.meta = {{"program", "a"}, {"program", "b"}, {"ranks", "7"}, {"\xff", "c"}, {"\xfe", "d"}};
+        journal::note(job);
+      },
+      {},
+      [](const arena::Reader& reader, const Profile& profile) {
+        CHECK(is_damaged(reader));
+        std::string ranks, program;
+        int unknown = 0;
+        for (const auto& [key, value] : meta_of(reader.job(), profile)) {
+          if (key == "ranks") ranks += value;
+          if (key == "program") program += value;
+          unknown += key == "\xff" || key == "\xfe" ? 1 : 0;
+        }
+        CHECK_EQ(ranks, std::string("4"));
+        CHECK_EQ(program, std::string("b"));
+        CHECK_EQ(unknown, 1);
+      });
+}
+
+TEST(segments_in_a_hole_take_neither_memory_nor_time) {
+  using arena::Kind;
+  constexpr std::uint64_t size = std::uint64_t{15} << 30;
+  for (const Kind kind :
+       {Kind::cells, Kind::journal, Kind::slices, Kind::regions, Kind::peers, Kind::comms, Kind::thread, Kind::none}) {
+    const auto change = [=](const std::string& file) {
+      const int descriptor = open(file.c_str(), O_RDWR);
+      std::uint64_t used = 0;
+      constexpr off_t used_at = offsetof(arena::Header, used);
+      CHECK_EQ(pread(descriptor, &used, sizeof used, used_at), 8);
+      arena::SegmentHead head{};
+      head.kind = kind;
+      head.bytes = kind == Kind::none ? 0 : size - used - sizeof head;  // none: nothing but heads of nothing
+      head.filled = head.bytes;
+      CHECK_EQ(pwrite(descriptor, &head, sizeof head, static_cast<off_t>(used)), static_cast<ssize_t>(sizeof head));
+      if (kind == Kind::slices) {
+        SliceBlock block{};
+        block.generation = 1;
+        block.width = first_slice_width;
+        block.count = (head.bytes - sizeof block) / sizeof(SliceEntry);
+        CHECK_EQ(pwrite(descriptor, &block, sizeof block, static_cast<off_t>(used + sizeof head)),
+                 static_cast<ssize_t>(sizeof block));
+      }
+      CHECK_EQ(pwrite(descriptor, &size, sizeof size, used_at), 8);
+      CHECK_EQ(ftruncate(descriptor, static_cast<off_t>(size)), 0);
+      close(descriptor);
+    };
+    alarm(60);
+    forge([] {}, change);
+    alarm(0);
+  }
+}
+
+}  // namespace commlens

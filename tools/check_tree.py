@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Look at which files the repository has: known names at its root, binaries only where they belong.
+
+    python tools/check_tree.py [ROOT]
+
+Prints a line for each file that is out of place and ends with 1 if there is one.  Files that git does not know yet count,
+unless it ignores them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+AT_ROOT = frozenset(
+    [
+        ".ci",
+        ".clang-format",
+        ".clang-tidy",
+        ".editorconfig",
+        ".gitignore",
+        "CHANGELOG.md",
+        "CMakeLists.txt",
+        "CMakePresets.json",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "SECURITY.md",
+        "VERSION",
+        "adapters",
+        "bench",
+        "cmake",
+        "core",
+        "docs",
+        "fortran",
+        "fuzz",
+        "gen",
+        "generated",
+        "include",
+        "proof",
+        "pyproject.toml",
+        "python",
+        "spec",
+        "tests",
+        "third_party",
+        "tools",
+    ]
+)
+BINARIES = ("fuzz/arena/corpus/", "tests/profiles/")
+LOOKED_AT = 8192
+"""Bytes at the beginning of a file; one without a zero byte among them is text, as for git."""
+
+
+def files(root: Path) -> list[str]:
+    """Return the paths of all files that git knows or would add, relative to `root`."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return sorted({name for name in listed.split("\0") if name and (root / name).is_file()})
+
+
+def is_binary(path: Path) -> bool:
+    """Return whether a file has a zero byte near its beginning."""
+    with path.open("rb") as file:
+        return b"\0" in file.read(LOOKED_AT)
+
+
+def complaints(root: Path) -> list[str]:
+    """Return one line for each file that is out of place."""
+    lines = []
+    for name in files(root):
+        if name.split("/")[0] not in AT_ROOT:
+            lines.append(f"{name}: not on the list of what is at the root (AT_ROOT in tools/check_tree.py)")
+        if not name.startswith(BINARIES) and is_binary(root / name):
+            lines.append(f"{name}: a binary; these belong into {' or '.join(BINARIES)}")
+    return lines
+
+
+def main() -> int:
+    """Print all complaints; return the exit code."""
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
+    found = complaints(root)
+    print("\n".join(found) or f"check_tree: all {len(files(root)):,} files are where they belong")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
