@@ -28,7 +28,7 @@ fuzz:        ## 10,000 random programs on each MPI against the model; goes on wh
 kills:       ## 500 jobs killed at random moments, recovered and compared; goes on where it was stopped
 	@tools/kills.sh
 
-sanitize:    ## the MPI library under the address, undefined and thread sanitizers
+sanitize:    ## our library in MPI jobs, without optimisation and under the address, undefined and thread sanitizers
 	@tools/sanitize.sh
 
 soak:        ## resident memory over 10^8 calls and 10^5 communicators, with and without commlens

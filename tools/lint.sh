@@ -7,9 +7,12 @@ cd "$(dirname "$0")/.."
 tools/setup.sh dev
 tools/build.sh release   # clang-tidy reads how each file is compiled
 
+# The analyzer follows paths through each function until it has seen max-nodes states. With its default, 225,000, two
+# files with many wrappers take a third of the whole lint; so bounded it takes a third of the time.
 # shellcheck disable=SC2317  # step calls it
 tidy() {
-  find core -name '*.cpp' -print0 | xargs -0 -P "$(nproc)" -n 1 .venv/bin/clang-tidy --quiet -p build/release
+  find core -name '*.cpp' -print0 | xargs -0 -P "$(nproc)" -n 1 .venv/bin/clang-tidy --quiet -p build/release \
+    --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=max-nodes=30000
 }
 
 code=0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Our MPI library, and the programs of the tests, built with each sanitizer: tools/sanitize.sh [asan|ubsan|tsan ...]
+# Our MPI library, and the programs of the tests, built with each sanitizer: tools/sanitize.sh [debug|tsan ...]
+# debug has no optimisation and the address and undefined behaviour sanitizers.
 # tsan runs what has threads; a race planted in a copy of the sources shows that it would see one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +9,7 @@ cd "$(dirname "$0")/.."
 . tools/openmpi.sh
 tools/setup.sh build dev mpi
 
-(($#)) || set -- asan ubsan tsan
+(($#)) || set -- debug tsan
 code=0
 for preset in "$@"; do
   tools/build.sh "$preset"

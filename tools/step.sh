@@ -20,6 +20,8 @@ step() {
   "$@" >"$log" 2>&1 </dev/null || code=$?
   if ((code == 0)); then
     printf '%5d s\n' $((SECONDS - begin))
+    # For tools/summary.py, while tools/test.sh runs.
+    [ ! -d "$ROOT/build/results" ] || printf '%s\t%s\t%d\n' "$area" "$label" $((SECONDS - begin)) >>"$ROOT/build/results/steps.tsv"
   else
     printf ' failed\n'
     tail -n 40 "$log" | sed 's/^/    | /'

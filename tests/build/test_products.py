@@ -46,7 +46,13 @@ def test_programs_need_libc_only() -> None:
     for program in ("commlens-run", "commlens-arena"):
         needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", f"build/release/bin/{program}").stdout)
         assert needed
-        assert set(needed) <= {"libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2"}, program
+        assert set(needed) <= {
+            "libc.so.6",
+            "libdl.so.2",
+            "libm.so.6",
+            "libpthread.so.0",
+            "ld-linux-x86-64.so.2",
+        }, program
 
 
 def test_make_install_gives_a_tree_that_works_by_itself(tmp_path: Path) -> None:

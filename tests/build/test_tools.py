@@ -105,6 +105,23 @@ def test_the_summary_ends_with_totals_and_fails_when_it_should(
     assert ("skipped 1: no hpcc here" in result.stdout) == (SKIPPED in cases)
 
 
+def test_the_summary_says_where_the_time_went(tmp_path: Path) -> None:
+    cases = "".join(f'<testcase classname="c" name="t{n}" time="{n}.5"/>' for n in range(12))
+    (tmp_path / "mpi.xml").write_text(f'<testsuite time="40">{cases}</testsuite>')
+    (tmp_path / "steps.tsv").write_text("build\tcompile debug\t90\ntest\tunit tests\t9\nsetup\tnothing\t0\n")
+    result = subprocess.run(
+        [sys.executable, ROOT / "tools" / "summary.py", tmp_path], capture_output=True, text=True, check=False
+    )
+    lines = result.stdout.splitlines()
+    named = [line.split() for line in lines if line.startswith("    ")]
+    assert [line[-2] for line in named if line[-1] == "s"] == ["90", "40", "130"]
+    slowest = lines[lines.index("slowest of mpi") + 1 :][:11]
+    assert [line.split() for line in slowest[:10]] == [
+        [f"{n}.5", "s", "c", f"t{n}"] for n in range(11, 1, -1)
+    ]
+    assert slowest[10] == ""
+
+
 @pytest.mark.parametrize(
     ("code", "line"),
     [
@@ -169,8 +186,16 @@ def test_files_out_of_place_are_found(
     [
         ("core/out/a.cpp", '#include "core/profile/b.h"\n', None),
         ("core/out/a.cpp", '#include "core/out/b.h"\n#include <mpi.h>\n', None),
-        ("core/profile/a.h", '#pragma once\n#include "core/out/b.h"\n', "core/profile/a.h:2: core/profile must not use core/out"),
-        ("core/mpi/a.cpp", ' # include "core/recover/b.h"\n', "core/mpi/a.cpp:1: core/mpi must not use core/recover"),
+        (
+            "core/profile/a.h",
+            '#pragma once\n#include "core/out/b.h"\n',
+            "core/profile/a.h:2: core/profile must not use core/out",
+        ),
+        (
+            "core/mpi/a.cpp",
+            ' # include "core/recover/b.h"\n',
+            "core/mpi/a.cpp:1: core/mpi must not use core/recover",
+        ),
         ("core/drawer/a.h", "", "core/drawer/a.h: core/drawer has no line in USES"),
     ],
 )

@@ -19,7 +19,12 @@ NAMES = tuple(os.environ.get("COMMLENS_TEST_MPI", "openmpi,mpich").split(","))
 @pytest.fixture(scope="session", params=NAMES)
 def mpi(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mpi:
     """Return one MPI implementation with our library built for it."""
-    found = Mpi(request.param, tmp_path_factory.mktemp(request.param))
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    programs = shared / "programs" / request.param
+    programs.mkdir(parents=True, exist_ok=True)
+    found = Mpi(request.param, tmp_path_factory.mktemp(request.param), programs)
     for product in (found.library, found.runner):
         if not product.exists():
             pytest.fail(f"{product} is missing: run `make build` first")

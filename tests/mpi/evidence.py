@@ -44,8 +44,9 @@ def note(library: str, procedures: Iterable[str], what: str | None = None, *, fa
         test += FAILS if fails else ""
         line = json.dumps({"test": test, "library": library, "procedures": sorted(procedures)})
         Path(folder).mkdir(parents=True, exist_ok=True)
-        with (Path(folder) / "notes.jsonl").open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        # One write: other processes append to the same file.
+        with (Path(folder) / "notes.jsonl").open("ab", buffering=0) as file:
+            file.write(line.encode() + b"\n")
 
 
 def note_profile(profile: Path) -> str | None:

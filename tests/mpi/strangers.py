@@ -329,7 +329,7 @@ class Strangers:
 
     def _brought(self, mpi: Mpi, part: str) -> str:
         """Return an argument in which files of `mpi` are copies that everybody can reach."""
-        for file in mpi.workdir.iterdir():
+        for file in mpi.programs.iterdir():
             if file.is_file() and str(file) in part:
                 target = self.outside(_TOP / "programs" / file.name)
                 target.parent.mkdir(exist_ok=True)

@@ -12,7 +12,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from harness import RANKS, Mpi, Result, launch, started
+from harness import RANKS, Mpi, Result, launch_again, launch_once, started
 from hosts import Hosts
 from profile_rows import Profile
 from test_sessions import NO_SESSIONS
@@ -30,7 +30,8 @@ def run(
     profile = where / "profile.db"
     apart = ["-outfile-pattern", str(where / RANKS / "%g.%r")] if mpi.hydra else []
     command, environment = hosts.prepare(mpi, argv, env or {}, profile, mode, apart)
-    return launch(command, environment, 60, where, profile)
+    result = launch_once(command, environment, 60, where, profile)
+    return result or launch_again((command, environment), None, 60, where, profile)
 
 
 def nodes(profile: Profile) -> list[str]:
