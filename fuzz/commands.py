@@ -137,13 +137,14 @@ def chosen_for_arenas(case: int, number: int) -> list[tuple[str, ...]]:
 def run(command: Sequence[str], profile: Path, out: Path) -> None:
     """Do a command in this process; it ends with SystemExit."""
     if command[0] == "call":
+        from commlens.cli.refusals import REFUSED, print_error
         from commlens.errors import CommlensError
 
         try:
             CALLS[command[1]](profile)
         except CommlensError as error:
-            error.show()
-            raise SystemExit(error.exit_code) from None
+            print_error(error)
+            raise SystemExit(REFUSED) from None
         raise SystemExit(0)
     names = {"{profile}": str(profile)}
     arguments = [names.get(word, word.replace(OUT, str(out))) for word in command]

@@ -17,13 +17,13 @@ from pathlib import Path
 ALLOWED: dict[str, tuple[str, ...]] = {
     "print": (),
     "input": (),
-    "click.echo": ("errors.py",),
+    "click.echo": (),
     "click.echo_via_pager": (),
     "click.get_binary_stream": (),
     "click.get_text_stream": (),
     "click.secho": (),
     "sys.stdout": ("screen.py", "__main__.py"),
-    "sys.stderr": ("errors.py",),
+    "sys.stderr": ("messages.py",),
     "sys.__stdout__": (),
     "sys.__stderr__": (),
     "os.write": (),
@@ -44,7 +44,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 }
 # Methods of a console, whoever has it.
 METHODS = {"console.print": ("screen.py",), "console.out": (), "console.log": (), "console.print_json": ()}
-ADVICE = "print by commlens.screen.Screen or commlens.errors.print_message, write by commlens.escape"
+ADVICE = "print by commlens.screen.Screen or commlens.messages.print_message, write by commlens.escape"
 
 
 def dotted(node: ast.AST, imported: dict[str, str]) -> str:

@@ -16,8 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from commlens.errors import print_message
 from commlens.escape import Target, escape
+from commlens.messages import print_message
 
 Item = TypeVar("Item")
 

@@ -18,6 +18,7 @@ from conftest import Run, marked_builder, small_builder
 from test_shards import split
 
 import commlens.export
+from commlens.cli.refusals import INCOMPLETE
 from commlens.errors import CommlensError
 
 # Warnings of these packages about each other.
@@ -235,7 +236,7 @@ def test_what_can_be_read_of_a_damaged_profile_is_exported(run: Run, marked: Pat
     (directory / "shard.1.db").unlink()
     output = tmp_path / "half.json"
     done = run("export", directory, "--to", "hatchet", "-o", output)
-    assert done.exit_code == CommlensError.incomplete
+    assert done.exit_code == INCOMPLETE
     assert "shard.1.db" in done.stderr
     assert seen(hatchet.GraphFrame.from_json(output.read_text(encoding="utf-8"))) == {
         path: {rank: ranks[rank] for rank in (0, 1)}

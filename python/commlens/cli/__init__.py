@@ -19,12 +19,13 @@ from commlens.cli.matrix import matrix
 from commlens.cli.merge import merge
 from commlens.cli.overhead import overhead
 from commlens.cli.recover import recover
+from commlens.cli.refusals import INCOMPLETE, one_line_refusals
 from commlens.cli.regions import regions
 from commlens.cli.report import report
 from commlens.cli.schema import schema
 from commlens.cli.sql import sql
 from commlens.cli.top import top
-from commlens.errors import CommlensError, one_line_refusals, print_message
+from commlens.messages import print_message
 from commlens.shards import IncompleteProfile
 
 
@@ -47,7 +48,7 @@ class Commands(click.Group):
                 for warning in caught:
                     print_message(warning.message)
         if any(issubclass(warning.category, IncompleteProfile) for warning in caught):
-            ctx.exit(CommlensError.incomplete)
+            ctx.exit(INCOMPLETE)
         return result
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from commlens.cli.options import Parsed
+from commlens.cli.refusals import print_error
 from commlens.errors import CommlensError
 from commlens.outputs import new
 from commlens.overhead import MOST_ROUNDS, legs
@@ -115,7 +116,7 @@ def overhead(
     if not failures or any(run.round > 0 for run in found):
         failures += _show(found, style, outputs)
     for failure in failures[:-1]:
-        failure.show()
+        print_error(failure)
     if failures:
         raise failures[-1]
 

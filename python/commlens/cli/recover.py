@@ -10,7 +10,8 @@ import click
 
 from commlens.arenas import Arena, Job, find, jobs_of, merge, others_hint, places, ranges, read
 from commlens.cli.users import with_rights_of_user
-from commlens.errors import CommlensError, print_message
+from commlens.errors import CommlensError
+from commlens.messages import print_message
 from commlens.screen import Screen
 from commlens.shards import complain
 from commlens.stored import Stored, find_stored

@@ -17,7 +17,9 @@ import click
 from rich.text import Text
 
 from commlens.arenas import owners, places
-from commlens.errors import CommlensError, NothingThereError, print_message
+from commlens.cli.refusals import REFUSED, Refusal
+from commlens.errors import CommlensError, NothingThereError
+from commlens.messages import print_message
 from commlens.screen import Screen, flush_output
 from commlens.users import become, name_of
 
@@ -81,7 +83,7 @@ def _for_each(commands: click.BaseCommand, where: tuple[Path, ...]) -> int:
         Screen().lines([*([Text("")] if number else []), Text(f"user {name_of(uid)}", style="bold")])
         codes.add(_in_child(commands, uid, [name, "--user", str(uid), *rest]))
     if codes == {NOTHING_THERE}:
-        return NothingThereError.exit_code
+        return REFUSED
     return max(codes - {NOTHING_THERE}, default=0)
 
 
@@ -102,7 +104,7 @@ def _in_child(commands: click.BaseCommand, uid: int, arguments: list[str]) -> in
         print_message(
             f"user {name_of(uid)}: ended by signal {-code}, or not done after {PATIENCE_S} s; left alone"
         )
-        return CommlensError.exit_code
+        return REFUSED
     return code
 
 
@@ -112,7 +114,8 @@ def _run(commands: click.BaseCommand, arguments: list[str]) -> int:
         code = commands.main(arguments, prog_name="commlens", standalone_mode=False)
     except click.ClickException as error:
         error.show()
-        return NOTHING_THERE if isinstance(error, NothingThereError) else error.exit_code
+        is_nothing = isinstance(error, Refusal) and isinstance(error.error, NothingThereError)
+        return NOTHING_THERE if is_nothing else error.exit_code
     except click.Abort:
         return 1
     return code if isinstance(code, int) else 0

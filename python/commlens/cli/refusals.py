@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the command says that it refuses: one line on stderr, and the exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import click
+
+from commlens.errors import CommlensError
+from commlens.messages import print_message, shown
+
+REFUSED = 2
+INCOMPLETE = 3
+"""The exit code of a command that has read what can be read of a damaged profile."""
+
+
+class Refusal(click.ClickException):
+    """Lets click end the command with the line of a CommlensError."""
+
+    exit_code = REFUSED
+
+    def __init__(self, error: CommlensError):
+        super().__init__(error.message)
+        self.error = error
+
+    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002
+        """Print the line and its details."""
+        print_error(self.error)
+
+
+def print_error(error: CommlensError) -> None:
+    """Print the line of an error and its details to stderr."""
+    print_message(error.message, error.details)
+
+
+@contextmanager
+def one_line_refusals() -> Iterator[None]:
+    """Let what we, click and the system refuse be said in one line, with escapes: it quotes options and names of files."""
+    try:
+        yield
+    except CommlensError as error:
+        raise Refusal(error) from error
+    except click.ClickException as error:
+        error.message = shown(error.message)
+        raise
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # click's: whoever has read the output has seen enough
+            raise
+        of = [os.fsdecode(error.filename)] if isinstance(error.filename, (str, bytes, os.PathLike)) else []
+        raise Refusal(CommlensError(": ".join([*of, error.strerror or str(error)]))) from error
