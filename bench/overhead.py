@@ -55,8 +55,8 @@ from overhead_page import (  # noqa: E402
 from run import ENVIRONMENT, HERE, machine, rows_of  # noqa: E402
 from scale import phases_of  # noqa: E402
 
+from commlens.base.errors import CommlensError  # noqa: E402
 from commlens.doctor.families import TITLES  # noqa: E402
-from commlens.errors import CommlensError  # noqa: E402
 from commlens.overhead.estimate import whole_rounds  # noqa: E402
 from commlens.overhead.legs import (  # noqa: E402
     BASELINE,

@@ -21,10 +21,10 @@ from run import ENVIRONMENT, HERE
 sys.path.insert(0, str(HERE.parent / "python"))
 import os
 
+from commlens.base.progress import announced
 from commlens.overhead.estimate import Estimate, costs
 from commlens.overhead.legs import commlens_tool, find_stopwatch, parse_tool, split
 from commlens.overhead.measure import rounds
-from commlens.progress import announced
 
 CALLS = 1_000_000
 WAITS = 1000  # ns

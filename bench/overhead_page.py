@@ -29,8 +29,8 @@ from commlens.overhead.estimate import FEWEST, Cost, Estimate, costs, estimate, 
 from commlens.overhead.legs import BASELINE, COMMLENS  # noqa: E402
 from commlens.overhead.measure import Run  # noqa: E402
 from commlens.overhead.text import interval, percent  # noqa: E402
-from commlens.run import PHASES  # noqa: E402
-from commlens.units import bytes_text  # noqa: E402
+from commlens.render.units import bytes_text  # noqa: E402
+from commlens.reports.run import PHASES  # noqa: E402
 
 MACHINE, MEMORY = "machine.json", "memory.json"
 APPS, CALLS, FINALIZE = "apps.csv", "calls.csv", "finalize.csv"

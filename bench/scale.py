@@ -28,7 +28,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "python"))
 
-from commlens.run import PHASES  # noqa: E402
+from commlens.reports.run import PHASES  # noqa: E402
 
 PROGRAM = ROOT / "build" / "release" / "bin" / "commlens-scale"
 PAGE, PICTURE = ROOT / "docs" / "evidence" / "scale.md", ROOT / "docs" / "evidence" / "scale.svg"

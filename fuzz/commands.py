@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from commlens import _schema
 from commlens.cli import commlens
+from commlens.profile import _schema
 
 OUT = "{out}"
 """Stands for the file that a command is asked to write."""
@@ -137,8 +137,8 @@ def chosen_for_arenas(case: int, number: int) -> list[tuple[str, ...]]:
 def run(command: Sequence[str], profile: Path, out: Path) -> None:
     """Do a command in this process; it ends with SystemExit."""
     if command[0] == "call":
+        from commlens.base.errors import CommlensError
         from commlens.cli.refusals import REFUSED, print_error
-        from commlens.errors import CommlensError
 
         try:
             CALLS[command[1]](profile)

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from commlens import _schema
+from commlens.profile import _schema
 from fuzz.sound import TABLES, VIEWS, list_again
 
 Damage = Callable[[Random, Path], None]

@@ -17,7 +17,7 @@ from conftest import marked_builder, small_builder
 from summarise import summarised
 from test_shards import split
 
-from commlens import _schema
+from commlens.profile import _schema
 
 TABLES = tuple(name for name, relation in _schema.RELATIONS.items() if relation.kind == "table")
 VIEWS = tuple(name for name, relation in _schema.RELATIONS.items() if relation.kind == "view")

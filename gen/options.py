@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the COMMLENS_ options from spec/options.toml.
 
-Out: generated/options.h         the declarations the library and commlens-run read
-     python/commlens/_options.py the same for the reader
-     docs/reference/options.md   the page for the user
+Out: generated/options.h                  the declarations the library and commlens-run read
+     python/commlens/launch/_options.py   the same for the reader
+     docs/reference/options.md            the page for the user
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ OPTIONS: dict[str, Option] = {{
 '''
     return {
         "generated/options.h": header,
-        "python/commlens/_options.py": python,
+        "python/commlens/launch/_options.py": python,
         "docs/reference/options.md": page,
     }
 

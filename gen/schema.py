@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the profile's tables and views from spec/schema.toml.
 
-Out: generated/schema_sql.h       the statements that make an empty profile, for the library
-     python/commlens/_schema.py   the same statements and the columns' descriptions, for the reader
-     docs/reference/tables.md     the same descriptions, for the user
+Out: generated/schema_sql.h               the statements that make an empty profile, for the library
+     python/commlens/profile/_schema.py   the same statements and the columns' descriptions, for the reader
+     docs/reference/tables.md             the same descriptions, for the user
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ inline constexpr char views_sql[] =
 
 
 def python_text(spec: dict[str, Any]) -> str:
-    """Return python/commlens/_schema.py."""
+    """Return python/commlens/profile/_schema.py."""
 
     def column(kind: str, c: dict[str, Any]) -> str:
         facts = [repr(c[fact]) for fact in ("name", "type", "unit", "doc")]
@@ -367,7 +367,7 @@ def texts() -> dict[str, str]:
     spec = read_spec()
     return {
         "generated/schema_sql.h": header_text(spec),
-        "python/commlens/_schema.py": python_text(spec),
+        "python/commlens/profile/_schema.py": python_text(spec),
         "docs/reference/tables.md": markdown_text(spec),
     }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds output that goes past commlens.escape: a terminal acts on what is in the names of others.
+"""Finds output that goes past commlens.base.escape: a terminal acts on what is in the names of others.
 
 Usage: tools/check_output.py FOLDER
 
@@ -22,8 +22,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "click.get_binary_stream": (),
     "click.get_text_stream": (),
     "click.secho": (),
-    "sys.stdout": ("screen.py", "__main__.py"),
-    "sys.stderr": ("messages.py",),
+    "sys.stdout": ("render/screen.py", "__main__.py"),
+    "sys.stderr": ("base/messages.py",),
     "sys.__stdout__": (),
     "sys.__stderr__": (),
     "os.write": (),
@@ -33,18 +33,23 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "rich.print": (),
     "rich.print_json": (),
     "rich.get_console": (),
-    "rich.console.Console": ("screen.py", "progress.py"),
-    "rich.live": ("screen.py",),
-    "rich.progress": ("progress.py",),
+    "rich.console.Console": ("render/screen.py", "base/progress.py"),
+    "rich.live": ("render/screen.py",),
+    "rich.progress": ("base/progress.py",),
     "rich.prompt": (),
-    "csv.writer": ("outputs.py",),
+    "csv.writer": ("base/outputs.py",),
     "csv.DictWriter": (),
-    "html": ("escape.py",),
+    "html": ("base/escape.py",),
     "xml.sax.saxutils": (),
 }
 # Methods of a console, whoever has it.
-METHODS = {"console.print": ("screen.py",), "console.out": (), "console.log": (), "console.print_json": ()}
-ADVICE = "print by commlens.screen.Screen or commlens.messages.print_message, write by commlens.escape"
+METHODS = {
+    "console.print": ("render/screen.py",),
+    "console.out": (),
+    "console.log": (),
+    "console.print_json": (),
+}
+ADVICE = "print by commlens.render.screen.Screen or commlens.base.messages.print_message, write by commlens.base.escape"
 
 
 def dotted(node: ast.AST, imported: dict[str, str]) -> str:

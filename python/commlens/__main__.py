@@ -15,7 +15,7 @@ def main() -> None:
     # `commlens report x | head` ends the way every other program in a pipe does.
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    # What the encoding of the output lacks becomes visible, as everywhere (commlens.escape), instead of a traceback.
+    # What the encoding of the output lacks becomes visible, as everywhere (commlens.base.escape), instead of a traceback.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     commlens(prog_name="commlens")

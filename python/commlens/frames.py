@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from commlens.base.packages import load
+from commlens.base.progress import tracked
 from commlens.export.relations import batches, columns, known
-from commlens.packages import load
 from commlens.profile import open_profile
-from commlens.progress import tracked
 
 
 def names(profile: str | os.PathLike[str]) -> list[str]:

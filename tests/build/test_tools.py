@@ -144,7 +144,8 @@ def test_the_summary_says_where_the_time_went(tmp_path: Path) -> None:
 )
 def test_output_past_the_escapes_is_found(tmp_path: Path, code: str, line: int) -> None:
     (tmp_path / "cli").mkdir()
-    (tmp_path / "messages.py").write_text("import sys\nsys.stderr.write('commlens: well')\n")
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "messages.py").write_text("import sys\nsys.stderr.write('commlens: well')\n")
     assert checked_output(tmp_path) == (0, "")
     (tmp_path / "cli" / "planted.py").write_text(code + "\n")
     rc, found = checked_output(tmp_path)

@@ -14,8 +14,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from commlens import _schema
 from commlens.cli import commlens
+from commlens.profile import _schema
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from commlens._options import OPTIONS
-from commlens._schema import RELATIONS
+from commlens.launch._options import OPTIONS
+from commlens.profile._schema import RELATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = [

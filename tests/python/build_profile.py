@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from commlens import _schema
+from commlens.profile import _schema
 
 OPS = {
     1: ("MPI_Allreduce", "collective"),

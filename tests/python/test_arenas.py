@@ -20,15 +20,16 @@ import pytest
 from build_profile import ProfileBuilder
 from conftest import Run
 
-from commlens import hang, owned, top
-from commlens.arenas import Arena, Job, find, jobs_of, owners, places, run_tool, unescaped
+from commlens.base import owned
+from commlens.base.errors import CommlensError
+from commlens.base.outputs import new
+from commlens.base.users import become
 from commlens.cli.clean import is_left
-from commlens.errors import CommlensError
-from commlens.incomplete import IncompleteProfile
-from commlens.outputs import new
+from commlens.jobs import hang, top
+from commlens.jobs.arenas import Arena, Job, find, jobs_of, owners, places, run_tool, unescaped
+from commlens.jobs.stored import find_stored
 from commlens.profile import open_profile
-from commlens.stored import find_stored
-from commlens.users import become
+from commlens.profile.incomplete import IncompleteProfile
 
 
 def arena(rank: int, size: int = 4, **more: Any) -> Arena:
@@ -261,7 +262,7 @@ def tool_in(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, content in (("commlens-run", "#!/bin/sh\n"), ("commlens-arena", f"#!/bin/sh\n{script}\n")):
         (folder / name).write_text(content)
         (folder / name).chmod(0o755)
-    monkeypatch.setattr("commlens.arenas.find_runner", lambda *_: folder / "commlens-run")
+    monkeypatch.setattr("commlens.jobs.arenas.find_runner", lambda *_: folder / "commlens-run")
 
 
 def test_a_tool_that_the_user_stops_is_not_waited_for(
@@ -269,8 +270,8 @@ def test_a_tool_that_the_user_stops_is_not_waited_for(
 ) -> None:
     """Root runs it as that user: see users.become()."""
     tool_in(tmp_path, 'echo $$ >"$0.pid"; kill -STOP $$', monkeypatch)
-    monkeypatch.setattr("commlens.users.has_become", lambda: True)
-    monkeypatch.setattr("commlens.users.PATIENCE_S", 1)
+    monkeypatch.setattr("commlens.base.users.has_become", lambda: True)
+    monkeypatch.setattr("commlens.base.users.PATIENCE_S", 1)
     with pytest.raises(CommlensError, match="commlens-arena was not done after 1 s"):
         run_tool(["list"], [])
     assert not Path("/proc", (tmp_path / "commlens-arena.pid").read_text().strip()).exists()
@@ -278,7 +279,7 @@ def test_a_tool_that_the_user_stops_is_not_waited_for(
 
 def test_a_stopped_tool_ends_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool_in(tmp_path, 'echo $$ >"$0.pid"; kill -STOP $$', monkeypatch)
-    monkeypatch.setattr("commlens.users.has_become", lambda: True)
+    monkeypatch.setattr("commlens.base.users.has_become", lambda: True)
     command = os.fork()
     if command == 0:
         with suppress(BaseException):
@@ -464,7 +465,7 @@ def test_hang_passes_over_a_job_that_ends_meanwhile(
 
     monkeypatch.setattr(cli, "find", lambda _: [])
     monkeypatch.setattr(cli, "read", found)
-    monkeypatch.setattr("commlens.arenas.merge", merged)
+    monkeypatch.setattr("commlens.jobs.arenas.merge", merged)
     result = run("hang", tmp_path)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.startswith("app, 1 of 4 ranks, began 2026-01-02T00:00:00Z\n")

@@ -11,7 +11,7 @@ import pytest
 from build_profile import ProfileBuilder
 from conftest import Run
 
-from commlens.elf import build_id, inside_functions
+from commlens.symbols.elf import build_id, inside_functions
 
 needs_compiler = pytest.mark.skipif(
     shutil.which("cc") is None or shutil.which("addr2line") is None, reason="needs cc and addr2line"

@@ -27,9 +27,9 @@ from conftest import Run, marked_builder, small_builder
 
 import commlens.export
 import commlens.frames
-from commlens import _schema
-from commlens.errors import CommlensError
-from commlens.outputs import new
+from commlens.base.errors import CommlensError
+from commlens.base.outputs import new
+from commlens.profile import _schema
 
 NAMES = sorted(_schema.RELATIONS)
 Rows = list[tuple[Any, ...]]

@@ -18,8 +18,8 @@ from conftest import Run, marked_builder, small_builder
 from test_shards import split
 
 import commlens.export
+from commlens.base.errors import CommlensError
 from commlens.cli.refusals import INCOMPLETE
-from commlens.errors import CommlensError
 
 # Warnings of these packages about each other.
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")

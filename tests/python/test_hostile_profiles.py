@@ -27,9 +27,9 @@ from fuzz.damage import _recursive_view, long_texts
 from fuzz.sound import former
 from test_shards import split
 
-from commlens import _schema, database, limits
-from commlens.errors import CommlensError
-from commlens.profile import for_reading, open_profile
+from commlens.base.errors import CommlensError
+from commlens.profile import _schema, database, limits
+from commlens.profile.open import for_reading, open_profile
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
 COMMANDS = (
@@ -127,7 +127,7 @@ def test_a_file_that_takes_the_place_of_another_is_not_read(
     other = profile.with_name("other.db")
     other.write_bytes(profile.read_bytes())
     uri = f"{other.as_uri()}?mode=ro&immutable=1"
-    monkeypatch.setattr("commlens.regular.ProfileFile.uri", lambda _self, _most_s: uri)
+    monkeypatch.setattr("commlens.profile.regular.ProfileFile.uri", lambda _self, _most_s: uri)
     result = run("report", profile)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "was removed or replaced while it was opened" in result.stderr
@@ -629,7 +629,7 @@ def test_a_profile_that_was_removed_is_read_from_its_descriptor(profile: Path, r
 def test_where_no_folder_is_private_nothing_is_copied(
     profile: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("commlens.regular.is_fixed", lambda _: False)
+    monkeypatch.setattr("commlens.profile.regular.is_fixed", lambda _: False)
     result = run("report", profile)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "there is no folder for a copy that only you may change: set TMPDIR to one" in result.stderr
@@ -751,7 +751,7 @@ def test_a_profile_of_another_user_has_no_file_of_his_looked_at(
         looked.append(path)
         return ""
 
-    monkeypatch.setattr("commlens.callsites.build_id", no_id)
+    monkeypatch.setattr("commlens.symbols.callsites.build_id", no_id)
     module = tmp_path / "module"
     module.touch()
     change(profile, f"UPDATE callsite SET module = '{module}', build_id = 'abcd' WHERE id = 1")
@@ -763,7 +763,7 @@ def test_a_profile_of_another_user_has_no_file_of_his_looked_at(
     else:
         owner = os.geteuid()
         monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    monkeypatch.setattr("commlens.profile.for_reading", as_of_another(for_reading))
+    monkeypatch.setattr("commlens.profile.open.for_reading", as_of_another(for_reading))
     assert run("report", profile, "--callsites").exit_code == 0
     assert looked == []
 

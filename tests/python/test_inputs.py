@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from commlens import inputs
-from commlens.doctor.configuration import UnusableError, read_lines
-from commlens.errors import CommlensError
-from commlens.regular import opened
+from commlens.base import inputs
+from commlens.base.errors import CommlensError
+from commlens.launch.configuration import UnusableError, read_lines
+from commlens.profile.regular import opened
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from build_profile import ProfileBuilder
 from conftest import Run, small_builder
 from test_shards import split
 
-from commlens import _schema
+from commlens.profile import _schema
 
 REPORTS = (
     (),

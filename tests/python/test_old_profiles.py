@@ -22,9 +22,9 @@ import pytest
 from conftest import Run
 
 import commlens.matrix
-from commlens._schema import RELATIONS, VERSION
-from commlens.header import OLDEST_VERSION
 from commlens.matrix import KINDS
+from commlens.profile._schema import RELATIONS, VERSION
+from commlens.profile.header import OLDEST_VERSION
 
 FOLDER = Path(__file__).resolve().parents[1] / "profiles"
 EXPORTS = ("hatchet", "thicket", "caliper", "chrome", "speedscope", "csv", "parquet", "tinyprof")

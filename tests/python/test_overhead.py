@@ -19,7 +19,7 @@ import pytest
 from conftest import Run as Command
 from scipy import stats
 
-from commlens.errors import CommlensError
+from commlens.base.errors import CommlensError
 from commlens.overhead import legs, measure, raw
 from commlens.overhead.estimate import costs, estimate, hodges_lehmann, signed_rank_p, tail
 from commlens.overhead.legs import BASELINE, HERE, Tool, parse_tool, parse_wrapper, split

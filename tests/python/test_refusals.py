@@ -11,7 +11,7 @@ from typing import Callable
 import pytest
 from conftest import Run
 
-from commlens._schema import VERSION
+from commlens.profile._schema import VERSION
 
 Spoil = Callable[[Path], None]
 

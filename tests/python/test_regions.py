@@ -21,10 +21,10 @@ from summarise import summarised
 from test_numbers import CASE_IDS, CASES, COUNTERS, made_up, statements
 from test_text import below_head, environment, in_terminal, program
 
-from commlens import _schema
-from commlens.regions import NOT_IN_SUMMARIES
-from commlens.tree import DEEPEST_PREFIX
-from commlens.units import LONGEST_NAME
+from commlens.profile import _schema
+from commlens.render.tree import DEEPEST_PREFIX
+from commlens.render.units import LONGEST_NAME
+from commlens.reports.regions import NOT_IN_SUMMARIES
 
 SEEDS = range(6)
 BY = {

@@ -23,17 +23,17 @@ from rich.text import Text
 from test_shards import split
 from test_text import environment, in_terminal, program
 
-from commlens._schema import RELATIONS
-from commlens.errors import CommlensError
-from commlens.escape import Target, escape
-from commlens.incomplete import IncompleteProfile
+from commlens.base.errors import CommlensError
+from commlens.base.escape import Target, escape
 from commlens.overhead import charts
 from commlens.overhead.estimate import costs
 from commlens.overhead.legs import BASELINE
 from commlens.overhead.measure import Run as OneRun
 from commlens.profile import open_profile
-from commlens.screen import Screen
-from commlens.table import fold
+from commlens.profile._schema import RELATIONS
+from commlens.profile.incomplete import IncompleteProfile
+from commlens.render.screen import Screen
+from commlens.render.table import fold
 
 CONTROLS = "".join(map(chr, [*range(1, 32), *range(0x7F, 0xA0)]))
 MARKS = "\u061c\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\ufeff\u00ad\U000e0041"
@@ -400,7 +400,7 @@ def in_terminal_of_python(code: str) -> str:
 
 def test_a_bar_takes_no_name_for_markup_or_controls() -> None:
     output = in_terminal_of_python(
-        "from commlens import progress\n"
+        "from commlens.base import progress\n"
         "progress.PATIENCE = -1\n"
         f"list(progress.tracked([1, 2, 3], {'[red][/x] ' + SHORT!r}))\n"
         f"list(progress.announced([1, 2], 2, 1, {'[red][/x] ' + SHORT!r}))\n"
@@ -412,7 +412,7 @@ def test_a_bar_takes_no_name_for_markup_or_controls() -> None:
 
 def test_lines_that_are_renewed_in_place_have_escapes() -> None:
     output = in_terminal_of_python(
-        "from rich.text import Text\nfrom commlens.screen import Screen\n"
+        "from rich.text import Text\nfrom commlens.render.screen import Screen\n"
         "with Screen().renewed() as show:\n"
         f"    show([Text({SHORT!r}, 'bold')])\n    show([Text('second')])\n"
     )

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from commlens import _schema
-from commlens.query import Queries, Selection, Shape
+from commlens.profile import _schema
+from commlens.reports.query import Queries, Selection, Shape
 
 RANKS, COMMS, KEYS_EACH = 1024, 2000, 8
 SIZE = 64

@@ -12,8 +12,7 @@ import pytest
 from build_profile import ProfileBuilder
 from conftest import Run, small_builder
 
-from commlens import _schema, shards
-from commlens.profile import open_profile
+from commlens.profile import _schema, open_profile, shards
 
 BLOCK = 2
 TABLES_OF_RANKS = (

@@ -346,7 +346,7 @@ def test_sql_prints_tables_csv_and_json(small: Path, run: Run) -> None:
 
 
 def test_schema_lists_every_table_view_and_column(run: Run) -> None:
-    from commlens._schema import META_KEYS, RELATIONS
+    from commlens.profile._schema import META_KEYS, RELATIONS
 
     overview = run("schema").stdout
     for name, relation in RELATIONS.items():

@@ -11,6 +11,6 @@ send, with `mpich.chosen` where an MPI says by its control variables which one i
 'binomial'
 """
 
-from commlens import packages
+from commlens.base import packages
 
 packages.load("numpy")  # says what to do where it is missing

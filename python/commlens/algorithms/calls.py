@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from commlens import run
 from commlens.algorithms.registry import COLLECTIVES, ROOTED, UNEVEN
 from commlens.algorithms.schedule import Integers
-from commlens.matrix.query import Comm, comm_of
-from commlens.query import any_of, comm_condition
+from commlens.profile.meta import facts, number
+from commlens.selection.conditions import any_of, comm_condition
+from commlens.selection.members import Comm, comm_of
 
 VARIES = -1
 """Bin of calls whose blocks differ in size."""
@@ -197,7 +197,7 @@ def read_comms(connection: sqlite3.Connection) -> dict[int, Where]:
     """Return all communicators."""
     found = {}
     (highest,) = connection.execute("SELECT MAX(rank) FROM rank").fetchone()
-    ranks = max(run.number(run.facts(connection), "ranks"), 0 if highest is None else highest + 1)
+    ranks = max(number(facts(connection), "ranks"), 0 if highest is None else highest + 1)
     for row in connection.execute(COMMS_SQL):
         if row["kind"] in ("intra", "inter"):
             comm = comm_of(row, ranks)

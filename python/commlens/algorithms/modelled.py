@@ -10,7 +10,7 @@ from typing import Any
 from commlens.algorithms.pattern import Pairs
 from commlens.algorithms.registry import algorithm
 from commlens.algorithms.schedule import Call, Integers
-from commlens.errors import CommlensError
+from commlens.base.errors import CommlensError
 
 
 @dataclass(frozen=True)

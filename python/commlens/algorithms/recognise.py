@@ -18,8 +18,8 @@ from commlens.algorithms.matching import Candidate, Match, Measured, match
 from commlens.algorithms.pattern import Budget, Pairs
 from commlens.algorithms.schedule import Call, Integers
 from commlens.algorithms.trees import depth
-from commlens.matrix.query import refuse
-from commlens.names import check_communicators, matching_operations
+from commlens.selection.names import check_communicators, matching_operations
+from commlens.selection.peers import refuse
 
 _MOST_STARTS = 24
 """Numbers of starts of a persistent collective that are tried."""

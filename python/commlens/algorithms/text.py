@@ -10,10 +10,10 @@ import numpy as np
 from rich.text import Text
 
 from commlens.algorithms.recognise import Found, Line
-from commlens.screen import Screen
-from commlens.table import Column, Table, fold
-from commlens.tree import Tree
-from commlens.units import bytes_text, size_text
+from commlens.render.screen import Screen
+from commlens.render.table import Column, Table, fold
+from commlens.render.tree import Tree
+from commlens.render.units import bytes_text, size_text
 
 ROOTS_SHOWN = 3
 LARGEST_DRAWN = 128  # ranks of a tree

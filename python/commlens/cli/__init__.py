@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from commlens.base.messages import print_message
 from commlens.cli.algorithms import algorithms
 from commlens.cli.clean import clean
 from commlens.cli.comms import comms
@@ -25,8 +26,7 @@ from commlens.cli.report import report
 from commlens.cli.schema import schema
 from commlens.cli.sql import sql
 from commlens.cli.top import top
-from commlens.messages import print_message
-from commlens.shards import IncompleteProfile
+from commlens.profile.shards import IncompleteProfile
 
 
 class Commands(click.Group):

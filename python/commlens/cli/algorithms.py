@@ -7,8 +7,8 @@ import click
 
 from commlens.cli.options import comm_option, format_option, op_option, profile_argument, sql_option
 from commlens.profile import open_profile
-from commlens.screen import Screen
-from commlens.table import csv_text, json_text
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, json_text
 
 
 @click.command()

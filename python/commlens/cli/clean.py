@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
-from commlens import owned
-from commlens.arenas import Arena, find, places, read
+from commlens.base import owned
 from commlens.cli.users import with_rights_of_user
-from commlens.screen import Screen
-from commlens.shards import complain
-from commlens.units import bytes_text
+from commlens.jobs.arenas import Arena, find, places, read
+from commlens.profile.shards import complain
+from commlens.render.screen import Screen
+from commlens.render.units import bytes_text
 
 
 def is_left(arena: Arena, node: str) -> bool:

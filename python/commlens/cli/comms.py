@@ -8,9 +8,9 @@ from rich.text import Text
 
 from commlens.cli.options import format_option, profile_argument, sql_option, top_option
 from commlens.profile import open_profile
-from commlens.screen import Screen
-from commlens.table import csv_text, json_text
-from commlens.tree import FOLDED_SQL, UNFOLDED_SQL, draw, read_tree
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, json_text
+from commlens.reports.communicators import FOLDED_SQL, UNFOLDED_SQL, draw, read_tree
 
 DEFAULT_TOP = 20
 

@@ -7,10 +7,10 @@ import click
 from rich.text import Text
 
 from commlens.cli.options import format_option, profile_argument, sql_option
-from commlens.coverage import STATES, draw, read_coverage, statement, summary
 from commlens.profile import open_profile
-from commlens.screen import Screen
-from commlens.table import csv_text, fold, json_text
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, fold, json_text
+from commlens.reports.coverage import STATES, draw, read_coverage, statement, summary
 
 
 @click.command()

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from commlens.cli.options import format_option
 from commlens.doctor import examine
-from commlens.screen import Screen
-from commlens.table import csv_text, fold, json_text
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, fold, json_text
 
 COLOURS = {"ok": "green", "warning": "yellow", "problem": "bold red"}
 WIDTH = 16  # of the name of a check

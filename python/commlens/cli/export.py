@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
+from commlens.base.errors import CommlensError
 from commlens.cli.options import RANKS, profile_argument
-from commlens.errors import CommlensError
 from commlens.export import FORMATS, LINES, TABLES, TREES, Choice, write
 from commlens.profile import open_profile
-from commlens.screen import Screen
+from commlens.render.screen import Screen
 
 
 @click.command()

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from commlens.arenas import find, jobs_of, looked_at, others_hint, places, ranges, read
+from commlens.base.errors import CommlensError, NothingThereError
 from commlens.cli.users import with_rights_of_user
-from commlens.errors import CommlensError, NothingThereError
-from commlens.hang import draw, read_places
-from commlens.screen import Screen
+from commlens.jobs.arenas import find, jobs_of, looked_at, others_hint, places, ranges, read
+from commlens.jobs.hang import draw, read_places
+from commlens.render.screen import Screen
 
 
 @click.command()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from commlens.base.errors import CommlensError
 from commlens.cli.options import (
     Parsed,
     comm_option,
@@ -17,10 +18,9 @@ from commlens.cli.options import (
     sql_option,
     top_option,
 )
-from commlens.errors import CommlensError
 from commlens.profile import open_profile
-from commlens.screen import Screen
-from commlens.table import csv_text, json_text
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, json_text
 
 # Those of commlens.matrix.KINDS: that module needs numpy, which takes longer to load than other commands take.
 KINDS = ("p2p", "written", "read", "one-sided", "collective", "internal", "share", "modelled", "all")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from commlens.errors import CommlensError
+from commlens.base.errors import CommlensError
 from commlens.profile import merged_file
-from commlens.screen import Screen
-from commlens.shards import is_directory
+from commlens.profile.shards import is_directory
+from commlens.render.screen import Screen
 
 
 @click.command()

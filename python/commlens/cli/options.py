@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import click
 
-from commlens.sizes import parse_buckets, parse_range
+from commlens.selection.sizes import parse_buckets, parse_range
 
 LARGEST = (1 << 63) - 1  # that SQLite has
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# Not click's own file type: what is wrong with a file is said in one line, by commlens.profile.
+# Not click's own file type: what is wrong with a file is said in one line, by open_profile().
 profile_argument = click.argument("profile", metavar="PROFILE")
 
 format_option = click.option(

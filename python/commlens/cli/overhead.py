@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from commlens.base.errors import CommlensError
+from commlens.base.outputs import new
+from commlens.base.progress import announced
 from commlens.cli.options import Parsed
 from commlens.cli.refusals import print_error
-from commlens.errors import CommlensError
-from commlens.outputs import new
 from commlens.overhead import MOST_ROUNDS, legs
 from commlens.overhead.legs import Tool, commlens_tool, parse_tool, parse_wrapper, split
-from commlens.progress import announced
-from commlens.screen import Screen
-from commlens.table import csv_text, json_text
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, json_text
 
 if TYPE_CHECKING:
     from commlens.overhead.measure import Run

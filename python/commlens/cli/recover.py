@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from commlens.arenas import Arena, Job, find, jobs_of, merge, others_hint, places, ranges, read
+from commlens.base.errors import CommlensError
+from commlens.base.messages import print_message
 from commlens.cli.users import with_rights_of_user
-from commlens.errors import CommlensError
-from commlens.messages import print_message
-from commlens.screen import Screen
-from commlens.shards import complain
-from commlens.stored import Stored, find_stored
+from commlens.jobs.arenas import Arena, Job, find, jobs_of, merge, others_hint, places, ranges, read
+from commlens.jobs.stored import Stored, find_stored
+from commlens.profile.shards import complain
+from commlens.render.screen import Screen
 
 LONGEST_NAME = 200  # bytes; file systems take 255, and a number or an ending may be added
 NAMELESS = "recovered.db"

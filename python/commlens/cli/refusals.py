@@ -11,8 +11,8 @@ from typing import IO, Any
 
 import click
 
-from commlens.errors import CommlensError
-from commlens.messages import print_message, shown
+from commlens.base.errors import CommlensError
+from commlens.base.messages import print_message, shown
 
 REFUSED = 2
 INCOMPLETE = 3

@@ -6,12 +6,12 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
-from commlens import run
 from commlens.cli.options import format_option, profile_argument, sql_option, top_option
 from commlens.profile import open_profile
-from commlens.regions import LEGEND, NO_REGIONS, NOT_IN_SUMMARIES, draw, read_regions
-from commlens.screen import Screen
-from commlens.table import csv_text, fold, json_text
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, fold, json_text
+from commlens.reports.regions import LEGEND, NO_REGIONS, NOT_IN_SUMMARIES, draw, read_regions
+from commlens.reports.run import read_run
 
 DEFAULT_TOP = 10
 
@@ -66,7 +66,7 @@ def regions(
     by = (*(["execution"] if executions else []), *(["iteration"] if iterations else []))
     with open_profile(profile) as connection:
         found = read_regions(connection, by, fold=not unfold)
-        warnings = run.read_run(connection).warnings()
+        warnings = read_run(connection).warnings()
     screen = Screen()
     if show_sql:
         for title, statement in found.statements:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
-from commlens import names, run
 from commlens.cli.options import (
     BUCKETS,
     RANKS,
@@ -19,12 +18,15 @@ from commlens.cli.options import (
     sql_option,
 )
 from commlens.profile import open_profile
-from commlens.query import ORDERS, Selection, Shape
-from commlens.regions import refuse_older
-from commlens.report import as_dict, draw, plain_rows, read_report
-from commlens.screen import Screen
-from commlens.sizes import BinRange, Buckets
-from commlens.table import csv_text, fold, json_text
+from commlens.profile.meta import is_summary
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, fold, json_text
+from commlens.reports.query import ORDERS, Selection, Shape
+from commlens.reports.regions import refuse_older
+from commlens.reports.report import as_dict, draw, plain_rows, read_report
+from commlens.reports.run import read_run
+from commlens.selection import names
+from commlens.selection.sizes import BinRange, Buckets
 
 CLASSES = ("p2p", "collective", "neighbor", "rma", "io", "completion", "comm", "other")
 DEFAULT_TOP = 10
@@ -138,7 +140,7 @@ def report(
         if shape.by_region:
             refuse_older(connection)
         names.check_communicators(connection, comms)
-        if not run.is_summary(connection):
+        if not is_summary(connection):
             names.check_ranks(connection, ranks or ())
         selection = Selection(
             comms=comms,
@@ -148,7 +150,7 @@ def report(
             size=size,
             time_ns=time_ns,
         )
-        facts = run.read_run(connection)
+        facts = read_run(connection)
         result = read_report(connection, selection, shape)
     screen = Screen()
     if show_sql:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
-from commlens._schema import META_KEYS, RELATIONS, VERSION
+from commlens.base.errors import CommlensError
+from commlens.base.spelling import did_you_mean
 from commlens.cli.options import format_option
-from commlens.errors import CommlensError
-from commlens.names import did_you_mean
-from commlens.screen import Screen
-from commlens.table import csv_text, fold, json_text
+from commlens.profile._schema import META_KEYS, RELATIONS, VERSION
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, fold, json_text
 
 TITLES = ("table", "kind", "column", "type", "unit", "meaning")
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
+from commlens.base.errors import CommlensError
 from commlens.cli.options import format_option, profile_argument
-from commlens.errors import CommlensError
 from commlens.profile import open_profile
-from commlens.screen import Screen
-from commlens.table import Column, Table, csv_text, json_text
+from commlens.render.screen import Screen
+from commlens.render.table import Column, Table, csv_text, json_text
 
 
 def cell_text(value: Any) -> str:

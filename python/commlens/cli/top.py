@@ -10,11 +10,11 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from commlens.arenas import Job, find, jobs_of, looked_at, others_hint, places, read
+from commlens.base.errors import CommlensError
 from commlens.cli.users import with_rights_of_user
-from commlens.errors import CommlensError
-from commlens.screen import Screen
-from commlens.top import Look, between, draw, heading, look_at
+from commlens.jobs.arenas import Job, find, jobs_of, looked_at, others_hint, places, read
+from commlens.jobs.top import Look, between, draw, heading, look_at
+from commlens.render.screen import Screen
 
 
 def running(where: tuple[Path, ...]) -> list[Job]:

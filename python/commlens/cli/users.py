@@ -16,12 +16,12 @@ from typing import Any
 import click
 from rich.text import Text
 
-from commlens.arenas import owners, places
+from commlens.base.errors import CommlensError, NothingThereError
+from commlens.base.messages import print_message
+from commlens.base.users import become, name_of
 from commlens.cli.refusals import REFUSED, Refusal
-from commlens.errors import CommlensError, NothingThereError
-from commlens.messages import print_message
-from commlens.screen import Screen, flush_output
-from commlens.users import become, name_of
+from commlens.jobs.arenas import owners, places
+from commlens.render.screen import Screen, flush_output
 
 ALL_USERS = "--all-users"
 PATIENCE_S = 120

@@ -10,20 +10,13 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from commlens._options import OPTIONS
+from commlens.base.users import name_of
 from commlens.doctor.command import CONTAINERS, Command
-from commlens.doctor.configuration import (
-    MOST_COMPLAINTS,
-    UnusableError,
-    excerpt,
-    is_null_device,
-    read_lines,
-)
 from commlens.doctor.finding import Finding, ok, problem, warning
-from commlens.names import did_you_mean
-from commlens.users import name_of
+from commlens.launch._options import OPTIONS
+from commlens.launch.configuration import is_null_device
+from commlens.launch.settings import NO, read_settings
 
-YES, NO = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
 FIELDS = "phjn%"  # after a percent sign in COMMLENS_OUTPUT
 LEAST_SPACE = 16 << 20  # bytes; a profile of a large job
 # Tools that measure MPI as well, by the names of their libraries.
@@ -33,12 +26,12 @@ TOOLS = re.compile(
 )
 CLOCKS = Path("/sys/devices/system/clocksource/clocksource0/available_clocksource")
 CPUS = Path("/proc/cpuinfo")
-REFERENCE = "docs/reference/options.md has all"
 
 
 def examine(env: Mapping[str, str], folder: Path) -> list[Finding]:
     """Return what was found in an environment; `folder` is where the program would start."""
-    values, found = read_settings(env)
+    values, complaints = read_settings(env)
+    found = [warning("settings", *complaint) for complaint in complaints]
     found = found or [ok("settings", settings_text(env))]
     if values["COMMLENS_ENABLE"] in NO:
         found.append(problem("settings", "commlens is switched off", "unset COMMLENS_ENABLE, or set it to 1"))
@@ -49,75 +42,6 @@ def settings_text(env: Mapping[str, str]) -> str:
     """Return the settings that are not the defaults."""
     given = [f"{name}={env[name]}" for name in OPTIONS if name in env]
     return ", ".join(given) or "all as by default"
-
-
-def wrong(name: str, value: str) -> str | None:
-    """Return what is wrong with a value."""
-    kind = OPTIONS[name].type
-    if kind == "bool" and value not in YES + NO:
-        return f"'{excerpt(value)}' is neither 1 nor 0"
-    if kind == "number" and not re.fullmatch(r"[0-9]{1,9}", value):
-        return f"'{excerpt(value)}' is not a whole number"
-    if kind == "choice" and value not in OPTIONS[name].choices:
-        return f"'{excerpt(value)}' is none of {' '.join(OPTIONS[name].choices)}"
-    if kind == "mode" and value and not is_mode(value):
-        return f"'{excerpt(value)}' is no mode from 0600 to 0644, without the right to write for group and others"
-    return None
-
-
-def is_mode(text: str) -> bool:
-    """Return whether this is the octal mode of a file that only its owner may write."""
-    if not re.fullmatch("[0-7]{3,4}", text):
-        return False
-    mode = int(text, 8)
-    return mode & 0o600 == 0o600 and mode & ~0o644 == 0
-
-
-def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Finding]]:
-    """Return the settings in force, as core/base/options.cpp reads them, and what it would complain about."""
-    values = {name: option.default for name, option in OPTIONS.items()}
-    found: list[Finding] = []
-
-    def put(name: str, value: str) -> str | None:
-        complaint = wrong(name, value)
-        if complaint is None:
-            values[name] = value
-            return None
-        return f"{complaint}; {values[name] or 'the default'} is used instead"
-
-    config = env.get("COMMLENS_CONFIG", OPTIONS["COMMLENS_CONFIG"].default)
-    try:
-        lines = read_lines(Path(config))
-    except UnusableError as error:
-        lines = []
-        if "COMMLENS_CONFIG" in env or not error.is_absent:
-            found.append(warning("settings", f"configuration {config} is not used: {error}"))
-    complaints = 0
-    for number, text in enumerate(lines, 1):
-        line = text.partition("#")[0].strip(" \t\r")
-        key, equals, value = (part.strip(" \t\r") for part in line.partition("="))
-        name = f"COMMLENS_{key.upper()}"
-        if not line:
-            continue
-        complaint: str | None = f"'{excerpt(line)}' is no setting and is ignored"
-        if equals and key == key.lower() and name in OPTIONS and not OPTIONS[name].environment_only:
-            complaint = put(name, value)
-        if complaint is not None and (complaints := complaints + 1) <= MOST_COMPLAINTS:
-            found.append(warning("settings", f"{config}:{number}: {complaint}", REFERENCE))
-    if complaints > MOST_COMPLAINTS:
-        more = complaints - MOST_COMPLAINTS
-        found.append(warning("settings", f"{config}: and {more} more lines like these", REFERENCE))
-    for name, value in env.items():
-        if not name.startswith("COMMLENS_"):
-            continue
-        if name in OPTIONS:
-            bad = put(name, value)
-            if bad is not None:
-                found.append(warning("settings", f"{name}: {bad}", REFERENCE))
-        else:
-            hint = did_you_mean(name, list(OPTIONS)).lstrip("; ")
-            found.append(warning("settings", f"{name} is no setting and is ignored", hint or REFERENCE))
-    return values, found
 
 
 def preloads(env: Mapping[str, str]) -> list[Finding]:

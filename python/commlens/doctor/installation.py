@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,6 +13,7 @@ from pathlib import Path
 from commlens.doctor.families import TITLES
 from commlens.doctor.finding import Finding, ok, problem, warning
 from commlens.doctor.loader import Loader
+from commlens.launch.runner import find_runner
 
 # Where commlens-run looks for the libraries, from its own folder (core/programs/commlens_run.c).
 PLACES = ("../lib/{}", "../lib/commlens/{}", "../lib64/commlens/{}", "../lib/x86_64-linux-gnu/commlens/{}")
@@ -28,20 +27,6 @@ class Install:
 
     runner: Path | None
     libraries: dict[str, Path] = field(default_factory=dict)  # by family
-
-
-def find_runner(given: str | None, env: Mapping[str, str]) -> Path | None:
-    """Return commlens-run: the one that was named, else from PATH, beside this command, or in a build tree."""
-    if given is not None and ("/" in given or Path(given).name != "commlens-run"):
-        return Path(given) if os.access(given, os.X_OK) else None
-    found = shutil.which("commlens-run", path=env.get("PATH"))
-    if found:
-        return Path(found)
-    root = Path(__file__).resolve().parents[3]
-    for folder in (Path(sys.argv[0]).parent, Path(sys.executable).parent, root / "build" / "release" / "bin"):
-        if os.access(folder / "commlens-run", os.X_OK):
-            return (folder / "commlens-run").absolute()
-    return None
 
 
 def find_libraries(runner: Path) -> dict[str, Path]:

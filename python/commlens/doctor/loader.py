@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from commlens.elf import Dynamic, dynamic_symbols, read_dynamic
+from commlens.symbols.elf import Dynamic, dynamic_symbols, read_dynamic
 
 DEFAULT_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 

@@ -12,14 +12,14 @@ import stat
 import subprocess
 from pathlib import Path
 
+from commlens.base.inputs import open_regular, read_regular
 from commlens.doctor.command import CONTAINERS, Command
 from commlens.doctor.environment import TOOLS
 from commlens.doctor.families import TITLES, family_of_launcher, family_of_library
 from commlens.doctor.finding import Finding, ok, problem, warning
 from commlens.doctor.installation import LIBRARY, Install
 from commlens.doctor.loader import Loader, Object
-from commlens.elf import EM_X86_64, has_line_numbers, read_dynamic
-from commlens.inputs import open_regular, read_regular
+from commlens.symbols.elf import EM_X86_64, has_line_numbers, read_dynamic
 
 LARGEST_SCRIPT = 16 << 20  # bytes; some installers have their archive in the script
 FORTRAN = re.compile(r"p?mpi_[a-z0-9_]+_|P?MPI_[A-Z0-9_]+")

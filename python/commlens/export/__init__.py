@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from commlens.errors import CommlensError
+from commlens.base.errors import CommlensError
+from commlens.base.outputs import new
 from commlens.export import relations
 from commlens.export.caliper import write_caliper
 from commlens.export.calltree import CallTree, Ranges
 from commlens.export.graphframe import hatchet, metadata, thicket, write_hatchet, write_thicket
 from commlens.export.timeline import Timeline, write_chrome, write_speedscope
 from commlens.export.tinyprof import write_tinyprof
-from commlens.names import check_ranks
-from commlens.outputs import new
-from commlens.run import is_summary, no_single_ranks
-from commlens.shards import NO_ROOM
+from commlens.profile.meta import is_summary, no_single_ranks
+from commlens.profile.shards import NO_ROOM
+from commlens.selection.names import check_ranks
 
 __all__ = ["FORMATS", "Choice", "hatchet", "thicket", "write"]
 

@@ -10,9 +10,9 @@ import json
 from itertools import islice
 from typing import IO, Any
 
+from commlens.base.progress import tracked
 from commlens.export.calltree import CallTree, Node, Values
 from commlens.export.graphframe import metadata
-from commlens.progress import tracked
 
 # Name of the column -> is it a value.  The first is where these readers look for the order of the nodes; they drop it
 # afterwards, and would keep the name among the metrics if it were a value.

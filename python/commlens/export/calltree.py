@@ -13,8 +13,8 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from commlens.outputs import finite
-from commlens.shape import has_table
+from commlens.base.outputs import finite
+from commlens.profile.shape import has_table
 
 Ranges = Sequence[tuple[int, int]]
 

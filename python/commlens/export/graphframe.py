@@ -9,12 +9,12 @@ import os
 import sqlite3
 from typing import IO, Any
 
+from commlens.base.packages import load
+from commlens.base.progress import tracked
 from commlens.export.calltree import CallTree, Ranges, Values
-from commlens.names import check_ranks
-from commlens.packages import load
 from commlens.profile import open_profile
-from commlens.progress import tracked
-from commlens.run import is_summary, no_single_ranks
+from commlens.profile.meta import is_summary, no_single_ranks
+from commlens.selection.names import check_ranks
 
 INCLUSIVE = ["time (inc)", "mpi time (inc)"]
 EXCLUSIVE = ["time", "calls", "bytes sent", "bytes received"]

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from commlens._schema import FORMER, FORMER_UNTIL, RELATIONS, Relation
-from commlens.errors import CommlensError
-from commlens.names import did_you_mean
-from commlens.outputs import CsvWriter
-from commlens.packages import load
-from commlens.progress import tracked
-from commlens.shape import has_table, version_of
+from commlens.base.errors import CommlensError
+from commlens.base.outputs import CsvWriter
+from commlens.base.packages import load
+from commlens.base.progress import tracked
+from commlens.base.spelling import did_you_mean
+from commlens.profile._schema import FORMER, FORMER_UNTIL, RELATIONS, Relation
+from commlens.profile.shape import has_table, version_of
 
 Rows = list[tuple[Any, ...]]
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import IO, Any, NamedTuple
 
+from commlens.base.progress import tracked
 from commlens.export.calltree import Ranges, communicator_names, has_regions, within
-from commlens.progress import tracked
-from commlens.run import facts, number
+from commlens.profile.meta import facts, number
 
 REGIONS, MPI = 0, 1
 LINES = {REGIONS: "regions", MPI: "MPI"}

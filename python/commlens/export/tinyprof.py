@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import IO, NamedTuple
 
-from commlens.errors import CommlensError
+from commlens.base.errors import CommlensError
+from commlens.base.outputs import CsvWriter
+from commlens.base.progress import tracked
 from commlens.export.calltree import apart, has_regions
-from commlens.outputs import CsvWriter
-from commlens.progress import tracked
-from commlens.run import facts, number
+from commlens.profile.meta import facts, number
 
 PROCESS, EXECUTION, ITERATION = "|", "-", "+"
 MOST_EMPTY = 1 << 27

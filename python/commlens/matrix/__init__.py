@@ -12,21 +12,12 @@ import sqlite3
 from collections.abc import Sequence
 
 from commlens.algorithms.modelled import choices
-from commlens.errors import CommlensError
+from commlens.base.errors import CommlensError
 from commlens.matrix.pairs import Pairs
-from commlens.matrix.query import (
-    INSIDE,
-    KINDS,
-    MODELLED,
-    Range,
-    Selection,
-    matching_regions,
-    read_matrix,
-    refuse,
-    refuse_unkept,
-)
-from commlens.names import check_communicators, matching_operations
+from commlens.matrix.query import INSIDE, KINDS, MODELLED, Range, Selection, matching_regions, read_matrix
 from commlens.profile import open_profile
+from commlens.selection.names import check_communicators, matching_operations
+from commlens.selection.peers import refuse, refuse_unkept
 
 __all__ = ["KINDS", "Pairs", "read"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from commlens.matrix.pairs import ints
+from commlens.base.arrays import ints
 from commlens.matrix.query import Matrix, Traffic
 
 EXAMPLES = 3

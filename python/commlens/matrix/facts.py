@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from commlens.errors import CommlensError
+from commlens.base.arrays import Ints, ints
+from commlens.base.errors import CommlensError
 from commlens.matrix.ends import Ends, compare_ends
-from commlens.matrix.members import size_of
-from commlens.matrix.pairs import Ints, Pairs, ints
+from commlens.matrix.pairs import Pairs
 from commlens.matrix.patterns import NONE, Finder, Grid, Pattern, cart_grid
-from commlens.matrix.query import KINDS, Comm, Matrix
+from commlens.matrix.query import KINDS, Matrix
 from commlens.matrix.topology import Topology
+from commlens.selection.members import Comm, size_of
 
 MOST_COMMS = 5  # whose own patterns are told
 MOST_GRIDS = 16  # of topologies, that are tried on all ranks

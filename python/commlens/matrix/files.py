@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from commlens.errors import CommlensError
-from commlens.escape import Target, escape
+from commlens.base.errors import CommlensError
+from commlens.base.escape import Target, escape
+from commlens.base.outputs import new
 from commlens.matrix import image
 from commlens.matrix.facts import Facts
 from commlens.matrix.query import TITLES
-from commlens.outputs import new
-from commlens.table import csv_text
+from commlens.render.table import csv_text
 
 COLUMNS = ("source", "destination", "messages", "bytes")
 

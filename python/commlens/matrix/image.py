@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from commlens.escape import Target, escape
+from commlens.base.escape import Target, escape
 from commlens.matrix.facts import Facts
 from commlens.matrix.query import TITLES
 from commlens.matrix.shades import Cells, colours, folded, value_text

@@ -17,7 +17,7 @@ from commlens.algorithms.pattern import Budget
 from commlens.algorithms.registry import BUFFER, Algorithm, algorithm, algorithms
 from commlens.algorithms.schedule import Call, Integers
 from commlens.matrix.pairs import Pairs
-from commlens.run import facts
+from commlens.profile.meta import facts
 
 TOO_MANY = "too many messages to model all of them"
 _EQUAL = BUFFER | {"barrier", "gather", "scatter", "allgather", "reduce_scatter_block"}

@@ -7,17 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from commlens.base.arrays import Flags, Ints, ints
 
 WHAT = ("bytes", "messages")
-
-
-def ints(values: Iterable[int] = ()) -> Ints:
-    """Return integers as an array."""
-    return np.asarray(list(values), dtype=np.int64)
 
 
 @dataclass(frozen=True)

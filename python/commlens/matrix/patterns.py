@@ -14,7 +14,8 @@ from itertools import chain, islice, product
 
 import numpy as np
 
-from commlens.matrix.pairs import Ints, Pairs, ints
+from commlens.base.arrays import Ints, ints
+from commlens.matrix.pairs import Pairs
 
 ENOUGH = 0.95  # of what is sent
 MOST_DIMENSIONS = 6

@@ -7,11 +7,11 @@ from rich.color import Color
 from rich.style import Style
 from rich.text import Text
 
-from commlens.escape import Target, escape
+from commlens.base.escape import Target, escape
 from commlens.matrix.facts import Axis
 from commlens.matrix.pairs import Pairs
 from commlens.matrix.shades import Cells, colours, folded, value_text
-from commlens.screen import Screen
+from commlens.render.screen import Screen
 
 SHADES = " ░▒▓█"
 ASCII = " .:-=+*#%@"

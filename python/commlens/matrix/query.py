@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from commlens import run
-from commlens.errors import CommlensError
-from commlens.matrix.members import Ranges, groups, holds, marked, size_of, spelled_out
-from commlens.matrix.pairs import NOBODY, Ints, Pairs, ints
-from commlens.names import did_you_mean
-from commlens.query import any_of, comm_condition, quoted, where
-from commlens.shape import has_table, version_of
+from commlens.base.arrays import Ints, ints
+from commlens.base.errors import CommlensError
+from commlens.base.spelling import did_you_mean
+from commlens.matrix.model import model
+from commlens.matrix.pairs import NOBODY, Pairs
+from commlens.profile.meta import META_SQL, number
+from commlens.selection.conditions import any_of, comm_condition, quoted, where
+from commlens.selection.members import Comm, comm_of, groups, marked
+from commlens.selection.peers import refuse, refuse_unkept
 
 # What a user asks for -> the flows that are added up for it.  A message that both ends tell is in only one of them.
 KINDS = {
@@ -48,7 +50,6 @@ TITLES = {
     "all": "two-sided, one-sided and inside calls",
 }
 
-FIRST_VERSION = 6
 MOST_SPREAD = 2 * 10**6  # pairs that blocks of peers are spread over
 
 ENDS = """\
@@ -126,32 +127,6 @@ class Selection:
             + where(self.conditions())
             + "\n GROUP BY flow.id ORDER BY flow.id"
         )
-
-
-@dataclass(frozen=True)
-class Comm:
-    """A communicator: its name, topology, and the world ranks of its ranks; of an intercommunicator two groups."""
-
-    id: int
-    name: str
-    topology: str | None
-    groups: tuple[Ranges, ...]
-
-    @property
-    def members(self) -> Ints:
-        """World ranks in the order of its ranks; of an intercommunicator, and where it is not known, none."""
-        return spelled_out(self.groups[0]) if len(self.groups) == 1 else ints()
-
-    @property
-    def size(self) -> int:
-        """How many members it has; of an intercommunicator, and where they are not known, 0."""
-        return size_of(self.groups[0]) if len(self.groups) == 1 else 0
-
-    def facing(self, rank: int) -> Ints:
-        """Return the world ranks of those whom a member's messages can go to, in the order of their ranks."""
-        if len(self.groups) == 2:
-            return spelled_out(self.groups[1 if holds(self.groups[0], rank) else 0])
-        return self.members
 
 
 @dataclass
@@ -233,7 +208,7 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
         The profile does not say it.
     """
     refuse(connection)
-    meta = dict(connection.execute(run.META_SQL).fetchall())
+    meta = dict(connection.execute(META_SQL).fetchall())
     flows = KINDS[selection.kind]
     # Where two-sided messages are asked for, what the other end says of them is wanted as well.
     told = (*flows, "received") if "sent" in flows else flows
@@ -247,15 +222,13 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
     rows = [connection.execute(sql) for _, sql in statements]
     kinds = {row["kind"]: (row["messages"], row["bytes"]) for row in rows[2]}
     ranks = rows[4].fetchall()
-    size = max([1, run.number(meta, "ranks"), *(row["rank"] + 1 for row in ranks)])
+    size = max([1, number(meta, "ranks"), *(row["rank"] + 1 for row in ranks)])
     comms = {row["id"]: comm_of(row, size) for row in rows[3]}
     names = {row[0]: row[1] for row in connection.execute("SELECT id, name FROM flow")}
     traffic = paired(rows[0], names)
     place(rows[1].fetchall(), traffic, comms, names)
     remarks: list[str] = []
     if selection.kind == MODELLED:
-        from commlens.matrix.model import model  # it reads with what is here
-
         made = model(connection, selection.comms, selection.operations, selection.algorithms)
         for comm, some in made.pairs.items():
             traffic[comm, MODELLED] = Traffic(Pairs.joined(some))
@@ -282,7 +255,7 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
         nodes={row["rank"]: row["node"] for row in ranks},
         cpus={row["rank"]: row["cpus"] for row in ranks},
         states={row["rank"]: row["state"] for row in ranks},
-        slice_ns=run.number(meta, "slice_ns"),
+        slice_ns=number(meta, "slice_ns"),
         inside=meta.get("inside", ""),
         statements=statements,
         remarks=remarks,
@@ -353,17 +326,6 @@ def shares(total: int, parts: int) -> Ints:
     return least + (np.arange(parts) < rest).astype(np.int64)
 
 
-def comm_of(row: Any, ranks: int) -> Comm:
-    """Return a communicator of some of `ranks` processes; where it stands for several, or not all its members are known, none has a known place."""
-    found = groups(row["members"], ranks)
-    told = [size_of(group) for group in found]
-    wanted = [row["size"], *([] if row["remote_size"] is None else [row["remote_size"]])]
-    # Of the other world of an intercommunicator nobody is known.
-    is_whole = row["communicators"] == 1 and len(told) == len(wanted)
-    is_whole = is_whole and all(known in (size, 0) for size, known in zip(wanted, told))
-    return Comm(row["id"], row["name"], row["topology"], found if is_whole else ())
-
-
 def shown_ranks(connection: sqlite3.Connection, selection: Selection, size: int, pairs: Pairs) -> Ints:
     """Return the world ranks to show: all, or the members of the communicators that are chosen and who talks there."""
     if not selection.comms:
@@ -373,27 +335,6 @@ def shown_ranks(connection: sqlite3.Connection, selection: Selection, size: int,
     members = marked([group for (text,) in rows for group in groups(text, size)], size)
     found = np.unique(np.concatenate([pairs.source, pairs.destination, members]))
     return found if len(found) else np.arange(size, dtype=np.int64)
-
-
-def refuse(connection: sqlite3.Connection) -> None:
-    """Refuse a profile that cannot say who talks to whom."""
-    if not has_table(connection, "peer"):
-        raise CommlensError(
-            f"this profile has schema version {version_of(connection)}: who talks to whom is in those from {FIRST_VERSION} on"
-        )
-    if run.is_summary(connection):
-        raise run.no_single_ranks("a matrix")
-    if option(connection, "COMMLENS_MATRIX") == "off":
-        raise CommlensError(
-            "this profile was made with COMMLENS_MATRIX=off: nobody counted who talks to whom"
-        )
-
-
-def option(connection: sqlite3.Connection, name: str) -> str | None:
-    """Return an option that was in force in the run, or None where the profile does not tell."""
-    row = connection.execute("SELECT value FROM meta WHERE key = 'options'").fetchone()
-    options = dict(line.partition("=")[::2] for line in (row[0] if row else "").splitlines())
-    return options.get(name)
 
 
 def matching_regions(connection: sqlite3.Connection, patterns: Sequence[str]) -> tuple[int, ...]:
@@ -421,13 +362,3 @@ def matching_regions(connection: sqlite3.Connection, patterns: Sequence[str]) ->
             raise CommlensError(f"no code region '{pattern}' in this profile{hint}")
         found |= matches
     return tuple(sorted(found))
-
-
-def refuse_unkept(connection: sqlite3.Connection, what: str) -> None:
-    """Refuse to tell apart what the run has not told apart."""
-    if connection.execute(f"SELECT 1 FROM peer WHERE {what} <> 0 LIMIT 1").fetchone():
-        return
-    if option(connection, "COMMLENS_MATRIX_BY") not in (what, "both"):
-        raise CommlensError(
-            f"this profile does not keep messages apart by {what}: that needs COMMLENS_MATRIX_BY={what} in the run"
-        )

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from commlens.matrix.pairs import Flags, Ints, Pairs
-from commlens.units import bytes_text
+from commlens.base.arrays import Flags, Ints
+from commlens.matrix.pairs import Pairs
+from commlens.render.units import bytes_text
 
 # From little to much, legible on a light and on a dark ground.
 ANCHORS = np.array(

@@ -13,9 +13,9 @@ from commlens.matrix.ends import EXAMPLES, Difference
 from commlens.matrix.facts import Facts
 from commlens.matrix.patterns import Pattern
 from commlens.matrix.query import KINDS, SHAPES, TITLES
-from commlens.screen import Screen
-from commlens.table import Column, Table, fold
-from commlens.units import bytes_text, share_text
+from commlens.render.screen import Screen
+from commlens.render.table import Column, Table, fold
+from commlens.render.units import bytes_text, share_text
 
 NAME = 12  # characters before what is said
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from commlens.errors import CommlensError
-from commlens.inputs import read_regular
+from commlens.base.errors import CommlensError
+from commlens.base.inputs import read_regular
 
 LARGEST_CPU = 1 << 16  # number; a profile or a file may claim any
 LARGEST_FILE = 64 << 20  # bytes; of a node with 1,000 CPUs lstopo writes 2 MB

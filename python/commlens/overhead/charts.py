@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from commlens.errors import CommlensError
-from commlens.escape import Target, escape
+from commlens.base.errors import CommlensError
+from commlens.base.escape import Target, escape
 from commlens.overhead import text
 from commlens.overhead.estimate import Cost
 from commlens.overhead.legs import BASELINE
 from commlens.overhead.measure import Run
-from commlens.table import Cells
+from commlens.render.table import Cells
 
 COLOURS = {"net": "#4c78a8", "hook": "#f2a33a", "wrap": "#b8b8c0"}
 HEIGHT = 0.45  # inches a tool

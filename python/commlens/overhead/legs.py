@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from commlens.doctor.installation import find_runner
-from commlens.errors import CommlensError
+from commlens.base.errors import CommlensError
+from commlens.launch.runner import find_runner
 
 BASELINE = "baseline"
 COMMLENS = "commlens"

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import NamedTuple
 
-from commlens.errors import CommlensError
+from commlens.base.errors import CommlensError
 from commlens.overhead.legs import BASELINE, Tool
 
 LAST_WORDS, LAST_BYTES = 3, 1 << 16  # of a run that failed: so many lines, if they are not too long

@@ -10,12 +10,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from commlens.errors import CommlensError
-from commlens.inputs import read_regular
+from commlens.base.errors import CommlensError
+from commlens.base.inputs import read_regular
 from commlens.overhead import MOST_ROUNDS
 from commlens.overhead.legs import BASELINE, NAME
 from commlens.overhead.measure import COLUMNS, Run
-from commlens.table import csv_text
+from commlens.render.table import csv_text
 
 MOST_BYTES = 16 << 20
 MOST_TOOLS = 64

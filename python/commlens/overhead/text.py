@@ -11,11 +11,11 @@ from typing import Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from commlens.escape import Target, escape
+from commlens.base.escape import Target, escape
 from commlens.overhead.estimate import FEWEST, Cost, Estimate
-from commlens.screen import Screen
-from commlens.table import Column, Table, fold
-from commlens.units import bytes_text, time_text
+from commlens.render.screen import Screen
+from commlens.render.table import Column, Table, fold
+from commlens.render.units import bytes_text, time_text
 
 PARTS = (("net", "green"), ("hook", "yellow"), ("wrap", "blue"))
 COLUMNS = (

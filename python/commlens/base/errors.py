@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this package raises where the user can mend something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from commlens.base.escape import Target, escape
+
+
+class CommlensError(Exception):
+    """Something the user can mend. The `commlens` command prints it and ends with exit code 2 (cli/refusals.py).
+
+    Parameters
+    ----------
+    message : str
+        What happened, to what, and what to do: one line.
+    details : sequence of str
+        Further lines, such as the output of a program that failed.
+    """
+
+    def __init__(self, message: str, details: Sequence[str] = ()):
+        self.message = escape(message, Target.LINE)  # a traceback of Python prints it as it is
+        self.details = details
+        super().__init__(self.message)
+
+
+class NothingThereError(CommlensError):
+    """What the command looks for is not there; no fault where it looks for several users."""

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bar for what takes longer than a second."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sized
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from commlens.base.escape import Target, escape
+from commlens.base.messages import print_message
+
+Item = TypeVar("Item")
+
+PATIENCE = 1.0
+"""Seconds without a word."""
+
+
+def tracked(items: Iterable[Item], what: str) -> Iterator[Item]:
+    """Return the items one by one; on a terminal say how many are done, once it takes longer than a second.
+
+    Where nobody knows how many there are the bar only shows that something happens.
+    """
+    console = Console(stderr=True)
+    begin = time.monotonic()
+    bar = None
+    try:
+        for done, item in enumerate(items):
+            if bar is None and console.is_terminal and time.monotonic() - begin > PATIENCE:
+                bar = _bar(console)
+                bar.start()
+                task = bar.add_task(
+                    escape(f"reading {what}", Target.LINE),
+                    total=len(items) if isinstance(items, Sized) else None,
+                )
+            if bar is not None:
+                bar.update(task, completed=done)
+            yield item
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+def announced(items: Iterable[Item], number: int, first: int, what: str) -> Iterator[Item]:
+    """Return the items one by one, of which there are `number`, and say how long the rest will take.
+
+    On a terminal with a bar; else with one line after the `first` ones.
+    """
+    console = Console(stderr=True)
+    begin = time.monotonic()
+    with _bar(console) as bar:
+        task = bar.add_task(escape(what, Target.LINE), total=number)
+        for done, item in enumerate(items, 1):
+            bar.update(task, completed=done)
+            if done == first and not console.is_terminal:
+                rest = (time.monotonic() - begin) / done * (number - done)
+                until = time.strftime("%H:%M:%S", time.localtime(time.time() + rest))
+                print_message(f"{number - done} {what} of {number} to go, until about {until}")
+            yield item
+
+
+def _bar(console: Console) -> Progress:
+    """Return a bar for a terminal; the name of a file in its description is no markup."""
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Says which name was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """Return the names most like `name`, best first, as the end of a sentence; empty if none is.
+
+    >>> did_you_mean("Alreduce", ["MPI_Bcast", "MPI_Allreduce"])
+    '; did you mean MPI_Allreduce?'
+    """
+    plain = {stem(k): k for k in known}
+    close = difflib.get_close_matches(stem(name), list(plain), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(plain[c] for c in close)}?" if close else ""
+
+
+def stem(name: str) -> str:
+    """Return what is compared of a name: all of them start with MPI_, and nobody means the case."""
+    return name.lower().removeprefix("mpi_")

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Root looks at what other users left with their rights, never with its own."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import pwd
+import signal
+
+from commlens.base.errors import CommlensError
+
+NOBODY = 65534
+PATIENCE_S = 100
+"""Seconds that a program may take that root runs as another user, who may stop it."""
+_KEYCTL = {"x86_64": 250, "aarch64": 219, "ppc64le": 271}
+_JOIN_SESSION_KEYRING = 1
+_SET_PARENT_DEATH_SIGNAL = 1
+_become: list[int] = []
+
+
+def name_of(uid: int) -> str:
+    """Return the name of a user, or the number where there is none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _facts(user: str) -> tuple[int, int, str]:
+    """Return user id, group id and name; a number needs no entry in the list of users: containers have such."""
+    try:
+        entry = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
+    except (KeyError, OverflowError):
+        if user.isdecimal() and 0 < int(user) < 2**32 - 1:
+            return int(user), NOBODY, ""
+        raise CommlensError(f"--user {user}: there is no such user") from None
+    return entry.pw_uid, entry.pw_gid, entry.pw_name
+
+
+def become(user: str) -> None:
+    """Give up all rights but those of a user, for good.
+
+    Parameters
+    ----------
+    user : str
+        Name or number.
+
+    Raises
+    ------
+    CommlensError
+        There is no such user, or this process may not become another one.
+    """
+    uid, gid, name = _facts(user)
+    if uid == os.geteuid() == os.getuid():
+        return
+    if os.geteuid() != 0:
+        raise CommlensError(f"--user {user}: only root can look at what other users left")
+    try:
+        _leave_keyring()
+        if name:
+            os.initgroups(name, gid)
+        else:
+            os.setgroups([])
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+        _become.append(uid)
+    except OSError as error:
+        raise CommlensError(f"--user {user}: cannot become this user: {error.strerror}") from None
+
+
+def has_become() -> bool:
+    """Return whether this process was root's and is another user's now, who may stop and trace what it runs."""
+    return bool(_become)
+
+
+def _leave_keyring() -> None:
+    """Take an empty session keyring: root's, which may hold tickets, would stay that of this process.
+
+    Raises
+    ------
+    OSError
+        It stays.
+    """
+    number = _KEYCTL.get(platform.machine())
+    libc = ctypes.CDLL(None, use_errno=True)
+    if number is None or libc.syscall(number, _JOIN_SESSION_KEYRING, None) != -1:
+        return
+    # A kernel without keys has none to lose; where a container forbids the call, no process in it can read a key.
+    if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
+        raise OSError(ctypes.get_errno(), "its session keyring cannot be left")
+
+
+def end_with_parent() -> None:
+    """Let the kernel kill this process when the one that started it is gone."""
+    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)

@@ -1,0 +1,439 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arenas of processes that run, or that never reached MPI_Finalize: found, grouped into jobs, made profiles.
+
+`commlens-arena`, which is installed with the library and knows the layout, reads them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sqlite3
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from commlens.base import owned, users
+from commlens.base.errors import CommlensError
+from commlens.base.users import name_of
+from commlens.launch.runner import find_runner
+from commlens.launch.settings import read_settings
+from commlens.profile import open_profile
+from commlens.profile.incomplete import complain
+
+TOOL = "commlens-arena"
+STARTING = "its process had not come out of MPI_Init"
+TOOL_PLACES = (".", "../libexec/commlens")  # from the folder of commlens-run
+COLUMNS = (
+    *(
+        "file",
+        "device",
+        "inode",
+        "bytes",
+        "pid",
+        "liveness",
+        "is_of_this_boot",
+        "error",
+        "notice",
+        "state",
+        "rank",
+    ),
+    *("size", "launch", "node", "program", "start_time", "output", "app_ns"),
+)  # of what `commlens-arena list` prints
+ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
+
+
+@dataclass(frozen=True)
+class Arena:
+    """What one process left, or still has.
+
+    Attributes
+    ----------
+    file : Path
+    device, inode : int
+        Of the file that was read; 0 where it could not be opened.
+    bytes : int
+        Size of the file.
+    pid : int
+    liveness : str
+        running: the process is there, on this machine; gone: it is not; unknown: it is, or was, a process of another
+        PID namespace (a container), which cannot be seen from here.
+    is_of_this_boot : bool
+        It is, or was, a process of this machine since it was started last.
+    error : str
+        Why it cannot be read, else empty; then nothing below is known.
+    notice : str
+        What of it cannot be read, or is missing; else empty.
+    state : str
+        As in rank.state of a profile.
+    rank, size : int
+        In MPI_COMM_WORLD; -1 and 0 when it is not known.
+    launch : str
+        The same for all processes that one launcher started on a machine, or with most launchers on all of them.
+    start_time : str
+        When MPI_Init returned, UTC, ISO 8601; empty when it is not known.
+    output : str
+        Where the profile would have gone. The process wrote it: a name to show, not a place to write to.
+    app_ns : int
+        Time from MPI_Init to the last sign of life.
+    """
+
+    file: Path
+    device: int
+    inode: int
+    bytes: int
+    pid: int
+    liveness: str
+    is_of_this_boot: bool
+    error: str
+    notice: str
+    state: str
+    rank: int
+    size: int
+    launch: str
+    node: str
+    program: str
+    start_time: str
+    output: str
+    app_ns: int
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        return self.liveness == "running"
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether it is there, and has not come out of MPI_Init."""
+        return self.is_running and self.error.endswith(STARTING)
+
+
+@dataclass(frozen=True)
+class Job:
+    """The arenas of one job, by rank."""
+
+    arenas: tuple[Arena, ...]
+
+    @property
+    def first(self) -> Arena:
+        """The one of the lowest rank."""
+        return self.arenas[0]
+
+    @property
+    def may_run(self) -> bool:
+        """Whether any of its processes is there, or may be."""
+        return any(arena.liveness != "gone" for arena in self.arenas)
+
+    @property
+    def title(self) -> str:
+        """Return one line that names it.
+
+        >>> a = Arena(Path("a"), 1, 2, 3, 4, "gone", True, "", "", "ended", 0, 4, "1f", "n1", "app", "2026-01-01T00:00:00Z", "x", 0)
+        >>> Job((a,)).title
+        'app, 1 of 4 ranks, began 2026-01-01T00:00:00Z'
+        """
+        first = self.first
+        return f"{first.program}, {len(self.arenas)} of {first.size} ranks, began {first.start_time or 'at an unknown time'}"
+
+    def missing(self, others: Iterable[int] = ()) -> str:
+        """Return the ranks that have no arena, and are not among `others`, as ranges.
+
+        >>> a = Arena(Path("a"), 1, 2, 3, 4, "gone", True, "", "", "ended", 2, 9, "1f", "n1", "app", "", "x", 0)
+        >>> Job((a,)).missing(), Job((a,)).missing([0, 8])
+        ('0-1, 3-8', '1, 3-7')
+        """
+        # A damaged arena may claim any size: only those that are there are counted one by one.
+        there = sorted({arena.rank for arena in self.arenas} | set(others))
+        gaps = [(low + 1, high - 1) for low, high in zip([-1, *there], [*there, self.first.size])]
+        return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in gaps if a <= b)
+
+
+def places(env: Mapping[str, str]) -> list[Path]:
+    """Return where a process of this environment leaves its arena; places that this user cannot read are left out."""
+    settings, _ = read_settings(env)
+    named = [settings["COMMLENS_ARENA_DIR"], "/dev/shm", env.get("TMPDIR", "")]
+    return [Path(place) for place in dict.fromkeys(named) if place and os.access(place, os.R_OK | os.X_OK)]
+
+
+def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
+    """Return this user's arenas in folders, in what jobs left there (commlens-arenas-*), and files named themselves.
+
+    Parameters
+    ----------
+    unfinished : bool
+        Also copies that a process was making when it ended, or still makes.
+
+    Raises
+    ------
+    CommlensError
+        A place is not there or cannot be read.
+    """
+    patterns = owned.ARENAS + (owned.UNFINISHED if unfinished else ())
+    found: dict[Path, None] = {}
+    for place in where:
+        with _readable(place) as is_folder:
+            if not is_folder:
+                found[place] = None
+                continue
+            files = owned.listed(place, patterns)
+            found.update(dict.fromkeys(file for file, facts in files.items() if owned.is_own(facts)))
+            _say_writable(place, files)
+    return list(found)
+
+
+def _say_writable(place: Path, files: Mapping[Path, os.stat_result]) -> None:
+    """Warn of files that are this user's but do not count, because others may write to them."""
+    mine = [file for file, facts in files.items() if not owned.is_own(facts)]
+    if mine:
+        more = f" and {len(mine) - 1} more in {place}" if len(mine) > 1 else ""
+        complain(
+            f"{mine[0]}{more}: not read, because others may write to it; chmod go-w, or copy it to a folder of your own"
+        )
+
+
+def owners(where: Iterable[Path]) -> set[int]:
+    """Return the ids of the users who left something in these places; files that are named themselves are left out.
+
+    Raises
+    ------
+    CommlensError
+        A place is not there or cannot be read.
+    """
+    found: set[int] = set()
+    for place in where:
+        with _readable(place) as is_folder:
+            if is_folder:
+                found |= owned.owners(place, owned.ARENAS + owned.UNFINISHED)
+    return found
+
+
+def others_hint(where: Iterable[Path]) -> str:
+    """Return what root can do to see what other users left in these places; empty where there is nothing to see."""
+    others = sorted(owners(where) - {0}) if os.geteuid() == 0 else []
+    if not others:
+        return ""
+    shown = ", ".join(name_of(uid) for uid in others[:3]) + (", …" if len(others) > 3 else "")
+    return f"; files of other users ({shown}) are there: --user NAME looks at those of one"
+
+
+@contextmanager
+def _readable(place: Path) -> Iterator[bool]:
+    """Return whether a place is a folder, and refuse it in one line where it cannot be read."""
+    try:
+        place.lstat()
+        yield place.is_dir()
+    except FileNotFoundError:
+        raise CommlensError(f"{place}: no such file or directory") from None
+    except OSError as error:
+        raise CommlensError(f"{place}: cannot be read: {error.strerror}") from None
+
+
+def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess.CompletedProcess[str]:
+    """Run commlens-arena on files, however many.
+
+    Raises
+    ------
+    CommlensError
+        It is not installed, this user cannot run it, or it was stopped by the user as whom root runs it.
+    """
+    runner = find_runner(None, os.environ)
+    folders = [] if runner is None else [runner.resolve().parent / place for place in TOOL_PLACES]
+    tool = next((folder / TOOL for folder in folders if os.access(folder / TOOL, os.X_OK)), None)
+    if tool is None:
+        raise CommlensError(
+            f"{TOOL} is not found, or this user may not run it: make install, and put its bin into PATH"
+        )
+    # Names come from applications and file systems: any bytes, as Python's own file names keep them. With --user root has
+    # become that user, who may trace the tool, and stop it: it has neither root's terminal nor root's environment, and
+    # some time.
+    try:
+        return subprocess.run(
+            [tool, *command], input="".join(f"{file}\0" for file in files), start_new_session=True, env=_environment(),
+            capture_output=True, encoding="utf-8", errors="surrogateescape", check=False,
+            timeout=users.PATIENCE_S if users.has_become() else None,
+            preexec_fn=users.end_with_parent if users.has_become() else None,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise CommlensError(f"{TOOL} was not done after {users.PATIENCE_S} s") from None
+
+
+def _environment() -> dict[str, str]:
+    """Return what commlens-arena needs of the environment."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in ("PATH", "LANG", "TMPDIR") or name.startswith(("LC_", "COMMLENS_"))
+    }
+
+
+def read(files: Sequence[Path]) -> list[Arena]:
+    """Return what is known of each file.
+
+    Raises
+    ------
+    CommlensError
+        The tool is not installed, or did not come to its end.
+    """
+    if not files:
+        return []
+    done = run_tool(["list"], files)
+    if done.returncode != 0:
+        raise CommlensError(ended(done))
+    heading, *lines = done.stdout.removesuffix("\n").split("\n")
+    if tuple(heading.split("\t")) != COLUMNS:
+        raise CommlensError(
+            f"{TOOL} is of another version than this command: install both from the same release"
+        )
+    return [_arena(dict(zip(COLUMNS, map(unescaped, line.split("\t"))))) for line in lines]
+
+
+def _arena(row: Mapping[str, str]) -> Arena:
+    """Return what one line says."""
+    number = {name: int(row[name]) for name in ("device", "inode", "bytes", "pid", "rank", "size", "app_ns")}
+    return Arena(
+        Path(row["file"]),
+        number["device"],
+        number["inode"],
+        number["bytes"],
+        number["pid"],
+        row["liveness"],
+        row["is_of_this_boot"] == "1",
+        row["error"],
+        row["notice"],
+        row["state"],
+        number["rank"],
+        number["size"],
+        row["launch"],
+        row["node"],
+        row["program"],
+        row["start_time"] if seconds_of(row["start_time"]) is not None else "",
+        row["output"],
+        number["app_ns"],
+    )
+
+
+def unescaped(field: str) -> str:
+    r"""Return a field of `commlens-arena list` as it was.
+
+    >>> unescaped(r"a\tb\\c\x1bd") == "a\tb\\c\x1bd"
+    True
+    """
+    return re.sub(
+        r"\\(x([0-9a-f]{2})|.)", lambda m: chr(int(m[2], 16)) if m[2] else ESCAPES.get(m[1], m[0]), field
+    )
+
+
+def jobs_of(arenas: Iterable[Arena]) -> list[Job]:
+    """Group arenas that can be read into jobs, oldest first.
+
+    Processes of one launch belong together; where every node has a launch of its own (Hydra's proxies), so do those of
+    the same program and number of ranks that began within a minute, as long as no rank comes twice.
+    """
+    launches: dict[str, dict[int, Arena]] = {}
+    for arena in arenas:
+        if arena.error:
+            continue
+        ranks = launches.setdefault(arena.launch, {})
+        known = ranks.get(arena.rank)
+        # A copy beside the output and the file on the node are the same process, the later one counts.
+        if known is None or known.app_ns < arena.app_ns:
+            ranks[arena.rank] = arena
+    jobs: list[dict[int, Arena]] = []
+    for ranks in sorted(launches.values(), key=lambda ranks: min(a.start_time for a in ranks.values())):
+        one = next(iter(ranks.values()))
+        for job in jobs:
+            other = next(iter(job.values()))
+            if (
+                (one.program, one.size) == (other.program, other.size)
+                and one.node not in {arena.node for arena in job.values()}
+                and not ranks.keys() & job.keys()
+                and _seconds_between(one.start_time, other.start_time) <= 60
+            ):
+                job.update(ranks)
+                break
+        else:
+            jobs.append(dict(ranks))
+    return [Job(tuple(job[rank] for rank in sorted(job))) for job in jobs]
+
+
+def seconds_of(time: str) -> float | None:
+    """Return a moment as an arena has it, in seconds since 1970; None for what is none.
+
+    >>> seconds_of("1970-01-02T00:00:00Z"), seconds_of("0000-00-00T00:00:00Z"), seconds_of("")
+    (86400.0, None, None)
+    """
+    try:
+        return datetime.strptime(time, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp()
+    except ValueError:
+        return None
+
+
+def _seconds_between(a: str, b: str) -> float:
+    """Return the distance of two moments; infinite where one is not known."""
+    first, second = seconds_of(a), seconds_of(b)
+    return math.inf if first is None or second is None else abs(first - second)
+
+
+def merge(job: Job, output: Path) -> tuple[Path, list[str]]:
+    """Write one profile of a job's arenas; return its path, which is another one if `output` exists, and notices.
+
+    Raises
+    ------
+    CommlensError
+        None of them can be read, or the profile cannot be written.
+    """
+    done = run_tool(["merge", output], [arena.file for arena in job.arenas])
+    if done.returncode != 0:
+        raise CommlensError(ended(done))
+    return Path(done.stdout.removesuffix("\n")), done.stderr.splitlines()
+
+
+@contextmanager
+def looked_at(job: Job) -> Iterator[sqlite3.Connection]:
+    """Open a profile of what a job has counted by now; it is gone afterwards.
+
+    Raises
+    ------
+    CommlensError
+        Nothing can be read, or there is no room for the profile in the folder for temporary files.
+    """
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="commlens-")
+    except OSError as error:
+        raise CommlensError(f"no folder for temporary files (TMPDIR): {error.strerror}") from None
+    with folder:
+        path, _ = merge(job, Path(folder.name) / "now.db")
+        try:
+            with open_profile(str(path)) as connection:
+                yield connection
+        finally:
+            path.unlink(missing_ok=True)  # it may have found room elsewhere only
+
+
+def ended(done: subprocess.CompletedProcess[str]) -> str:
+    r"""Return why the tool has failed, in one line.
+
+    >>> ended(subprocess.CompletedProcess([], 1, "", "x.arena: not a file\ncannot write x.db\n"))
+    'x.arena: not a file; cannot write x.db'
+    """
+    return "; ".join(done.stderr.splitlines()) or f"{TOOL} ended with code {done.returncode}"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return numbers as ranges.
+
+    >>> ranges([5, 0, 1, 2, 7])
+    '0-2, 5, 7'
+    """
+    parts: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

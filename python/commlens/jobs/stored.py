@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Profiles that a job had stored before some of its processes were killed, late in MPI_Finalize."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import sqlite3
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from commlens.base import owned
+from commlens.base.errors import CommlensError
+from commlens.jobs.arenas import Arena, Job, seconds_of
+from commlens.profile import open_profile
+
+MOST = 32
+"""Profiles that are opened, the newest first: a folder may hold those of thousands of jobs of one name."""
+CLOCKS_DIFFER = 60  # seconds, between a node and its file server
+
+# A profile that commlens recover has made, of a job that still ran perhaps, has other states.
+RANKS_SQL = "SELECT rank, node, pid FROM rank WHERE state = 'finalized'"
+SIZE_SQL = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks'"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A profile with ranks of a job in it.
+
+    Attributes
+    ----------
+    path : Path
+    ranks : frozenset of int
+        World ranks whose rows are in it.
+    is_whole : bool
+        It has all ranks of the job, and all that belongs to it can be read.
+    """
+
+    path: Path
+    ranks: frozenset[int]
+    is_whole: bool
+
+    def replaces(self, job: Job) -> bool:
+        """Return whether it has as much as a profile of what the job's processes left would have."""
+        has_all = all(arena.rank in self.ranks for arena in job.arenas)
+        return self.is_whole or (has_all and bool(job.missing()))
+
+
+def find_stored(job: Job) -> Stored | None:
+    """Return the profile with the most ranks of a job that lies where the job would have put one; None: there is none.
+
+    Only profiles of this user count, and only those of the same processes: rank, host and process id are equal, and
+    the file is younger than the process. For copies in a folder that the application named there is none: they show a
+    phase of the job, and the profile shows all of it.
+    """
+    if _is_phase(job.first.file.absolute()):
+        return None
+    processes = {(arena.rank, arena.node, arena.pid) for arena in job.arenas}
+    found = [stored for path in _candidates(job.first) if (stored := _read(path, processes)) is not None]
+    return max(found, key=lambda stored: (stored.is_whole, len(stored.ranks)), default=None)
+
+
+def _is_phase(file: Path) -> bool:
+    """Return whether the application asked for this copy, by commlens_flush() to a folder of its own."""
+    return file.name.startswith("rank") and not fnmatch.fnmatch(file.parent.name, owned.COPIES)
+
+
+def _candidates(arena: Arena) -> Iterator[Path]:
+    """Return profiles with the name that the job's would have, numbered or not, newest first."""
+    output = Path(arena.output)
+    stem = re.escape(output.name.removesuffix(".db"))
+    pattern = re.compile(rf"{stem}(\.\d+)?(\.db|\.commlens)?")
+    began = seconds_of(arena.start_time) or 0.0
+    found: dict[Path, float] = {}
+    for folder in dict.fromkeys((output.parent, Path(os.environ.get("TMPDIR") or "/tmp"))):
+        try:
+            with owned.opened(folder) as descriptor:
+                for name in owned.names(descriptor):
+                    if not pattern.fullmatch(name):
+                        continue
+                    with suppress(FileNotFoundError):
+                        facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                        if facts.st_uid == os.geteuid() and facts.st_mtime >= began - CLOCKS_DIFFER:
+                            found[folder / name] = facts.st_mtime
+        except (OSError, ValueError):  # ValueError: the output has a character that no path can have
+            continue
+    yield from sorted(found, key=lambda path: -found[path])[:MOST]
+
+
+def _read(path: Path, processes: set[tuple[int, str, int]]) -> Stored | None:
+    """Return a profile if any of these processes is in it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")  # what is missing in it is said by who opens it
+        try:
+            with open_profile(str(path)) as connection:
+                rows = {(row["rank"], row["node"], row["pid"]) for row in connection.execute(RANKS_SQL)}
+                (size,) = connection.execute(SIZE_SQL).fetchone() or (0,)
+        except (CommlensError, sqlite3.Error):
+            return None
+    ranks = frozenset(rank for rank, _, _ in rows)
+    return Stored(path, ranks, len(ranks) == size and not caught) if rows & processes else None

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings that a run has: defaults, the configuration file and the environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from commlens.base.spelling import did_you_mean
+from commlens.launch._options import OPTIONS
+from commlens.launch.configuration import MOST_COMPLAINTS, UnusableError, excerpt, read_lines
+
+YES, NO = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
+REFERENCE = "docs/reference/options.md has all"
+
+
+class Complaint(NamedTuple):
+    """What is wrong with a setting, and what to do."""
+
+    text: str
+    advice: str = ""
+
+
+def wrong(name: str, value: str) -> str | None:
+    """Return what is wrong with a value."""
+    kind = OPTIONS[name].type
+    if kind == "bool" and value not in YES + NO:
+        return f"'{excerpt(value)}' is neither 1 nor 0"
+    if kind == "number" and not re.fullmatch(r"[0-9]{1,9}", value):
+        return f"'{excerpt(value)}' is not a whole number"
+    if kind == "choice" and value not in OPTIONS[name].choices:
+        return f"'{excerpt(value)}' is none of {' '.join(OPTIONS[name].choices)}"
+    if kind == "mode" and value and not is_mode(value):
+        return f"'{excerpt(value)}' is no mode from 0600 to 0644, without the right to write for group and others"
+    return None
+
+
+def is_mode(text: str) -> bool:
+    """Return whether this is the octal mode of a file that only its owner may write."""
+    if not re.fullmatch("[0-7]{3,4}", text):
+        return False
+    mode = int(text, 8)
+    return mode & 0o600 == 0o600 and mode & ~0o644 == 0
+
+
+def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Complaint]]:
+    """Return the settings in force, as core/base/options.cpp reads them, and what it would complain about."""
+    values = {name: option.default for name, option in OPTIONS.items()}
+    found: list[Complaint] = []
+
+    def put(name: str, value: str) -> str | None:
+        complaint = wrong(name, value)
+        if complaint is None:
+            values[name] = value
+            return None
+        return f"{complaint}; {values[name] or 'the default'} is used instead"
+
+    config = env.get("COMMLENS_CONFIG", OPTIONS["COMMLENS_CONFIG"].default)
+    try:
+        lines = read_lines(Path(config))
+    except UnusableError as error:
+        lines = []
+        if "COMMLENS_CONFIG" in env or not error.is_absent:
+            found.append(Complaint(f"configuration {config} is not used: {error}"))
+    complaints = 0
+    for number, text in enumerate(lines, 1):
+        line = text.partition("#")[0].strip(" \t\r")
+        key, equals, value = (part.strip(" \t\r") for part in line.partition("="))
+        name = f"COMMLENS_{key.upper()}"
+        if not line:
+            continue
+        complaint: str | None = f"'{excerpt(line)}' is no setting and is ignored"
+        if equals and key == key.lower() and name in OPTIONS and not OPTIONS[name].environment_only:
+            complaint = put(name, value)
+        if complaint is not None and (complaints := complaints + 1) <= MOST_COMPLAINTS:
+            found.append(Complaint(f"{config}:{number}: {complaint}", REFERENCE))
+    if complaints > MOST_COMPLAINTS:
+        more = complaints - MOST_COMPLAINTS
+        found.append(Complaint(f"{config}: and {more} more lines like these", REFERENCE))
+    for name, value in env.items():
+        if not name.startswith("COMMLENS_"):
+            continue
+        if name in OPTIONS:
+            bad = put(name, value)
+            if bad is not None:
+                found.append(Complaint(f"{name}: {bad}", REFERENCE))
+        else:
+            hint = did_you_mean(name, list(OPTIONS)).lstrip("; ")
+            found.append(Complaint(f"{name} is no setting and is ignored", hint or REFERENCE))
+    return values, found

@@ -1,0 +1,456 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks a profile by the facts of spec/schema.toml, and puts what is sound in place of what is not.
+
+The file itself is never written. What our queries name is looked for in the temporary schema first: there stand our own
+views, which take the place of those of the file, and a table in place of each one of the file with rows that make no
+sense, or that older versions did not have. A sound table is read where it is, after one pass over its rows.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from commlens.profile import parents
+from commlens.profile._schema import FORMER, RELATIONS, Column, Relation
+from commlens.profile.cells import Cells
+from commlens.profile.database import Database
+from commlens.profile.facts import LARGEST, Ids, good, is_difference, temporary
+from commlens.profile.meta import mend_meta
+from commlens.profile.shape import TABLES, Shape, relation_of, shape_of, version_of
+
+MOST_RANKS = 1 << 20
+"""World ranks and numbers of ranks that are believed, however few rows there are."""
+RANKS_PER_ROW = 16
+ROWS_AT_ONCE = 1000
+ADDED_AT_ONCE = 7
+"""Columns whose sum is one number: of so many counters it cannot be too large."""
+LEAST_ROW = 8  # bytes of a row of cell_row
+LEAST_CELL = 4  # of a row of any table
+BYTES_AT_ONCE = 1 << 24
+PART_OF_TIME = 0.5
+"""Of the time for all queries, what the checks may take together; a table gets half of what is left."""
+
+# Row 0 of tables whose rows others name: what is not known.
+UNKNOWN = {
+    "op": "(0, 'unknown', 'other')",
+    "comm": "(0, 0, '-', NULL, 'none', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 1)",
+    "callsite": "(0, '', '', 0)",
+    "region": "(0, NULL, '', 'program')",
+}
+
+# In this order each table comes after those it refers to; meta and rank say how many ranks there are.
+FIRST = ("meta", "rank", "op", "callsite", "comm", "region", "metric", "flow", "key", "line")
+ORDER = (*FIRST, *(name for name in TABLES if name not in FIRST), *FORMER)
+
+
+class SharedPages(sqlite3.DatabaseError):
+    """A table has more rows or longer texts than the file: what reads it goes through the same pages again and again."""
+
+
+@dataclass
+class Table:
+    """A table of the file that is being checked.
+
+    Attributes
+    ----------
+    source : str
+        Where it is read: the name of the table in the file.
+    shape : Shape
+    count : int
+        Its rows.
+    """
+
+    name: str
+    relation: Relation
+    source: str
+    shape: Shape
+    count: int = 0
+
+    def value(self, column: Column) -> str:
+        """Return the expression for a column; what an older version does not have is what it meant then.
+
+        A column that a damaged table has lost is NULL, or nothing where the readers rely on a value.
+        """
+        if column.name in self.shape.columns:
+            return f'"{column.name}"'
+        if column.absent != "NULL" or column.null:
+            return column.absent
+        return "''" if column.type == "TEXT" else "0"
+
+
+class Checker:
+    """Checks all tables of one file.
+
+    Attributes
+    ----------
+    complaints : list of str
+        What is missing or left out, a line for each thing.
+    sources : dict of str to str
+        Table -> where its sound rows are.
+    """
+
+    def __init__(self, connection: Database, *, is_part: bool = False):
+        self.connection = connection
+        self.version = version_of(connection)
+        self.is_part = is_part
+        self.complaints: list[str] = []
+        self.sources: dict[str, str] = {}
+        self.ids: dict[str, Ids] = {}
+        self.most_ranks = MOST_RANKS
+        self.ranks = 0
+        self.most_difference = LARGEST
+
+    def check(self) -> None:
+        """Check everything, and make what stands in place of it."""
+        left = self.connection.limit_s * PART_OF_TIME
+        for name in ORDER:
+            relation = relation_of(self.connection, "main", name, self.version)
+            if relation is None:
+                continue
+            with self.connection.within(left / 2) as deadline:
+                self._check(name, relation)
+            left -= deadline.spent_s
+        for name, view in RELATIONS.items():
+            if view.kind == "view" and name not in self.sources:
+                self.connection.execute(temporary(view.sql))
+
+    def _check(self, name: str, relation: Relation) -> None:
+        """Check one table; what cannot be read at all is empty."""
+        try:
+            table = self._table(name, relation)
+            if table is None:
+                self._empty(name, relation)
+                self._add_unknown(name)
+            elif not self._is_sound(table):
+                self._copy(table)
+            elif len(table.shape.columns) < len(relation.columns):
+                self._fill_in(table)
+            self._more(name)
+        except sqlite3.DatabaseError:
+            self._empty(name, relation)
+            self._add_unknown(name)
+            self.complaints.append(f"table {name} is damaged and cannot be read")
+
+    def _table(self, name: str, relation: Relation) -> Table | None:
+        """Return a table as the file has it, or None where it has none."""
+        self.sources[name] = source = f"main.{name}"
+        shape = shape_of(self.connection, "main", name, relation)
+        if shape.is_other:
+            self.complaints.append(f"table {name} is not one that commlens has written, and is left out")
+        elif not shape.columns and self.version >= relation.since:
+            self.complaints.append(f"table {name} is missing")
+        missing = [c for c in relation.columns if c.name not in shape.columns]
+        if not shape.columns or any(c.name in relation.key for c in missing):
+            return None
+        if any(self.version >= c.since for c in missing):
+            named = ", ".join(c.name for c in missing)
+            self.complaints.append(f"table {name} does not have all of its columns: {named}")
+        return Table(name, relation, source, shape)
+
+    def _is_sound(self, table: Table) -> bool:
+        """Return whether all rows make sense; one pass over the table."""
+        try:
+            self._prepare(table)
+            if table.name != "cell_row":
+                sound = self._has_sound_rows(table)
+            else:
+                # Small differences, as nearly all are, have sums that need not be looked at.
+                self.most_difference = LARGEST // max(self.connection.size // LEAST_ROW, 1)
+                sound = self._has_sound_rows(table, self.most_difference)
+                if not sound:
+                    self.most_difference = LARGEST
+                    sound = self._has_sound_rows(table)
+        except SharedPages:
+            raise
+        except sqlite3.DatabaseError:  # damaged, so that some rows may be there; or too large for a sum
+            return False
+        return sound and table.shape.is_ours and self._has_unknown(table) and not self._has_loop(table)
+
+    def _has_sound_rows(self, table: Table, most_difference: int = LARGEST) -> bool:
+        """Return whether all rows make sense, and all sums of counters are numbers that SQLite has."""
+        columns = [c for c in table.relation.columns if c.name in table.shape.columns]
+        conditions = [
+            self._good(table, c, most=most_difference if is_difference(c) else LARGEST) for c in columns
+        ]
+        # A sum is an integer only where all values are: a comparison does not tell 2.5 from an integer.
+        added = [
+            c
+            for c in columns
+            if c.type == "INTEGER" and c.low >= -LARGEST and (c.name,) != table.relation.key
+        ]
+        values = [f"COALESCE({table.value(c)}, 0)" if c.null else table.value(c) for c in added]
+        groups = [values[i : i + ADDED_AT_ONCE] for i in range(0, len(values), ADDED_AT_ONCE)]
+        sums = "".join(f", SUM({' + '.join(group)})" for group in groups)
+        texts = [f"TOTAL(LENGTH(CAST({table.value(c)} AS BLOB)))" for c in columns if is_free_text(c)]
+        table.count, sound, length, *totals = self.connection.execute(
+            f"SELECT COUNT(*), COUNT(CASE WHEN {' AND '.join(conditions)} THEN 1 END), {' + '.join(texts) or 0}{sums}"
+            f" FROM {table.source} NOT INDEXED"
+        ).fetchone()
+        if max(table.count * LEAST_CELL, length) > self.connection.size:
+            raise SharedPages
+        self._set_ids(table.name)
+        return sound == table.count and all(total is None or isinstance(total, int) for total in totals)
+
+    def _prepare(self, table: Table) -> None:
+        """Find out what the conditions on a table need."""
+        if table.name == "rank":
+            self.most_ranks = max(MOST_RANKS, RANKS_PER_ROW * self._size(table.source))
+        self._set_ids(table.name)
+
+    def _size(self, source: str) -> int:
+        """Return how many rows there are; COUNT(*) alone goes through the pages without a look at the clock."""
+        sql = f"SELECT COUNT(*), MAX(1) FROM {source} NOT INDEXED"
+        return int(self.connection.execute(sql).fetchone()[0])
+
+    def _set_ids(self, name: str) -> None:
+        """Keep which numbers the rows of a table have that others refer to."""
+        relation = TABLES.get(name)
+        if relation is not None and relation.key == ("id",) and name != "cell_row":
+            low, high, count = self.connection.execute(
+                f"SELECT MIN(id), MAX(id), COUNT(*) FROM {self.sources[name]} NOT INDEXED"
+            ).fetchone()
+            is_whole = isinstance(low, int) and isinstance(high, int) and count == high - low + 1
+            self.ids[name] = Ids(self.sources[name], low if is_whole else None, high if is_whole else None)
+
+    def _good(self, table: Table, column: Column, *, most: int = LARGEST, exactly: bool = False) -> str:
+        """Return the condition that a value makes sense."""
+        high = min(column.high, self.most_ranks if column.is_of_world else most)
+        low = max(column.low, -most) if is_difference(column) else column.low
+        target = column.ref.partition(".")[0]
+        ids = None if target == "rank" else self.ids.get(target)
+        condition = good(column, table.value(column), (low, high), ids, exactly=exactly)
+        if (table.name, column.name) == ("region", "parent"):
+            condition = f"({condition} AND (parent IS NULL OR +parent < id))"
+        if (table.name, column.name) == ("key", "id") and self._has_cells():
+            condition += f" AND id % {max(self.ranks, 1)} = 0"
+        return condition
+
+    def _has_cells(self) -> bool:
+        """Return whether there are rows whose numbers are made of a key and a rank."""
+        return self._has_columns("cell_row") and self._any("cell_row", "1")
+
+    def _keys_fit(self, ranks: int) -> bool:
+        """Return whether all keys are multiples of a number of ranks, if that can be told."""
+        if not (self._has_columns("key") and self._has_cells()):
+            return True
+        return ranks > 0 and not self._any("key", f"id % {ranks} <> 0")
+
+    def _has_columns(self, name: str) -> bool:
+        return bool(shape_of(self.connection, "main", name, TABLES[name]).columns)
+
+    def _any(self, name: str, condition: str) -> bool:
+        try:
+            found = self.connection.execute(f"SELECT 1 FROM main.{name} WHERE {condition} LIMIT 1").fetchone()
+        except sqlite3.DatabaseError:  # said where the table is checked
+            return False
+        return found is not None
+
+    def _has_unknown(self, table: Table) -> bool:
+        """Return whether the row for what is not known is there, to which others refer."""
+        if table.name not in UNKNOWN:
+            return True
+        sql = f"SELECT 1 FROM {table.source} WHERE id = 0"
+        return self.connection.execute(sql).fetchone() is not None
+
+    def _has_loop(self, table: Table) -> bool:
+        if table.name == "comm":
+            return bool(parents.in_loops(self.connection, table.source))
+        return table.name == "region" and bool(parents.too_deep(self.connection, table.source))
+
+    # What stands in place of a table.
+
+    def _empty(self, name: str, relation: Relation) -> None:
+        """Put a table without rows in place of one."""
+        self.connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
+        self.connection.execute(temporary(relation.sql))
+        self.sources[name] = f"temp.{name}"
+        self._set_ids(name)
+
+    def _add_unknown(self, name: str) -> bool:
+        """Add the row for what is not known; return whether there was none."""
+        if name not in UNKNOWN:
+            return False
+        added = self.connection.execute(f"INSERT OR IGNORE INTO temp.{name} VALUES {UNKNOWN[name]}").rowcount
+        self._set_ids(name)
+        return added > 0
+
+    def _fill_in(self, table: Table) -> None:
+        """Put a view in place of a table of an older version, with the columns that it did not have."""
+        values = ", ".join(f"{table.value(c)} AS {c.name}" for c in table.relation.columns)
+        self.connection.execute(f"CREATE TEMP VIEW {table.name} AS SELECT {values} FROM {table.source}")
+        self.sources[table.name] = f"temp.{table.name}"
+
+    def _copy(self, table: Table) -> None:
+        """Put the rows that make sense in place of a table."""
+        name, columns = table.name, table.relation.columns
+        with suppress(sqlite3.DatabaseError):  # what can be read of it is counted later
+            table.count = table.count or self._size(table.source)
+        # No sum of counters is more than a number can hold.
+        most = LARGEST // max(table.count, 1) if self._overflows(table) else LARGEST
+        tests = {c.name: self._good(table, c, most=most, exactly=True) for c in columns}
+        wanted = " AND ".join(tests[c.name] for c in columns if not may_be_unknown(c)) or "1"
+        values = ", ".join(
+            f"CASE WHEN {tests[c.name]} THEN {table.value(c)} ELSE {'NULL' if c.null else 0} END"
+            if may_be_unknown(c)
+            else table.value(c)
+            for c in columns
+        )
+        self._empty(name, table.relation)
+        into = f"INSERT OR IGNORE INTO temp.{name} ({', '.join(c.name for c in columns)})"
+        select = f"SELECT {values} FROM {table.source} NOT INDEXED WHERE {wanted}"
+        is_whole = True
+        try:
+            self.connection.execute(f"{into} {select}")
+        except sqlite3.DatabaseError:
+            if self.connection.is_over:
+                raise
+            is_whole = False
+            self._salvage(table, into, select)
+        self._say(table, tests, is_whole)
+        if self._add_unknown(name) and is_whole and table.count == 0:
+            self.complaints.append(f"table {name} has no rows")
+        if name == "comm":
+            self._cut("comm", parents.in_loops(self.connection, "temp.comm"))
+        if name == "region":
+            self._cut("region", parents.mend_regions(self.connection))
+        self._set_ids(name)
+
+    def _overflows(self, table: Table) -> bool:
+        """Return whether the sum of a column is more than a number can hold."""
+        counters = [
+            c for c in table.relation.columns if c.type == "INTEGER" and not c.ref and c.low > -LARGEST
+        ]
+        sums = ", ".join(f"TOTAL(ABS(CAST({table.value(c)} AS REAL)))" for c in counters)
+        try:
+            found = self.connection.execute(
+                f"SELECT TOTAL(0), {sums or 0} FROM {table.source} NOT INDEXED"
+            ).fetchone()
+        except sqlite3.DatabaseError:
+            return True
+        return any(total > LARGEST for total in found)
+
+    def _salvage(self, table: Table, into: str, select: str) -> None:
+        """Copy the rows before and behind what cannot be read."""
+        into += f" VALUES ({', '.join('?' * len(table.relation.columns))})"
+        keys = table.relation.key or ("rowid",)
+        for way in ("ASC", "DESC"):
+            order = ", ".join(f"{key} {way}" for key in keys)
+            rows = self._readable(f"{select} ORDER BY {order}")
+            # A transaction in which a damaged page is met does not end well.
+            while some := list(first(rows, ROWS_AT_ONCE, BYTES_AT_ONCE)):
+                self.connection.execute("BEGIN")
+                self.connection.executemany(into, some)
+                self.connection.execute("COMMIT")
+
+    def _readable(self, select: str) -> Iterator[tuple[object, ...]]:
+        """Yield rows until one cannot be read."""
+        try:
+            yield from self.connection.execute(select)
+        except sqlite3.DatabaseError:
+            if self.connection.is_over:
+                raise
+
+    def _say(self, table: Table, tests: dict[str, str], is_whole: bool) -> None:
+        """Say what was left out of a table."""
+        name = table.name
+        (kept,) = self.connection.execute(f"SELECT COUNT(*) FROM temp.{name}").fetchone()
+        if not is_whole:
+            what = f": {rows_text(kept)} of it can be read" if kept else " and cannot be read"
+            self.complaints.append(f"table {name} is damaged{what}")
+            return
+        left_out = table.count - kept
+        if self.is_part and left_out:
+            left_out = table.count - self._count(
+                table, {c: t for c, t in tests.items() if not self._refers(table, c)}
+            )
+        if left_out:
+            verb = "makes no sense and is" if left_out == 1 else "make no sense and are"
+            self.complaints.append(f"table {name}: {rows_text(left_out)} {verb} left out")
+        unknown = {c.name for c in table.relation.columns if may_be_unknown(c)}
+        if unknown and not self.is_part:
+            changed = self._count(table, {c: t for c, t in tests.items() if c not in unknown})
+            changed -= self._count(table, tests)
+            if changed:
+                self.complaints.append(
+                    f"table {name}: in {rows_text(changed)} a value makes no sense and is left out"
+                )
+
+    def _refers(self, table: Table, column: str) -> bool:
+        return any(c.name == column and c.ref for c in table.relation.columns)
+
+    def _count(self, table: Table, tests: dict[str, str]) -> int:
+        wanted = " AND ".join(tests.values()) or "1"
+        sql = f"SELECT COUNT(*) FROM {table.source} NOT INDEXED WHERE {wanted}"
+        return int(self.connection.execute(sql).fetchone()[0])
+
+    def _cut(self, name: str, ids: Sequence[int]) -> None:
+        """Take the parents of some rows away, and of those whose parent was left out."""
+        self.connection.executemany(
+            f"UPDATE temp.{name} SET parent = NULL WHERE id = ?", [(id,) for id in ids]
+        )
+        self.connection.execute(
+            f"UPDATE temp.{name} SET parent = NULL WHERE parent NOT IN (SELECT id FROM temp.{name})"
+        )
+        if ids:
+            self.complaints.append(f"table {name}: {rows_text(len(ids))} cannot have the parents they name")
+
+    def _more(self, name: str) -> None:
+        """Check what is not about one table."""
+        if name == "rank" and "meta" in self.sources:
+            self.ranks, complaints = mend_meta(self.connection, self.sources, self.most_ranks, self._keys_fit)
+            self.complaints += complaints
+        if name == "cell_row":
+            self._check_cells()
+
+    def _check_cells(self) -> None:
+        """Check the counters, and that each belongs to a key."""
+        source, relation = self.sources["cell_row"], TABLES["cell_row"]
+        count = self._size(source)
+        cells = Cells(self.connection, self.sources, self.ranks, count, self.most_difference)
+        found, is_sound = cells.look()
+        if found < count and not self.is_part:
+            self.complaints.append(
+                f"table cell_row: {rows_text(count - found)} belong to no key and are left out"
+            )
+        if not is_sound:
+            columns = ", ".join(f"cell_row.{c.name} AS {c.name}" for c in relation.columns)
+            kept = cells.keep_sound(temporary(relation.sql), columns)
+            self.sources["cell_row"] = "temp.cell_row"
+            self.complaints.append(
+                f"table cell_row: {rows_text(found - kept)} make no sense and are left out"
+            )
+
+
+def is_free_text(column: Column) -> bool:
+    """Return whether a column has texts of any length."""
+    return column.type == "TEXT" and not column.values
+
+
+def first(
+    rows: Iterator[tuple[object, ...]], most_rows: int, most_bytes: int
+) -> Iterator[tuple[object, ...]]:
+    """Yield some rows: so many, or fewer whose values are long."""
+    for row in rows:
+        yield row
+        most_rows -= 1
+        most_bytes -= sum(map(sys.getsizeof, row))
+        if most_rows <= 0 or most_bytes <= 0:
+            return
+
+
+def may_be_unknown(column: Column) -> bool:
+    """Return whether a value that makes no sense leaves the rest of its row as it is."""
+    return column.null or column.zero
+
+
+def rows_text(count: int) -> str:
+    """Return a number of rows.
+
+    >>> rows_text(1), rows_text(2000)
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} row{'' if count == 1 else 's'}"

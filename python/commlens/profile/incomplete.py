@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The warning that a part of a profile is missing."""
+
+from __future__ import annotations
+
+import warnings
+
+from commlens.base.escape import Target, escape
+
+
+class IncompleteProfile(UserWarning):
+    """A part of a profile cannot be read; the rest can."""
+
+
+def complain(what: str) -> None:
+    """Warn that something is missing. Python prints warnings as they are, so names from the file are escaped here."""
+    warnings.warn(IncompleteProfile(escape(what, Target.LINE)), stacklevel=3)

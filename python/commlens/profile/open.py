@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens a profile, or says in one line why the file is none.
+
+A profile may come from anybody: what it says is checked before anything is made of it (checked.py).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from commlens.base.errors import CommlensError
+from commlens.base.outputs import new
+from commlens.profile.checked import Checker
+from commlens.profile.database import Database, connect
+from commlens.profile.header import check_header
+from commlens.profile.incomplete import complain
+from commlens.profile.regular import opened
+from commlens.profile.shards import NO_ROOM, is_directory, merge
+
+OLDEST_SQLITE = (3, 26, 0)  # table_xinfo; window functions
+
+# What SQLite leaves beside a file that somebody has changed.  We make no such file, and read none.
+BESIDE = {
+    "-wal": "what is in it is not read; 'sqlite3 {path} .tables' as its owner folds it in",
+    "-journal": "a change of the file was not finished; 'sqlite3 {path} .tables' as its owner undoes it",
+}
+
+
+def _authorize(action: int, *_: object) -> int:
+    """Deny other files: ATTACH, and VACUUM INTO which needs it, would write them even so."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
+
+
+def is_shard(connection: sqlite3.Connection) -> bool:
+    """Return whether a file is one of several of a profile."""
+    row = connection.execute("SELECT value FROM meta WHERE key = 'shard'").fetchone()
+    return bool(row and row[0])
+
+
+def connect_all(path: Path) -> Database:
+    """Return a connection to a profile: a file, a directory with several, or one of these."""
+    if is_directory(path):
+        return put_together(path)
+    with opened(path) as file:
+        check_header(file)
+        connection = connect(file)
+    try:
+        checker = Checker(connection)
+        checker.check()
+        if is_shard(connection):
+            connection.close()
+            return put_together(path)
+    except BaseException:
+        connection.close()
+        raise
+    for complaint in checker.complaints:
+        complain(f"{path}: {complaint}")
+    for ending, what in BESIDE.items():
+        beside = path.with_name(path.name + ending)
+        if beside.is_file() and beside.stat().st_size:
+            complain(f"{beside}: {what.format(path=path)}")
+    return for_reading(connection)
+
+
+def for_reading(connection: Database) -> Database:
+    """Return a connection for queries only."""
+    connection.execute("PRAGMA query_only = ON")
+    connection.row_factory = sqlite3.Row
+    connection.set_authorizer(_authorize)
+    return connection
+
+
+def put_together(path: Path) -> Database:
+    """Return a profile of several files, or one of these, as one in memory."""
+    connection = sqlite3.connect(":memory:", uri=True, factory=Database)
+    try:
+        merge(path, connection)
+        return for_reading(connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def merged_file(directory: Path, output: Path) -> None:
+    """Write a profile of several files as one; never over an existing file.
+
+    Raises
+    ------
+    CommlensError
+        None of the files can be read, or `output` exists or cannot be written.
+    """
+    with new(output) as temporary:
+        try:
+            with closing(sqlite3.connect(temporary, uri=True, factory=Database)) as connection:
+                connection.execute("PRAGMA journal_mode = MEMORY")
+                connection.execute("PRAGMA synchronous = OFF")
+                merge(directory, connection)
+                connection.execute("DELETE FROM shard")
+                connection.execute("VACUUM")  # pages in the order of their keys
+        except sqlite3.Error as error:
+            why = str(error)
+            if why in NO_ROOM:
+                why = refusal(temporary) or f"{why}: no room in the folder for temporary files (TMPDIR)"
+            raise CommlensError(f"{output}: cannot be written: {why}") from error
+
+
+def refusal(path: Path) -> str | None:
+    """Return why a file cannot grow, in the words of the system; SQLite knows one reason for all."""
+    try:
+        with path.open("ab", buffering=0) as file:
+            for _ in range(64):
+                file.write(bytes(4096))
+    except OSError as error:
+        return error.strerror
+    return None
+
+
+@contextmanager
+def open_profile(name: str) -> Iterator[Database]:
+    """Open a profile for reading: a file, or a directory with several.
+
+    Warns
+    -----
+    IncompleteProfile
+        Some of several files cannot be read, or some rows make no sense.
+
+    Raises
+    ------
+    CommlensError
+        The file is no profile, or turns out to be damaged while it is read.
+    """
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        needed = ".".join(map(str, OLDEST_SQLITE))
+        raise CommlensError(f"this Python has SQLite {sqlite3.sqlite_version}; commlens needs {needed}")
+    path = Path(name)
+    connection = None
+    try:
+        with closing(connect_all(path)) as connection:
+            yield connection
+    except sqlite3.DatabaseError as error:
+        if connection is not None and connection.is_over:
+            raise CommlensError(
+                f"{path}: damaged: a query on so small a file does not take {connection.limit_s:.0f} s"
+            ) from error
+        if is_stopped(connection, error):
+            raise KeyboardInterrupt from error
+        raise CommlensError(f"{path}: damaged: {error}") from error
+
+
+def is_stopped(connection: Database | None, error: sqlite3.DatabaseError) -> bool:
+    """Return whether a query was ended by Ctrl-C: SQLite's module says no more than that it was interrupted."""
+    return connection is not None and not connection.is_over and str(error) == "interrupted"

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens the file of a profile once: what is checked is what is read, and nothing but a regular file is waited for."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from commlens.base.errors import CommlensError
+from commlens.base.fixed_names import is_fixed
+from commlens.base.inputs import DESCRIPTORS, open_checked
+from commlens.base.progress import tracked
+from commlens.profile.limits import stored_bytes
+
+CHUNK = 1 << 20
+NOTHING = bytes(CHUNK)
+
+
+@dataclass
+class ProfileFile:
+    """An open regular file.
+
+    Attributes
+    ----------
+    path : Path
+        Its name, for messages.
+    descriptor : int
+    size : int
+        Bytes, with holes.
+    stored : int
+        Bytes without holes, which say how much time and memory reading it may take.
+    inode : (int, int)
+        Device and inode.
+    is_own : bool
+        It belongs to the user who reads it, or is one of root's.
+    is_alone : bool
+        It is not one of several, so that a bar shows how far it is copied.
+    """
+
+    path: Path
+    descriptor: int
+    size: int
+    stored: int
+    inode: tuple[int, int]
+    is_own: bool
+    is_alone: bool
+    _until_closed: ExitStack = field(default_factory=ExitStack)
+    _copy: Path | None = None
+
+    def read(self, size: int) -> bytes:
+        """Return the first bytes."""
+        return os.pread(self.descriptor, size, 0)
+
+    def content(self, most_s: float) -> Iterator[bytes]:
+        """Yield all bytes, some at a time, and no more than there were when it was opened.
+
+        Raises
+        ------
+        CommlensError
+            It takes longer than `most_s` of processor time.
+        """
+        return self._parts(range(0, self.size, CHUNK), most_s)
+
+    def _parts(self, places: Iterable[int], most_s: float) -> Iterator[bytes]:
+        end = time.process_time() + most_s
+        for at in places:
+            if time.process_time() > end:
+                why = f", as no more than {self.stored:,} of its {self.size:,} bytes are stored"
+                raise CommlensError(
+                    f"{self.path}: is damaged: it takes too long to read{why if self.stored < self.size else ''}"
+                )
+            # A part that is cut off is missed in what comes of it.
+            yield os.pread(self.descriptor, min(CHUNK, self.size - at), at)
+
+    def uri(self, most_s: float) -> str:
+        """Return the URI by which SQLite reads this file and makes no other beside it.
+
+        SQLite opens by name. Where another user could make the name stand for another file meanwhile, such as a FIFO that
+        SQLite would wait for, it is the name of a copy in a folder of our own, made of what this descriptor reads. The copy
+        is there until the file is closed.
+
+        Raises
+        ------
+        CommlensError
+            It cannot be copied, or that takes longer than `most_s` of processor time.
+        """
+        name = self._copy or self._fixed_name() or self._copied(most_s)
+        return f"{name.as_uri()}?mode=ro&immutable=1"
+
+    def _fixed_name(self) -> Path | None:
+        """Return the name of this file, or None if it has none, or one that other users can exchange."""
+        try:
+            if DESCRIPTORS.is_dir():
+                name = (DESCRIPTORS / str(self.descriptor)).readlink()
+            else:
+                name = Path(os.path.realpath(self.path))
+            facts = name.lstat()
+        except (OSError, ValueError):
+            return None
+        is_this = name.is_absolute() and (facts.st_dev, facts.st_ino) == self.inode
+        return name if is_this and is_fixed(name) else None
+
+    def _copied(self, most_s: float) -> Path:
+        """Return the name of a copy; holes stay holes."""
+        folder = self._until_closed.enter_context(own_folder(self.path))
+        name = folder / "profile.db"
+        places: Iterable[int] = range(0, self.size, CHUNK)
+        if self.is_alone:
+            places = tracked(places, f"{self.path} into a copy")
+        try:
+            with name.open("xb") as copy:
+                for part in self._parts(places, most_s):
+                    if part == NOTHING:
+                        copy.seek(len(part), os.SEEK_CUR)
+                    else:
+                        copy.write(part)
+                copy.truncate()
+        except OSError as error:
+            raise CommlensError(
+                f"{self.path}: other users can exchange this file while it is read, and it cannot be copied to {folder.parent}"
+                f" before: {error.strerror}; set TMPDIR to a folder with room for {self.stored:,} bytes"
+            ) from None
+        facts = name.stat()
+        self._copy, self.inode = name, (facts.st_dev, facts.st_ino)
+        return name
+
+    def has_name(self) -> bool:
+        """Return whether there is still a name by which SQLite can open it."""
+        return self._copy is not None or self._fixed_name() is not None
+
+    def is_open_again(self) -> bool:
+        """Return whether this process has the file open a second time: SQLite opens by name, which may be another's by then."""
+        if not DESCRIPTORS.is_dir():
+            there = (self._copy or self.path).stat()
+            return (there.st_dev, there.st_ino) == self.inode
+        for entry in DESCRIPTORS.iterdir():
+            number = int(entry.name)
+            try:
+                other = os.fstat(number)
+            except OSError:  # the one by which the folder was listed
+                continue
+            if number != self.descriptor and (other.st_dev, other.st_ino) == self.inode:
+                return True
+        return False
+
+
+@contextmanager
+def own_folder(path: Path) -> Iterator[Path]:
+    """Make a folder for a copy of `path` that other users can neither enter nor exchange, and remove it in the end.
+
+    Raises
+    ------
+    CommlensError
+        There is no place for one.
+    """
+    for place in dict.fromkeys((tempfile.gettempdir(), "/tmp", "/var/tmp")):
+        try:
+            made = tempfile.TemporaryDirectory(prefix="commlens-", dir=os.path.realpath(place))
+        except OSError:
+            continue
+        with made as name:
+            if is_fixed(Path(name, "file")):
+                yield Path(name)
+                return
+    raise CommlensError(
+        f"{path}: other users can exchange this file while it is read, and there is no folder for a copy that only you"
+        " may change: set TMPDIR to one"
+    )
+
+
+@contextmanager
+def opened(path: Path, folder: int | None = None) -> Iterator[ProfileFile]:
+    """Open a file for reading; `path` may be a link, but not a name in a folder that is open as `folder`.
+
+    Raises
+    ------
+    CommlensError
+        There is none, it cannot be read, or it is no regular file.
+    """
+
+    def check(facts: os.stat_result) -> None:
+        if stat.S_ISLNK(facts.st_mode):
+            raise CommlensError(f"{path}: a symbolic link, which is not followed here")
+        if not stat.S_ISREG(facts.st_mode):
+            raise CommlensError(f"{path}: not a profile, not even a file")
+
+    try:
+        descriptor = open_checked(path, check, folder)
+    except FileNotFoundError:
+        raise CommlensError(f"{path}: no such file") from None
+    except OSError as error:
+        raise CommlensError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        facts = os.fstat(descriptor)
+        inode = (facts.st_dev, facts.st_ino)
+        is_own = facts.st_uid in (0, os.geteuid())
+        stored = stored_bytes(descriptor)
+        with ExitStack() as until_closed:
+            yield ProfileFile(
+                path, descriptor, facts.st_size, stored, inode, is_own, folder is None, until_closed
+            )
+    finally:
+        os.close(descriptor)

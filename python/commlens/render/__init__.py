@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text for people: tables, trees, numbers with units, and the screen."""

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where text goes: a terminal with a width and colours, or a pipe with neither."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Span, Text
+
+from commlens.base.escape import Target, escape
+
+# What a terminal or a locale without Unicode gets instead.
+ASCII = str.maketrans({"µ": "u", "×": "x", "–": "-", "…": ".", "·": "-", "█": "#", "▌": "#",
+                       "├": "|", "└": "`", "│": "|", "─": "-", "≥": ">", "→": ">", "░": "=",
+                       "▁": "_", "▂": ".", "▃": ":", "▄": "i", "▅": "l", "▆": "I", "▇": "H"})  # fmt: skip
+
+
+def flush_output() -> None:
+    """Write out what is printed by now: before a fork, whose child would print it again, and before a child ends."""
+    sys.stdout.flush()
+
+
+class Screen:
+    """Standard output; whatever is printed has the escapes of `escape` in it.
+
+    Attributes
+    ----------
+    width : int or None
+        Columns of the terminal; None means that no line is ever shortened or folded.
+    """
+
+    def __init__(self) -> None:
+        self.console = Console(highlight=False, markup=False, emoji=False)
+        self.width = self.console.width if sys.stdout.isatty() else None
+        encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+        try:
+            "µ█├×".encode(encoding)
+            self.ascii = False
+        except (UnicodeEncodeError, LookupError):
+            self.ascii = True
+
+    def lines(self, lines: Iterable[Text]) -> None:
+        """Print the lines."""
+        for line in lines:
+            self.console.print(self._safe(line), soft_wrap=True)
+
+    def line(self, text: object, style: str = "") -> None:
+        """Print one line, such as the name of a file that was written."""
+        self.lines([Text(escape(str(text), Target.LINE), style)])
+
+    def json(self, text: str) -> None:
+        """Print a JSON document; a reader gets the same values, whatever the output can encode."""
+        sys.stdout.write(escape(text, Target.ASCII_JSON if self.ascii else Target.JSON))
+
+    def plain(self, text: str) -> None:
+        """Print lines of text as they are, without a newline after them."""
+        text = escape(text, Target.LINES)
+        sys.stdout.write(_ascii(text) if self.ascii else text)
+
+    @contextmanager
+    def renewed(self) -> Iterator[Callable[[Iterable[Text]], None]]:
+        """Return a function that prints lines, on a terminal in place of those before."""
+        if self.width is None:
+            yield self.lines
+            return
+        with Live(console=self.console, auto_refresh=False) as live:
+            yield lambda lines: live.update(Group(*map(self._safe, lines)), refresh=True)
+
+    def _safe(self, line: Text) -> Text:
+        """Return a line with escapes, with its colours where they were."""
+        safe = escape(line.plain, Target.LINE)
+        spans = line.spans
+        if safe != line.plain:
+            begins = [0]
+            for character in line.plain:
+                begins.append(begins[-1] + len(escape(character, Target.LINE)))
+            spans = [Span(begins[span.start], begins[span.end], span.style) for span in spans]
+        elif not self.ascii:
+            line.rstrip()
+            return line
+        result = Text(_ascii(safe) if self.ascii else safe, style=line.style)
+        result.spans = spans
+        result.rstrip()
+        return result
+
+
+def _ascii(text: str) -> str:
+    return text.translate(ASCII).encode("ascii", "replace").decode()

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws a table that fits the terminal, or one that is as wide as it needs to be."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from commlens.base.escape import Target, escape
+from commlens.base.outputs import CsvWriter, finite
+
+NARROWEST = 12
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Attributes
+    ----------
+    title : str
+        Heading.
+    right : bool
+        Numbers stand to the right.
+    wide : int
+        0 for a column that is always there; else, the larger the sooner it goes where space is short.
+    drawing : bool
+        Only for a terminal.
+    seldom : bool
+        Only where some row has something to say in it.
+    """
+
+    title: str
+    right: bool = True
+    wide: int = 0
+    drawing: bool = False
+    seldom: bool = False
+
+
+class Cells(NamedTuple):
+    """A row: one text for each column."""
+
+    texts: Sequence[str]
+    style: str
+
+
+class Line(NamedTuple):
+    """A text across all columns, after a prefix that each of its lines has."""
+
+    prefix: str
+    text: str
+    style: str
+
+
+@dataclass
+class Table:
+    """Rows under columns, with lines of text between them."""
+
+    columns: Sequence[Column]
+    rows: list[Cells | Line] = field(default_factory=list)
+
+    def add(self, texts: Sequence[str], style: str = "") -> None:
+        """Add a row."""
+        assert len(texts) == len(self.columns)
+        self.rows.append(Cells([escape(text, Target.LINE) for text in texts], style))
+
+    def say(self, text: str, prefix: str = "", style: str = "dim") -> None:
+        """Add a text across all columns."""
+        self.rows.append(Line(prefix, text, style))
+
+    def lines(self, width: int | None) -> list[Text]:
+        """Return the table as lines, at most `width` wide wherever a table can be."""
+        heading = Cells([escape(column.title, Target.LINE) for column in self.columns], "dim")
+        rows = [heading.texts, *(row.texts for row in self.rows if isinstance(row, Cells))]
+        widths = [max(cell_len(row[i]) for row in rows) for i in range(len(self.columns))]
+        shown = [
+            i
+            for i, column in enumerate(self.columns)
+            if (width is not None or not column.drawing)
+            and (not column.seldom or any(row[i] for row in rows[1:]))
+        ]
+        gap = 2
+        if width is not None:
+
+            def excess() -> int:
+                return sum(widths[i] for i in shown) + gap * (len(shown) - 1) - width
+
+            for i in sorted(shown, key=lambda i: -self.columns[i].wide):
+                if self.columns[i].wide and excess() > 0:
+                    shown.remove(i)
+            if excess() > 0:
+                gap = 1
+            # The first column holds names; one that is longer than the rest allows gets a line of its own.
+            widths[0] = max(NARROWEST, widths[0] - max(0, excess()))
+        drawn = self._draw(heading, shown, widths, gap)[-1:]
+        for row in self.rows:
+            if isinstance(row, Line):
+                drawn += fold(row.prefix, row.text, width, row.style, row.prefix + "  ")
+            else:
+                drawn += self._draw(row, shown, widths, gap)
+        return drawn
+
+    def _draw(self, row: Cells, shown: list[int], widths: list[int], gap: int) -> list[Text]:
+        lines, parts = [], []
+        for i in shown:
+            text, width = row.texts[i], widths[i]
+            if i == 0 and cell_len(text) > width:
+                lines.append(text)
+                text = ""
+            blanks = " " * (width - cell_len(text))
+            parts.append(blanks + text if self.columns[i].right else text + blanks)
+        if not lines or any(row.texts[i] for i in shown[1:]):
+            lines.append((" " * gap).join(parts).rstrip())
+        return [Text(line, style=row.style) for line in lines]
+
+
+def fold(
+    prefix: str, text: str, width: int | None, style: str = "", further: str | None = None
+) -> list[Text]:
+    """Return a text after a prefix; where it is folded it goes on after `further`, or under its own beginning."""
+    prefix, text = escape(prefix, Target.LINE), escape(text, Target.LINE)
+    if width is None:
+        return [Text(prefix + text, style=style)]
+    further = " " * cell_len(prefix) if further is None else escape(further, Target.LINE)
+    lines, line = [], prefix
+    is_empty = True
+    for word in re.findall(" *[^ ]+", text):
+        if not is_empty and cell_len(line + word) > width:
+            lines.append(line)
+            line, word = further, word.lstrip(" ")
+        line += word
+        is_empty = False
+    return [Text(line, style=style) for line in [*lines, line]]
+
+
+def csv_text(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as CSV with a heading; NULL is an empty field."""
+    buffer = io.StringIO()
+    writer = CsvWriter(buffer)
+    writer.writerow(titles)
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON; what is no finite number is null."""
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_json_blob) + "\n"
+    except ValueError:
+        return json_text(_finite(value))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(member) for member in value]
+    return finite(value) if isinstance(value, float) else value
+
+
+def _json_blob(value: Any) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)

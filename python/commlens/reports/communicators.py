@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees: the communicators of a run, which was made from which."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from commlens.render.table import Column, Table
+from commlens.render.tree import Row, Tree, prefix_text
+from commlens.render.units import time_text
+from commlens.reports.report import line_origin, line_size, name_of
+from commlens.symbols.callsites import callsite_labels
+
+FOLDED_SQL = """\
+SELECT family.family AS line, family.name AS communicator, user_name, kind, communicators,
+       size_min, size_max, members, family.parent AS parent_line, above.name AS parent, creator,
+       callsite AS created_at, topology, created_ns, freed, freed_ns,
+       COALESCE(calls, 0) AS calls, COALESCE(time_ns, 0) AS time_ns, rank_max_ns, rank_avg_ns
+  FROM family
+       JOIN (SELECT family, MIN(created_ns) AS created_ns, MAX(freed_ns) AS freed_ns,
+                    SUM(CASE WHEN freed_ns IS NULL THEN 0 ELSE communicators END) AS freed,
+                    CASE WHEN COUNT(*) = 1 THEN MIN(members) END AS members
+               FROM comm GROUP BY family) AS life ON life.family = family.family
+       LEFT JOIN (SELECT family, name FROM family) AS above ON above.family = family.parent
+       LEFT JOIN family_total ON family_total.family = family.family
+ WHERE kind IN ('intra', 'inter')
+ ORDER BY created_ns, line"""
+
+UNFOLDED_SQL = """\
+SELECT comm.id AS line, comm.name AS communicator, comm.user_name, comm.kind, 1 AS communicators,
+       comm.size + COALESCE(comm.remote_size, 0) AS size_min, comm.size + COALESCE(comm.remote_size, 0) AS size_max,
+       comm.members, comm.parent AS parent_line, above.name AS parent, op.name AS creator,
+       comm.callsite AS created_at, comm.topology, comm.created_ns, comm.freed_ns IS NOT NULL AS freed, comm.freed_ns,
+       COALESCE(calls, 0) AS calls, COALESCE(time_ns, 0) AS time_ns, rank_max_ns, rank_avg_ns
+  FROM comm
+       LEFT JOIN comm AS above ON above.id = comm.parent
+       LEFT JOIN op ON op.id = comm.creator
+       LEFT JOIN comm_total ON comm_total.comm = comm.id
+ WHERE comm.kind IN ('intra', 'inter')
+ ORDER BY comm.created_ns, line"""
+
+COLUMNS = (
+    Column("communicator", right=False),
+    Column("size", right=False),
+    Column("calls"),
+    Column("max/rank"),
+    Column("avg/rank"),
+    Column("created", wide=1),
+    Column("freed", wide=2),
+)
+
+MEMBERS_SHOWN = 40  # characters; longer lists of ranks are in csv, json and the table comm
+
+
+def read_tree(connection: sqlite3.Connection, sql: str) -> Tree:
+    """Read the communicators."""
+    rows = [dict(row) for row in connection.execute(sql)]
+    sites = [row["created_at"] for row in rows if row["created_at"] is not None]
+    return Tree(rows, callsite_labels(connection, sites))
+
+
+def freed_text(row: Row) -> str:
+    """Return when a communicator was freed, or how many of a family were."""
+    count, freed = row["communicators"], row["freed"]
+    if count == 1:
+        return time_text(row["freed_ns"]) if freed else "-"
+    if freed in (0, count):
+        return "all" if freed else "-"
+    return f"{freed} of {count}"
+
+
+def draw(tree: Tree, top: int | None) -> Table:
+    """Return the tree as a table, with two lines for each communicator that was made from another."""
+    table = Table(COLUMNS)
+    for prefix, below, row in tree.walk(top):
+        prefix, below = prefix_text(prefix), prefix_text(below)
+        if isinstance(row, int):
+            table.say(f"and {row:,} more", prefix)
+            continue
+        table.add(
+            [
+                prefix + name_of(row),
+                line_size(row),
+                f"{row['calls']:,}",
+                time_text(row["rank_max_ns"]),
+                time_text(row["rank_avg_ns"]),
+                time_text(row["created_ns"]),
+                freed_text(row),
+            ],
+            "" if prefix else "bold",
+        )
+        members = row["members"] or ""
+        is_short = 0 < len(members) <= MEMBERS_SHOWN and (row["size_max"] or 0) > 1
+        origin = [f"ranks {members}"] if is_short else []
+        origin += [line_origin(row, tree.labels)]
+        text = ", ".join(part for part in origin if part)
+        if text:
+            table.say(text, below)
+    return table

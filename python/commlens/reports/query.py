@@ -1,0 +1,431 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SQL behind a report, as text that any SQLite client can run.
+
+A few statements, with the same beginning, give the kinds of lines of a report:
+
+    regions         by region only: one row per code region, of the calls that no region within it has
+    communicators   one row per family of communicators (or per communicator, unfolded), of each region
+    operations      one row per line above, operation and size bucket (and call site)
+    ranks           one row per row of operations and world rank
+
+What makes them fast is their order: every cell is read once and added up per key, which is the order
+in which cells lie in the file; only the maximum over ranks looks at cells again, group by group.
+
+A profile of summary detail has no cells: its keys are added up already, and the maximum over ranks of a
+line stands in table spread, if it is the maximum of just that line.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from commlens.selection.conditions import any_of, comm_condition, in_rows, quoted, where
+from commlens.selection.sizes import BinRange, Buckets
+
+LOG2 = Buckets("log2")
+
+# What --sort knows -> ORDER BY in communicators, operations and ranks.  Ties are broken below.
+ORDERS = {
+    "time": ("time_ns DESC", "time_ns DESC", "time_ns DESC"),
+    "max": ("rank_max_ns DESC", "rank_max_ns DESC", "time_ns DESC"),
+    "avg": ("rank_avg_ns DESC", "rank_avg_ns DESC", "time_ns DESC"),
+    "calls": ("calls DESC", "calls DESC", "calls DESC"),
+    "sent": ("bytes_sent DESC", "bytes_sent DESC", "bytes_sent DESC"),
+    "received": ("bytes_received DESC", "bytes_received DESC", "bytes_received DESC"),
+    "size": ("size_max DESC", "size_low DESC", "rank"),
+    "name": ("communicator", "operation", "rank"),
+}
+
+SUMS = """SUM({0}calls) AS calls, SUM({0}time_ns) AS time_ns,
+         MIN({0}{1}min_ns) AS call_min_ns, MAX({0}{1}max_ns) AS call_max_ns,
+         SUM({0}bytes_sent) AS bytes_sent, SUM({0}bytes_received) AS bytes_received,
+         SUM({0}noncontiguous) AS noncontiguous"""
+SUMS_OF_CELLS = SUMS.format("cell.", "time_")
+SUMS_OF_PARTS = SUMS.format("part.", "call_")
+BINS = "MIN(CASE WHEN bin >= 0 THEN bin END) AS bin_low, MAX(CASE WHEN bin >= 0 THEN bin END) AS bin_high"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which counters a report is about; an empty tuple means all."""
+
+    comms: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    ranks: tuple[tuple[int, int], ...] = ()
+    size: BinRange | None = None
+    time_ns: tuple[int, int | None] | None = None
+
+    def comm_conditions(self) -> list[str]:
+        """Return what must hold for a row of comm."""
+        return any_of([comm_condition(pattern) for pattern in self.comms])
+
+    def key_conditions(self) -> list[str]:
+        """Return what must hold for a row of key joined with op."""
+        conditions = []
+        if self.operations:
+            conditions.append(f"op.name IN ({', '.join(map(quoted, self.operations))})")
+        if self.classes:
+            conditions.append(f"op.class IN ({', '.join(map(quoted, self.classes))})")
+        if self.size:
+            conditions.append(self.size.sql())
+        return conditions
+
+    def rank_conditions(self, column: str) -> list[str]:
+        """Return what must hold for a world rank."""
+        return any_of(
+            [
+                f"{column} = {first}" if first == last else f"{column} BETWEEN {first} AND {last}"
+                for first, last in self.ranks
+            ]
+        )
+
+    def time_condition(self, column: str) -> str:
+        """Return what must hold for the time of a row."""
+        assert self.time_ns is not None
+        low, high = self.time_ns
+        return f"{column} >= {low}" if high is None else f"{column} BETWEEN {low} AND {high}"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a report is laid out."""
+
+    fold: bool = True
+    callsites: bool = False
+    all_ranks: bool = False
+    by_region: bool = False
+    buckets: Buckets = LOG2
+    sort: str = "time"
+    top: int | None = None
+
+
+class Queries:
+    """The statements for one selection and shape, of a profile of full or of summary detail."""
+
+    def __init__(self, selection: Selection, shape: Shape, *, is_summary: bool = False):
+        self.selection = selection
+        self.shape = shape
+        self.is_summary = is_summary
+        self.line = "comm.family" if shape.fold else "comm.id"
+        self.line_name = "family" if shape.fold else "comm"
+        self.group = ["region"] if shape.by_region else []
+        self.line_row = [*self.group, "line"]
+        self.row = [*self.line_row, "op", "bucket", *(["callsite"] if shape.callsites else [])]
+
+    @staticmethod
+    def same(row: Sequence[str], left: str, right: str) -> str:
+        """Return the condition that two tables mean the same row of the report."""
+        return " AND ".join(f"{left}.{column} = {right}.{column}" for column in row)
+
+    def most_spent(self, row: Sequence[str]) -> str:
+        """Return the expression for the time of the rank that spent most in the keys of `chosen` in a row."""
+        if self.has_spent(row):
+            return "spent.rank_max_ns"
+        if self.is_summary:
+            return self.most_spent_of_all(row)
+        condition = self.same(row, "chosen", "total")
+        ranks = "".join(f" AND {c}" for c in self.selection.rank_conditions("cell.rank"))
+        return f"""\
+(SELECT MAX(spent) FROM (
+    SELECT SUM(cell.time_ns) AS spent FROM chosen JOIN cell ON cell.key = chosen.key
+     WHERE {condition}{ranks} GROUP BY cell.rank))"""
+
+    def has_spent(self, row: Sequence[str]) -> bool:
+        """Return whether table `spent` has the maximum over ranks: where looking for the keys of each row took long.
+
+        Regions are many, and nothing leads from one to its keys. In a summary it is for rows that are not reduced as
+        such: what is known of them is that of their only key.
+        """
+        return "region" in row or (self.is_summary and "callsite" in row and not self.shape.fold)
+
+    def spent(self, row: Sequence[str]) -> str:
+        """Return the table `spent`, if it is needed, behind the others."""
+        if not self.has_spent(row):
+            return ""
+        columns = ", ".join(row)
+        if self.is_summary:
+            return f""",
+  spent AS (
+  SELECT {columns}, CASE COUNT(*) WHEN 1 THEN MAX(max) END AS rank_max_ns
+    FROM chosen JOIN (SELECT said.key, max FROM line AS said JOIN spread ON spread.line = said.id
+                       WHERE counter = 'time_ns' AND said.key IS NOT NULL) AS said ON said.key = chosen.key
+   GROUP BY {columns})"""
+        return f""",
+  spent AS (
+  SELECT {columns}, MAX(spent) AS rank_max_ns
+    FROM (SELECT {columns}, SUM(cell.time_ns) AS spent
+            FROM chosen JOIN cell ON cell.key = chosen.key{where(self.selection.rank_conditions("cell.rank"))}
+           GROUP BY {columns}, cell.rank)
+   GROUP BY {columns})"""
+
+    def with_spent(self, row: Sequence[str]) -> str:
+        """Return the join that gives the columns of `spent`, if it is needed."""
+        return f" LEFT JOIN spent USING ({', '.join(row)})" if self.has_spent(row) else ""
+
+    def most_spent_of_all(self, row: Sequence[str]) -> str:
+        """Return the same for a summary: NULL where the row is not just what all ranks have reduced."""
+        is_line = row == ["line"]
+        if self.selection.key_conditions() if is_line else self.shape.buckets.kind != "log2":
+            return "NULL"
+        conditions = [f"said.{'family' if self.shape.fold else 'comm'} = total.line", "lines.is_whole"]
+        conditions += [
+            "said.op IS NULL" if is_line else "said.op = total.op AND said.bin = total.bucket",
+            *(["said.callsite = total.callsite"] if "callsite" in row else []),
+        ]
+        return f"""\
+(SELECT max FROM line AS said JOIN spread ON spread.line = said.id AND counter = 'time_ns'
+     WHERE {" AND ".join(conditions)}
+     ORDER BY said.callsite IS NOT NULL LIMIT 1)"""
+
+    def line_ranks(self) -> str:
+        """Return the query for how many ranks are members of a line."""
+        if self.is_summary:
+            whose = "family" if self.shape.fold else "comm"
+            return f"""\
+SELECT lines.line, members AS ranks
+    FROM line AS said JOIN lines ON lines.line = said.{whose} AND lines.is_whole
+   WHERE members IS NOT NULL"""
+        ranks = "".join(f" AND {c}" for c in self.selection.rank_conditions("rank.rank"))
+        return f"""\
+SELECT line, COUNT(DISTINCT rank.rank) AS ranks
+    FROM (SELECT DISTINCT line, low, high, stride
+            FROM selected JOIN member_range ON member_range.comm = selected.comm) AS members
+         JOIN rank ON rank.rank BETWEEN low AND high AND (rank.rank - low) % stride = 0{ranks}
+   GROUP BY line"""
+
+    def selected(self, lines: Sequence[tuple[int, ...]] | None) -> str:
+        """Return the tables `selected`, `lines` and `line_ranks`: what is meant, its name, its members."""
+        conditions = self.selection.comm_conditions()
+        if lines is not None:
+            conditions.append(f"{self.line} IN ({', '.join(map(str, sorted({line[-1] for line in lines})))})")
+        first, count = "SUBSTR(MIN(comm.name), 1, 1)", "SUBSTR(comm.name, INSTR(comm.name, '.') + 1)"
+        return f"""\
+  -- the communicators asked for, and the line of the report each belongs to
+  selected AS (
+  SELECT comm.id AS comm, {self.line} AS line FROM comm{where(conditions)}),
+  lines AS (
+  SELECT line,
+         CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+              WHEN MIN(comm.kind) = 'set' THEN '{{*}}'
+              ELSE {first}
+                || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                        THEN MIN(comm.leader) ELSE '*' END || '.'
+                || CASE WHEN MIN({count})
+                           = MAX({count})
+                        THEN MIN({count}) ELSE '*' END
+         END AS communicator,
+         CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+              THEN MIN(comm.user_name) END AS user_name,
+         SUM(comm.communicators) AS communicators,
+         COUNT(*) = (SELECT COUNT(*) FROM comm WHERE {self.line} = line) AS is_whole,
+         MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+         MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+         MIN(comm.kind) AS kind,
+         MIN(parent.{"family" if self.shape.fold else "name"}) AS parent,
+         MIN(creator.name) AS creator,
+         MIN(comm.callsite) AS created_at,
+         CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+              THEN MIN(comm.topology) END AS topology
+    FROM selected JOIN comm ON comm.id = selected.comm
+         LEFT JOIN comm AS parent ON parent.id = comm.parent
+         LEFT JOIN op AS creator ON creator.id = comm.creator
+   GROUP BY line),
+  line_ranks AS (
+  {self.line_ranks()}),"""
+
+    def chosen(self, lines: Sequence[tuple[int, ...]] | None = None) -> str:
+        """Return the table `chosen`: the keys that count, and the row of the report each belongs to."""
+        conditions = self.selection.key_conditions()
+        if lines is not None and self.shape.by_region:
+            conditions.append(in_rows(["key.region", "selected.line"], lines))
+        name = "chosen" if self.selection.time_ns is None else "chosen_before_time"
+        text = f"""
+  -- the keys asked for, and the row of the report each belongs to
+  {name} AS (
+  SELECT key.id AS key,{" key.region," if self.shape.by_region else ""} selected.line, key.op, {self.shape.buckets.bucket_sql()} AS bucket, key.callsite, key.bin
+    FROM key JOIN selected ON selected.comm = key.comm JOIN op ON op.id = key.op\
+{where(conditions)}),"""
+        if self.selection.time_ns is None:
+            return text
+        columns = ", ".join(self.row)
+        condition = self.selection.time_condition("spent")
+        having = f"MAX({condition})" if self.shape.all_ranks else self.selection.time_condition("MAX(spent)")
+        # Found once and kept: `chosen` is asked for every line of the report.  Before 3.35 SQLite does not know the word.
+        keep = "MATERIALIZED " if sqlite3.sqlite_version_info >= (3, 35) else ""
+        return f"""{text}
+  -- of these rows, those whose time is in the range asked for
+  in_time AS (
+  SELECT {columns}
+    FROM (SELECT {columns}, SUM(cell.time_ns) AS spent
+            FROM chosen_before_time JOIN cell ON cell.key = chosen_before_time.key\
+{where(self.selection.rank_conditions("cell.rank"))}
+           GROUP BY {columns}, cell.rank)
+   GROUP BY {columns} HAVING {having}),
+  chosen AS {keep}(
+  SELECT chosen_before_time.* FROM chosen_before_time JOIN in_time
+      ON {self.same(self.row, "in_time", "chosen_before_time")}),"""
+
+    def part(self) -> str:
+        """Return the table `part`: the counters of each key, all ranks added up."""
+        conditions = ["cell.key IN (SELECT key FROM chosen)", *self.selection.rank_conditions("cell.rank")]
+        cells = "key_total AS cell" if self.is_summary else "cell"
+        return f"""
+  part AS (
+  SELECT cell.key,
+         {SUMS_OF_CELLS}
+    FROM {cells}{where(conditions)}
+   GROUP BY cell.key)"""
+
+    def all_time(self) -> str:
+        """Return the subquery for the time that shares are shares of: all MPI time of the ranks asked for."""
+        if self.is_summary:
+            return (
+                "(SELECT NULLIF(sum, 0) FROM line AS said JOIN spread ON spread.line = said.id"
+                " WHERE said.family IS NULL AND said.comm IS NULL AND said.region IS NULL AND counter = 'mpi_ns')"
+            )
+        conditions = self.selection.rank_conditions("rank")
+        return f"(SELECT NULLIF(SUM(mpi_ns), 0) FROM rank{' WHERE ' + conditions[0] if conditions else ''})"
+
+    def row_columns(self) -> str:
+        """Return the columns that say what a row of operations is about."""
+        return f"""{self.region_columns()}total.line AS {self.line_name}, communicator, user_name, communicators, size_min, size_max, ranks,
+         total.op, operation, class, bucket,
+         {self.shape.buckets.low_sql()} AS size_low,
+         {self.shape.buckets.high_sql()} AS size_high{", total.callsite" if self.shape.callsites else ""}"""
+
+    def region_columns(self) -> str:
+        """Return the columns that say what region a line is in."""
+        return "total.region, path, " if self.shape.by_region else ""
+
+    def with_path(self) -> str:
+        """Return the join that gives `path`."""
+        if not self.shape.by_region:
+            return ""
+        return "\n         JOIN (SELECT region AS id, path FROM region_path) AS region ON region.id = total.region"
+
+    def region_ranks(self) -> str:
+        """Return the query for how many ranks were in a region; region 0 has all."""
+        if self.is_summary:
+            return "SELECT 0 AS region, MAX(members) AS ranks FROM line WHERE family IS NULL AND comm IS NULL AND region IS NULL"
+        conditions = self.selection.rank_conditions("rank")
+        return f"SELECT region, COUNT(*) AS ranks FROM region_rank{where(conditions)} GROUP BY region"
+
+    def cut(self, groups: list[str], order: str) -> str:
+        """Return the last part of a statement: `report` in order, each group cut after the top rows."""
+        over = f"PARTITION BY {', '.join(groups)}" if groups else ""
+        # Numbering a million rows takes far longer than sorting them, so only where it cuts.
+        if self.shape.top is None:
+            return f"SELECT * FROM report\n ORDER BY {', '.join([*groups, order])}"
+        return f"""\
+SELECT * FROM (
+  SELECT report.*,
+         ROW_NUMBER() OVER ({over} ORDER BY {order}) AS place,
+         COUNT(*) OVER ({over}) AS of_lines,
+         SUM(time_ns) OVER ({over}) AS of_time_ns
+    FROM report)
+ WHERE place <= {self.shape.top}
+ ORDER BY {", ".join([*groups, "place"])}"""
+
+    def regions(self) -> str:
+        """Return the statement for the code regions that have calls of their own."""
+        order = {"size": "ranks DESC", "name": "path"}.get(self.shape.sort, ORDERS[self.shape.sort][0])
+        return f"""\
+WITH
+{self.selected(None)}{self.chosen()}{self.part()}{self.spent(self.group)},
+  total AS (
+  SELECT region,
+         {SUMS_OF_PARTS}
+    FROM part JOIN chosen ON chosen.key = part.key
+   GROUP BY region),
+  report AS (
+  SELECT total.region, path, ranks, calls, time_ns,
+         {self.most_spent(self.group)} AS rank_max_ns,
+         (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
+         1.0 * time_ns / {self.all_time()} AS share,
+         call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
+    FROM total{self.with_spent(self.group)}{self.with_path()}
+         LEFT JOIN ({self.region_ranks()}) AS present ON present.region = total.region)
+{self.cut([], f"{order}, time_ns DESC, region")}"""
+
+    def communicators(self, regions: Sequence[int] | None = None) -> str:
+        """Return the statement for the communicator lines, by region of the given regions or of all."""
+        order = f"{ORDERS[self.shape.sort][0]}, time_ns DESC, {self.line_name}"
+        columns = ", ".join(self.line_row)
+        wanted = [] if regions is None else [f"region IN ({', '.join(map(str, regions))})"]
+        return f"""\
+WITH
+{self.selected(None)}{self.chosen()}{self.part()}{self.spent(self.line_row)},
+  total AS (
+  SELECT {columns},
+         {SUMS_OF_PARTS}
+    FROM part JOIN chosen ON chosen.key = part.key{where(wanted)}
+   GROUP BY {columns}),
+  report AS (
+SELECT {self.region_columns()}total.line AS {self.line_name}, communicator, user_name, kind, communicators, size_min, size_max, ranks,
+       {"family.name" if self.shape.fold else "lines.parent"} AS parent, lines.creator, created_at, lines.topology,
+       calls, time_ns,
+       {self.most_spent(self.line_row)} AS rank_max_ns,
+       (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
+       1.0 * time_ns / {self.all_time()} AS share,
+       call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
+  FROM total{self.with_spent(self.line_row)} JOIN lines ON lines.line = total.line
+       LEFT JOIN line_ranks ON line_ranks.line = total.line\
+{" LEFT JOIN (SELECT family, name FROM family) AS family ON family.family = lines.parent" if self.shape.fold else ""}\
+{self.with_path()})
+{self.cut(self.group, order)}"""
+
+    def operations(self, lines: Sequence[tuple[int, ...]] | None) -> str:
+        """Return the statement for the operation lines, of the given communicator lines or of all."""
+        order = ", ".join([ORDERS[self.shape.sort][1], "time_ns DESC", *self.row[len(self.line_row) :]])
+        columns = ", ".join(f"chosen.{column}" for column in self.row)
+        return f"""\
+WITH
+{self.selected(lines)}{self.chosen(lines)}{self.part()}{self.spent(self.row)},
+  total AS (
+  SELECT {columns},
+         {BINS},
+         {SUMS_OF_PARTS}
+    FROM part JOIN chosen ON chosen.key = part.key
+   GROUP BY {columns}),
+  report AS (
+  SELECT {self.row_columns()}, calls, time_ns,
+         {self.most_spent(self.row)} AS rank_max_ns,
+         (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
+         1.0 * time_ns / {self.all_time()} AS share,
+         call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
+    FROM total{self.with_spent(self.row)} JOIN lines ON lines.line = total.line
+         LEFT JOIN line_ranks ON line_ranks.line = total.line
+         JOIN (SELECT id, name AS operation, class FROM op) AS op ON op.id = total.op{self.with_path()})
+{self.cut([*self.group, self.line_name], order)}"""
+
+    def ranks(self, rows: Sequence[tuple[int, ...]] | None) -> str:
+        """Return the statement for the lines of single ranks, of the given rows of operations or of all."""
+        width = len(self.line_row)
+        lines = None if rows is None else sorted({row[:width] for row in rows})
+        conditions = self.selection.rank_conditions("cell.rank")
+        columns = ", ".join(f"chosen.{column}" for column in self.row)
+        if rows is not None:
+            conditions.append(in_rows([f"chosen.{column}" for column in self.row], rows))
+        having = ""
+        if self.selection.time_ns is not None:
+            having = f"\n  HAVING {self.selection.time_condition('SUM(cell.time_ns)')}"
+        order = f"{ORDERS[self.shape.sort][2]}, rank"
+        return f"""\
+WITH
+{self.selected(lines)}{self.chosen().rstrip(",")},
+  total AS (
+  SELECT {columns}, cell.rank,
+         {BINS},
+         {SUMS_OF_CELLS}
+    FROM chosen JOIN cell ON cell.key = chosen.key{where(conditions)}
+   GROUP BY {columns}, cell.rank{having}),
+  report AS (
+  SELECT {self.row_columns()}, total.rank, calls, time_ns,
+         1.0 * time_ns / {self.all_time()} AS share,
+         call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
+    FROM total JOIN lines ON lines.line = total.line LEFT JOIN line_ranks ON line_ranks.line = total.line
+         JOIN (SELECT id, name AS operation, class FROM op) AS op ON op.id = total.op{self.with_path()})
+{self.cut([*self.group, self.line_name, *self.row[width:]], order)}"""

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A report: the rows that the statements of `query` return, put together and drawn."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from commlens.profile import meta
+from commlens.render.table import Column, Table
+from commlens.render.units import bytes_text, path_text, share_text, size_text, time_text
+from commlens.reports.query import Queries, Selection, Shape
+from commlens.reports.run import Run
+from commlens.symbols.callsites import callsite_labels
+
+Row = dict[str, Any]
+RowKey = tuple[int, ...]
+
+BAR_CELLS = 10
+
+OUTSIDE = "outside all regions"
+
+PLURAL = {
+    "region": "regions",
+    "family": "families",
+    "communicator": "communicators",
+    "row": "rows",
+    "rank": "ranks",
+}
+
+KINDS = {
+    "inter": "intercommunicator",
+    "none": "calls that belong to no communicator",
+    "set": "completion of requests of several communicators at once",
+}
+
+# What a statement returns beside its rows so that we can say how much --top left out.
+CUT = ("place", "of_lines", "of_time_ns")
+
+
+@dataclass
+class Report:
+    """All rows of a report, and the statements that gave them."""
+
+    shape: Shape
+    regions: list[Row] = field(default_factory=list)
+    lines: list[Row] = field(default_factory=list)
+    operations: dict[RowKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    ranks: dict[RowKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    labels: dict[int, str] = field(default_factory=dict)
+    statements: list[tuple[str, str]] = field(default_factory=list)
+    columns: dict[str, list[str]] = field(default_factory=dict)
+
+    def line_of(self, row: Row) -> RowKey:
+        """Return what identifies the communicator line a row belongs to."""
+        region = (row["region"],) if self.shape.by_region else ()
+        return (*region, row["family" if self.shape.fold else "comm"])
+
+    def key_of(self, row: Row) -> RowKey:
+        """Return what identifies a row of operations."""
+        site = (row["callsite"],) if self.shape.callsites else ()
+        return (*self.line_of(row), row["op"], row["bucket"], *site)
+
+    def operation_rows(self) -> list[Row]:
+        """Return the rows of operations in the order of the report."""
+        return [row for line in self.lines for row in self.operations[self.line_of(line)]]
+
+    def rank_rows(self) -> list[Row]:
+        """Return the rows of single ranks in the order of the report."""
+        return [rank for row in self.operation_rows() for rank in self.ranks[self.key_of(row)]]
+
+
+def refuse_single_ranks(selection: Selection, shape: Shape) -> None:
+    """Refuse what only the counters of single ranks can tell."""
+    asked = {"--rank": selection.ranks, "--time": selection.time_ns, "--all-ranks": shape.all_ranks}
+    for option, is_asked in asked.items():
+        if is_asked:
+            raise meta.no_single_ranks(option)
+
+
+def read_report(connection: sqlite3.Connection, selection: Selection, shape: Shape) -> Report:
+    """Read the rows of a report."""
+    is_summary = meta.is_summary(connection)
+    if is_summary:
+        refuse_single_ranks(selection, shape)
+    report, queries = Report(shape), Queries(selection, shape, is_summary=is_summary)
+    cut = shape.top is not None
+
+    def rows(title: str, sql: str) -> list[Row]:
+        report.statements.append((title, sql))
+        cursor = connection.execute(sql)
+        report.columns[title] = [column[0] for column in cursor.description if column[0] not in CUT]
+        return [dict(row) for row in cursor]
+
+    regions = None
+    if shape.by_region:
+        report.regions = rows("regions", queries.regions())
+        regions = [row["region"] for row in report.regions]
+    report.lines = rows("communicators", queries.communicators(regions if cut else None))
+    if regions is not None:
+        order = {region: i for i, region in enumerate(regions)}
+        report.lines.sort(key=lambda line: order[line["region"]])
+    shown = [report.line_of(line) for line in report.lines] if cut else None
+    for row in rows("operations", queries.operations(shown)):
+        report.operations[report.line_of(row)].append(row)
+    if shape.all_ranks:
+        keys = [report.key_of(row) for row in report.operation_rows()] if cut else None
+        for row in rows("ranks", queries.ranks(keys)):
+            report.ranks[report.key_of(row)].append(row)
+    sites = [line["created_at"] for line in report.lines if line["created_at"] is not None]
+    if shape.callsites:
+        sites += [row["callsite"] for row in report.operation_rows()]
+    report.labels = callsite_labels(connection, sites)
+    return report
+
+
+COLUMNS = (
+    Column("communicator", right=False),
+    Column("size", right=False),
+    Column("calls"),
+    Column("max/rank"),
+    Column("avg/rank"),
+    Column("longest", wide=2),
+    Column("share"),
+    Column("", right=False, wide=3, drawing=True),
+    Column("sent"),
+    Column("received"),
+    Column("non-contig.", wide=1, seldom=True),
+)
+
+
+REGION_COLUMNS = (Column("region", right=False), *COLUMNS[1:])
+
+
+def bar(share: float | None) -> str:
+    """Return a bar whose length is the share; a half block shows what is less than one."""
+    halves = round(2 * BAR_CELLS * min(share or 0, 1))
+    return "█" * (halves // 2) + "▌" * (halves % 2)
+
+
+def numbers(row: Row, *, ranks: bool = True) -> list[str]:
+    """Return the cells from `calls` on."""
+    return [
+        f"{row['calls']:,}",
+        time_text(row["rank_max_ns"] if ranks else row["time_ns"]),
+        time_text(row["rank_avg_ns"]) if ranks else "",
+        time_text(row["call_max_ns"]),
+        share_text(row["share"]),
+        bar(row["share"]),
+        bytes_text(row["bytes_sent"]),
+        bytes_text(row["bytes_received"]),
+        share_text(row["noncontiguous"] / (row["calls"] or 1)) if row["noncontiguous"] else "",
+    ]
+
+
+def line_size(line: Row) -> str:
+    """Return how many processes a communicator, or each of a family, has."""
+    low, high = line["size_min"], line["size_max"]
+    if low is None:
+        return ""
+    noun = "rank" if high == 1 else "ranks"
+    return f"{low} {noun}" if low == high else f"{low}-{high} {noun}"
+
+
+def line_origin(line: Row, labels: dict[int, str]) -> str:
+    """Return where a communicator comes from, and what the application calls it."""
+    parts = [KINDS[line["kind"]]] if line["kind"] in KINDS else []
+    if line["user_name"]:
+        parts.append(f'"{line["user_name"]}"')
+    if line["creator"]:
+        of = f" of {line['parent']}" if line["parent"] else ""
+        at = f" at {labels[line['created_at']]}" if line["created_at"] in labels else ""
+        parts.append(f"{line['creator']}{of}{at}")
+    if line["topology"]:
+        parts.append(line["topology"])
+    return ", ".join(parts)
+
+
+def more(row: Row, shown: list[Row], noun: str) -> str | None:
+    """Return the line for what --top left out after `shown`, if it left out something."""
+    left = row.get("of_lines", 0) - len(shown)  # no such column: nothing was left out
+    if left <= 0:
+        return None
+    time_ns = row["of_time_ns"] - sum(other["time_ns"] for other in shown)
+    share = time_ns / row["of_time_ns"] if row["of_time_ns"] else 0
+    return f"and {left:,} more {noun if left == 1 else PLURAL[noun]} with {share_text(share)} of the time"
+
+
+def name_of(line: Row) -> str:
+    """Return the name of a communicator line; a family with how many there are."""
+    count = line["communicators"]
+    return f"{line['communicator']} x{count}" if count > 1 else str(line["communicator"])
+
+
+def draw(report: Report) -> Table:
+    """Return the communicators with their operations as one table, by region those of each region below it."""
+    table = Table(REGION_COLUMNS if report.shape.by_region else COLUMNS)
+    noun = "family" if report.shape.fold else "communicator"
+    if not report.shape.by_region:
+        draw_lines(table, report, report.lines)
+        say_more(table, report.lines, noun, "")
+        return table
+    lines = defaultdict(list)
+    for line in report.lines:
+        lines[line["region"]].append(line)
+    for i, region in enumerate(report.regions):
+        if i:
+            table.say("")
+        mine = lines[region["region"]]
+        size = line_size({"size_min": region["ranks"], "size_max": region["ranks"]})
+        table.add([path_text(region["path"]) or OUTSIDE, size, *numbers(region)], "bold")
+        draw_lines(table, report, mine, "  ")
+        say_more(table, mine, noun, "  ")
+    say_more(table, report.regions, "region", "")
+    return table
+
+
+def draw_lines(table: Table, report: Report, lines: list[Row], indent: str = "") -> None:
+    """Draw communicators with their operations; those of a region are indented, without blank lines between them."""
+    style = "" if indent else "bold"
+    for i, line in enumerate(lines):
+        if i and not indent:
+            table.say("")
+        table.add([indent + name_of(line), line_size(line), *numbers(line)], style)
+        origin = line_origin(line, report.labels)
+        if origin:
+            table.say(origin, indent + "  ")
+        rows = report.operations[report.line_of(line)]
+        for row in rows:
+            size = size_text(row["size_low"], row["size_high"])
+            table.add([f"{indent}  {row['operation']}", size, *numbers(row)])
+            if report.shape.callsites:
+                table.say(report.labels.get(row["callsite"], "unknown"), indent + "    ")
+            ranks = report.ranks[report.key_of(row)]
+            for rank in ranks:
+                table.add([f"{indent}    rank {rank['rank']}", "", *numbers(rank, ranks=False)])
+            say_more(table, ranks, "rank", indent + "    ")
+        say_more(table, rows, "row", indent + "  ")
+
+
+def say_more(table: Table, shown: list[Row], noun: str, prefix: str) -> None:
+    """Say what --top left out after `shown`, if it left out something."""
+    left = more(shown[0], shown, noun) if shown else None
+    if left:
+        if not prefix:
+            table.say("")
+        table.say(left, prefix)
+
+
+def plain_rows(report: Report, title: str) -> list[Row]:
+    """Return the rows of a statement in the order of the report, as its SQL gives them."""
+    rows = {
+        "regions": report.regions,
+        "communicators": report.lines,
+        "operations": report.operation_rows(),
+        "ranks": report.rank_rows(),
+    }[title]
+    return [{column: row[column] for column in report.columns[title]} for row in rows]
+
+
+def as_dict(report: Report, facts: Run) -> dict[str, Any]:
+    """Return the whole report for JSON."""
+    return {"run": facts.as_dict(), **{title: plain_rows(report, title) for title in report.columns}}

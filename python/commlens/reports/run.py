@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The head of a report: what ran, where, how long, and how much of it was MPI."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from commlens.profile.meta import META_SQL, facts, is_summary, number
+from commlens.profile.shape import has_table
+from commlens.render.units import path_text, share_text, time_text
+
+RANKS_SQL = """\
+SELECT COUNT(*) AS ranks,
+       MAX(app_ns) AS elapsed_ns, SUM(app_ns) AS app_ns,
+       SUM(mpi_ns) AS mpi_ns,
+       (2 * SUM(mpi_ns) + COUNT(*)) / (2 * COUNT(*)) AS mpi_avg_ns,
+       MIN(mpi_ns) AS mpi_min_ns, (SELECT rank FROM rank ORDER BY mpi_ns, rank LIMIT 1) AS mpi_min_rank,
+       MAX(mpi_ns) AS mpi_max_ns, (SELECT rank FROM rank ORDER BY mpi_ns DESC, rank LIMIT 1) AS mpi_max_rank,
+       1.0 * SUM(mpi_ns) / NULLIF(SUM(app_ns), 0) AS mpi_share,
+       -- time between MPI calls: how much of the largest the average is; unknown where threads overlap
+       CASE WHEN MAX(threads) <= 1 AND MIN(app_ns - mpi_ns) >= 0
+            THEN 1.0 * SUM(app_ns - mpi_ns) / COUNT(*) / NULLIF(MAX(app_ns - mpi_ns), 0) END AS balance,
+       SUM(calls) AS calls, SUM(lost_calls) AS lost_calls, MAX(threads) AS threads,
+       SUM(state <> 'finalized') AS unfinished,
+       (SELECT GROUP_CONCAT(ranks || ' ' || state, ', ')
+          FROM (SELECT state, COUNT(*) AS ranks FROM rank WHERE state <> 'finalized'
+                 GROUP BY state ORDER BY COUNT(*) DESC, state)) AS ends
+  FROM rank"""
+
+SUMMARY_RANKS_SQL = """\
+SELECT MAX(members) AS ranks,
+       MAX(CASE counter WHEN 'app_ns' THEN max END) AS elapsed_ns,
+       SUM(CASE counter WHEN 'app_ns' THEN sum END) AS app_ns,
+       SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END) AS mpi_ns,
+       (2 * SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END) + MAX(members)) / (2 * MAX(members)) AS mpi_avg_ns,
+       MAX(CASE counter WHEN 'mpi_ns' THEN min ELSE 0 END) AS mpi_min_ns,
+       MAX(CASE counter WHEN 'mpi_ns' THEN min_rank ELSE 0 END) AS mpi_min_rank,
+       MAX(CASE counter WHEN 'mpi_ns' THEN max ELSE 0 END) AS mpi_max_ns,
+       MAX(CASE counter WHEN 'mpi_ns' THEN max_rank ELSE 0 END) AS mpi_max_rank,
+       1.0 * SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END)
+           / NULLIF(SUM(CASE counter WHEN 'app_ns' THEN sum END), 0) AS mpi_share,
+       CASE WHEN MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) <= 1
+             AND MAX(CASE counter WHEN 'outside_ns' THEN ranks END) = MAX(members)
+            THEN 1.0 * SUM(CASE counter WHEN 'outside_ns' THEN sum END) / MAX(members)
+                 / NULLIF(MAX(CASE counter WHEN 'outside_ns' THEN max END), 0) END AS balance,
+       SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END) AS calls,
+       SUM(CASE counter WHEN 'lost_calls' THEN sum ELSE 0 END) AS lost_calls,
+       MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) AS threads,
+       0 AS unfinished, NULL AS ends
+  FROM line LEFT JOIN spread ON spread.line = line.id WHERE family IS NULL AND comm IS NULL AND region IS NULL"""
+
+# finalize_ns: of the rank that is there longest.  A rank that gathers waits for others that still collect, and what each
+# phase takes at most is more together; in summary detail nobody knows more than that.
+# all_ns: of all ranks; none leaves MPI_Finalize before that one.
+SUMMARY_OVERHEAD_SQL = """\
+SELECT MAX(CASE counter WHEN 'own_init_ns' THEN max END) AS init_ns,
+       MAX(CASE counter WHEN 'own_collect_ns' THEN max END) AS collect_ns,
+       (SELECT MAX(ns) FROM overhead WHERE what = 'gather') AS gather_ns,
+       (SELECT MAX(ns) FROM overhead WHERE what = 'agree') AS agree_ns,
+       (SELECT MAX(ns) FROM overhead WHERE what = 'write') AS write_ns,
+       (SELECT MAX(ns) FROM overhead WHERE what = 'store') AS store_ns,
+       MAX(CASE counter WHEN 'own_collect_ns' THEN max END)
+         + (SELECT COALESCE(SUM(ns), 0) FROM (SELECT MAX(ns) AS ns FROM overhead GROUP BY what)) AS finalize_ns,
+       MAX(CASE counter WHEN 'own_call_ns' THEN max END) AS call_ns,
+       SUM(CASE WHEN counter IN ('own_init_ns', 'own_calls_ns') THEN sum ELSE 0 END)
+         + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks')
+           * (MAX(CASE counter WHEN 'own_collect_ns' THEN max ELSE 0 END)
+              + (SELECT COALESCE(SUM(ns), 0) FROM (SELECT MAX(ns) AS ns FROM overhead GROUP BY what))) AS all_ns
+  FROM line JOIN spread ON spread.line = line.id WHERE family IS NULL AND comm IS NULL AND region IS NULL"""
+
+NODES_SQL = "SELECT node, COUNT(*) AS ranks FROM rank GROUP BY node ORDER BY MIN(rank)"
+
+OVERHEAD_SQL = """\
+WITH finalize AS (SELECT MAX(ns) AS ns FROM (SELECT SUM(ns) AS ns FROM overhead
+                   WHERE what IN ('collect', 'gather', 'agree', 'write', 'store') GROUP BY rank))
+SELECT MAX(CASE what WHEN 'init' THEN ns END) AS init_ns,
+       MAX(CASE what WHEN 'collect' THEN ns END) AS collect_ns,
+       MAX(CASE what WHEN 'gather' THEN ns END) AS gather_ns,
+       MAX(CASE what WHEN 'agree' THEN ns END) AS agree_ns,
+       MAX(CASE what WHEN 'write' THEN ns END) AS write_ns,
+       MAX(CASE what WHEN 'store' THEN ns END) AS store_ns,
+       (SELECT ns FROM finalize) AS finalize_ns,
+       MAX(CASE what WHEN 'call' THEN ns END) AS call_ns,
+       SUM(CASE WHEN what IN ('init', 'calls') THEN ns ELSE 0 END)
+         + COUNT(DISTINCT rank) * COALESCE((SELECT ns FROM finalize), 0) AS all_ns
+  FROM overhead"""
+
+# What the application can call; a profile from before there was this table has none.
+IMPORTED_SQL = """\
+SELECT SUM(state = 'measured' AND reason IS NULL) AS measured,
+       MIN(CASE WHEN state = 'measured' AND reason IS NULL THEN procedure END) AS example,
+       GROUP_CONCAT(CASE state WHEN 'unseen' THEN procedure END) AS unseen,
+       COUNT(DISTINCT CASE state WHEN 'unseen' THEN reason END) AS reasons,
+       MAX(CASE state WHEN 'unseen' THEN reason END) AS reason
+  FROM procedure"""
+
+# The region with most time of its own; a profile of summary detail has no times of regions.
+REGIONS_SQL = """\
+SELECT (SELECT COUNT(*) FROM region WHERE id <> 0) AS regions, path AS busiest, exclusive_ns
+  FROM (SELECT 1) LEFT JOIN (
+       SELECT region, SUM(time_ns - nested_ns) AS exclusive_ns
+         FROM region_time GROUP BY region ORDER BY 2 DESC, region LIMIT 1) AS most
+       LEFT JOIN region_path ON region_path.region = most.region"""
+
+# Calls that never returned are in no cell; what was cleared or paused before is in app_ns no more, hence not below 0.
+UNDER_WAY_SQL = """\
+SELECT COUNT(*) AS calls, MAX(MAX(app_ns - since_ns, 0)) AS longest_ns
+  FROM position JOIN rank ON rank.rank = position.rank WHERE inside"""
+
+RANKS, COST = "run: ranks", "run: what commlens cost"
+FACTS, NODES, IMPORTED = "run: facts", "run: nodes", "run: what the application imports"
+REGIONS, UNDER_WAY = "run: code regions", "run: calls that had not returned"
+STATEMENTS = {
+    FACTS: META_SQL,
+    RANKS: RANKS_SQL,
+    NODES: NODES_SQL,
+    COST: OVERHEAD_SQL,
+    IMPORTED: IMPORTED_SQL,
+    REGIONS: REGIONS_SQL,
+    UNDER_WAY: UNDER_WAY_SQL,
+}
+SUMMARY_STATEMENTS = {**STATEMENTS, RANKS: SUMMARY_RANKS_SQL, COST: SUMMARY_OVERHEAD_SQL}
+
+PHASES = ("collect", "gather", "agree", "write", "store")
+
+NODES_NAMED = 4
+UNSEEN_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a profile says about the whole run."""
+
+    meta: dict[str, str]
+    ranks: dict[str, Any]
+    nodes: list[tuple[str, int]]
+    overhead: dict[str, Any]
+    imported: dict[str, Any] | None
+    regions: dict[str, Any] | None
+    under_way: dict[str, Any] | None
+    statements: list[tuple[str, str]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it for JSON."""
+        return {
+            "meta": self.meta,
+            "ranks": self.ranks,
+            "nodes": dict(self.nodes),
+            "overhead": self.overhead,
+            "imported": self.imported,
+            "regions": self.regions,
+            "under_way": self.under_way,
+        }
+
+    def head(self) -> list[tuple[str, str]]:
+        """Return the head of the report: name and text of each line."""
+        meta, ranks = self.meta, self.ranks
+        threads = meta.get("thread_level", "")
+        mpi = [f"MPI {meta['mpi_standard']}"] if meta.get("mpi_standard") else []
+        mpi += [f"threads {threads}"] if threads else []
+        summed = ", all threads added up" if (ranks["threads"] or 1) > 1 else ""
+        lines = [
+            ("command", meta.get("command_line", "")),
+            (
+                "started",
+                meta.get("start_time", "") + (f", job {meta['job_id']}" if meta.get("job_id") else ""),
+            ),
+            (
+                "where",
+                f"{_many(ranks['ranks'] or 0, 'rank')} on {self.nodes_text()}",
+            ),
+            ("MPI", meta.get("mpi_library", "") + (f" ({', '.join(mpi)})" if mpi else "")),
+            (
+                "time",
+                f"{time_text(ranks['elapsed_ns'])} from MPI_Init to {'the end' if ranks['unfinished'] else 'MPI_Finalize'}",
+            ),
+            (
+                "in MPI",
+                f"{share_text(ranks['mpi_share'])} of it{summed}, {_many(ranks['calls'] or 0, 'call')}; per rank "
+                f"{time_text(ranks['mpi_avg_ns'])} on average, from {time_text(ranks['mpi_min_ns'])} "
+                f"(rank {ranks['mpi_min_rank']}) to {time_text(ranks['mpi_max_ns'])} (rank {ranks['mpi_max_rank']})",
+            ),
+        ]
+        if ranks["balance"] is not None:
+            lines.append(
+                (
+                    "balance",
+                    f"{share_text(ranks['balance'])}: time between MPI calls, average rank to busiest",
+                )
+            )
+        if self.regions is not None and self.regions["regions"]:
+            lines.append(("regions", self.regions_text()))
+        cost = self.overhead
+        if cost["all_ns"] is not None and ranks["app_ns"]:
+            finalize = finalize_phases(cost)
+            parts = [
+                f"{time_text(ns)} {what}"
+                for ns, what in (
+                    (cost["init_ns"], "in MPI_Init"),
+                    (cost["finalize_ns"], "in MPI_Finalize"),
+                    (cost["call_ns"], "a call"),
+                )
+                if ns is not None
+            ]
+            share = share_text(cost["all_ns"] / ranks["app_ns"])
+            lines.append(("commlens", f"{meta.get('commlens_version', '')} cost {share}: {', '.join(parts)}"))
+            if finalize:
+                said = ", ".join(f"{phase} {time_text(ns)}" for phase, ns in finalize.items())
+                lines.append(("finalize", f"{said}, once all ranks were there"))
+        return [(name, text) for name, text in lines if text]
+
+    def regions_text(self) -> str:
+        """Return how many code regions there are, and the one with most time of its own."""
+        regions = self.regions or {}
+        text = f"{regions['regions']:,}"
+        if regions["busiest"] is not None and self.ranks["app_ns"]:
+            share = share_text(regions["exclusive_ns"] / self.ranks["app_ns"])
+            text += f", most time in {path_text(regions['busiest'])} ({share})"
+        return f"{text}; 'commlens regions' shows them"
+
+    def nodes_text(self) -> str:
+        """Return how many nodes there are, and the first of their names if the profile has them."""
+        if not self.nodes:
+            return _many(number(self.meta, "nodes"), "node")
+        named = [
+            f"{node} ({count})" if len(self.nodes) > 1 else node for node, count in self.nodes[:NODES_NAMED]
+        ]
+        if len(self.nodes) > NODES_NAMED:
+            named.append(f"and {len(self.nodes) - NODES_NAMED} more")
+        return f"{_many(len(self.nodes), 'node')}: {', '.join(named)}"
+
+    def warnings(self) -> list[str]:
+        """Return what a reader must know before trusting the numbers."""
+        found = []
+        wanted = number(self.meta, "ranks")
+        if wanted and wanted != self.ranks["ranks"]:
+            found.append(f"only {self.ranks['ranks'] or 0} of {wanted} ranks are in this profile")
+        if self.ranks["unfinished"]:
+            ranks = _many(self.ranks["unfinished"], "rank")
+            found.append(f"{ranks} did not reach MPI_Finalize: {self.ranks['ends']}")
+        if self.under_way and self.under_way["calls"]:
+            calls, longest = (
+                _many(self.under_way["calls"], "MPI call"),
+                time_text(self.under_way["longest_ns"]),
+            )
+            found.append(
+                f"{calls} had not returned, the longest after {longest}: this time counts as outside MPI"
+            )
+        if self.ranks["lost_calls"]:
+            found.append(
+                f"{_many(self.ranks['lost_calls'], 'call')} counted without communicator and operation"
+            )
+        return found + self.blind_spots()
+
+    def blind_spots(self) -> list[str]:
+        """Return what the numbers leave out because commlens could not see it, or why there are none."""
+        found: list[str] = []
+        imported = self.imported
+        if imported is None:
+            return found
+        if not self.ranks["calls"]:
+            measured = imported["measured"] or 0
+            if measured:
+                others = f" and {_many(measured - 1, 'other procedure')}" if measured > 1 else ""
+                why = f"it can call {imported['example']}{others} and did not"
+            else:
+                why = "nothing that is loaded imports an MPI procedure that is measured"
+            found.append(f"no MPI call was seen between MPI_Init and MPI_Finalize: {why}")
+        unseen = sorted(imported["unseen"].split(",")) if imported["unseen"] else []
+        if unseen:
+            named = ", ".join(unseen[:UNSEEN_NAMED])
+            if len(unseen) > UNSEEN_NAMED:
+                named += f" and {len(unseen) - UNSEEN_NAMED} more"
+            why = imported["reason"] if imported["reasons"] == 1 else "'commlens coverage' says why"
+            found.append(f"calls of {named} are not in this profile: {why}")
+        return found
+
+
+def finalize_phases(cost: dict[str, Any]) -> dict[str, int]:
+    """Return the phases of MPI_Finalize from the last rank's coming on, in ns, each of the rank where it took longest.
+
+    Empty where the profile does not have them: it was recovered, or is of before they were kept apart.
+    """
+    if cost["store_ns"] is None or cost["collect_ns"] is None:
+        return {}
+    return {phase: cost[f"{phase}_ns"] or 0 for phase in PHASES}
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def read_run(connection: sqlite3.Connection) -> Run:
+    """Read the facts about the run."""
+    statements = SUMMARY_STATEMENTS if is_summary(connection) else STATEMENTS
+    ranks = dict(connection.execute(statements[RANKS]).fetchone())
+    overhead = dict(connection.execute(statements[COST]).fetchone())
+
+    def row_of(table: str, sql: str) -> dict[str, Any] | None:
+        return dict(connection.execute(sql).fetchone()) if has_table(connection, table) else None
+
+    return Run(
+        meta=facts(connection),
+        ranks=ranks,
+        nodes=[(node, count) for node, count in connection.execute(NODES_SQL)],
+        overhead=overhead,
+        imported=row_of("coverage", IMPORTED_SQL),
+        regions=row_of("region_time", REGIONS_SQL),
+        under_way=row_of("position", UNDER_WAY_SQL),
+        statements=list(statements.items()),
+    )

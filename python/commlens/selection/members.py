@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Communicators and their members: ranges of world ranks, which are spelled out only where somebody needs each of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from commlens.base.arrays import Ints, ints
+
+RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10})(?::([0-9]{1,10}))?)?", re.ASCII)
+SPELLED_OUT = 16
+"""Communicators whose members are kept: a text of a few bytes may mean a million."""
+
+Ranges = tuple[range, ...]
+
+
+def groups(members: str | None, ranks: int) -> tuple[Ranges, ...]:
+    """Return the world ranks that table comm has as text, of each group; of one with others than `ranks` none.
+
+    >>> groups("0-3, 8-14:2 | 5", 16)
+    ((range(0, 4), range(8, 15, 2)), (range(5, 6),))
+    >>> groups("0-1099511627775", 16), groups("?, ?", 16)
+    (((),), ((),))
+    """
+    return tuple(_group(text, ranks) for text in members.split("|")) if members else ()
+
+
+def _group(text: str, ranks: int) -> Ranges:
+    found = []
+    for token in filter(None, (token.strip() for token in text.split(","))):
+        match = RANGE.fullmatch(token)
+        if match is None:
+            return ()  # a process of another world
+        low, high, stride = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        if not (low <= high < ranks and stride):
+            return ()
+        found.append(range(low, high + 1, stride))
+    return tuple(found)
+
+
+def size_of(ranges: Ranges) -> int:
+    """Return how many there are."""
+    return sum(map(len, ranges))
+
+
+def holds(ranges: Ranges, rank: int) -> bool:
+    """Return whether a world rank is one of them."""
+    return any(rank in some for some in ranges)
+
+
+@lru_cache(SPELLED_OUT)
+def spelled_out(ranges: Ranges) -> Ints:
+    """Return all of them, in their order."""
+    parts = [np.arange(some.start, some.stop, some.step, dtype=np.int64) for some in ranges]
+    return np.concatenate(parts) if parts else ints()
+
+
+def marked(ranges: Sequence[Ranges], ranks: int) -> Ints:
+    """Return the world ranks that are in one of several groups, rising."""
+    is_in = np.zeros(ranks, dtype=bool)
+    for group in ranges:
+        for some in group:
+            is_in[some.start : some.stop : some.step] = True
+    return np.flatnonzero(is_in).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Comm:
+    """A communicator: its name, topology, and the world ranks of its ranks; of an intercommunicator two groups."""
+
+    id: int
+    name: str
+    topology: str | None
+    groups: tuple[Ranges, ...]
+
+    @property
+    def members(self) -> Ints:
+        """World ranks in the order of its ranks; of an intercommunicator, and where it is not known, none."""
+        return spelled_out(self.groups[0]) if len(self.groups) == 1 else ints()
+
+    @property
+    def size(self) -> int:
+        """How many members it has; of an intercommunicator, and where they are not known, 0."""
+        return size_of(self.groups[0]) if len(self.groups) == 1 else 0
+
+    def facing(self, rank: int) -> Ints:
+        """Return the world ranks of those whom a member's messages can go to, in the order of their ranks."""
+        if len(self.groups) == 2:
+            return spelled_out(self.groups[1 if holds(self.groups[0], rank) else 0])
+        return self.members
+
+
+def comm_of(row: Any, ranks: int) -> Comm:
+    """Return a communicator of some of `ranks` processes; where it stands for several, or not all its members are known, none has a known place."""
+    found = groups(row["members"], ranks)
+    told = [size_of(group) for group in found]
+    wanted = [row["size"], *([] if row["remote_size"] is None else [row["remote_size"]])]
+    # Of the other world of an intercommunicator nobody is known.
+    is_whole = row["communicators"] == 1 and len(told) == len(wanted)
+    is_whole = is_whole and all(known in (size, 0) for size, known in zip(wanted, told))
+    return Comm(row["id"], row["name"], row["topology"], found if is_whole else ())

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the names a user types against the profile, and says what was probably meant."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from commlens.base.errors import CommlensError
+from commlens.base.spelling import did_you_mean
+from commlens.selection.conditions import comm_condition
+
+
+def check_communicators(connection: sqlite3.Connection, patterns: Iterable[str]) -> None:
+    """Refuse a pattern that means no communicator."""
+    for pattern in patterns:
+        if connection.execute(f"SELECT 1 FROM comm WHERE {comm_condition(pattern)} LIMIT 1").fetchone():
+            continue
+        known = [
+            name
+            for (name,) in connection.execute("SELECT name FROM comm UNION SELECT user_name FROM comm")
+            if name
+        ]
+        hint = did_you_mean(pattern, known) or "; 'commlens comms' lists them"
+        raise CommlensError(f"no communicator '{pattern}' in this profile{hint}")
+
+
+def matching_operations(connection: sqlite3.Connection, patterns: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the operations the patterns mean; refuse a pattern that means none."""
+    known = [name for (name,) in connection.execute("SELECT name FROM op ORDER BY id")]
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        wanted = {pattern.lower(), f"mpi_{pattern.lower()}"}
+        matches = [name for name in known if any(fnmatchcase(name.lower(), w) for w in wanted)]
+        if not matches:
+            raise CommlensError(f"no operation '{pattern}'{did_you_mean(pattern, known)}")
+        found.update(dict.fromkeys(matches))
+    return tuple(found)
+
+
+def check_ranks(connection: sqlite3.Connection, ranges: Iterable[tuple[int, int]]) -> None:
+    """Refuse a range without any rank of this profile."""
+    for first, last in ranges:
+        if connection.execute("SELECT 1 FROM rank WHERE rank BETWEEN ? AND ?", (first, last)).fetchone():
+            continue
+        (highest,) = connection.execute("SELECT MAX(rank) FROM rank").fetchone()
+        wanted = f"rank {first}" if first == last else f"rank from {first} to {last}"
+        raise CommlensError(f"no {wanted} in this profile; the highest is {highest}")
