@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look at the direction of includes between the folders of core/.
+"""Look at the direction of includes between the folders of core/, and of imports between those of python/commlens/.
 
     python tools/check_rooms.py [ROOT]
 
-Prints a line for each include that points the wrong way, and ends with 1 if there is one.
+Prints a line for each include or import that points the wrong way, and ends with 1 if there is one.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-USES: dict[str, str] = {
+import complaints
+
+INCLUDES: dict[str, str] = {
     "api": "",
     "libc": "",
     "base": "",
@@ -28,36 +32,96 @@ USES: dict[str, str] = {
     "recover": "base hot arena process state profile out collect",
     "programs": "base out recover",
 }
-"""What the files of each folder may include, besides their own folder's."""
+"""What the files of each folder of core/ may include, besides their own folder's; only folders of lines above."""
+
+IMPORTS: dict[str, str] = {
+    "annotate": "",
+    "__init__": "annotate",
+    "base": "",
+    "launch": "base",
+    "symbols": "base",
+    "render": "base",
+    "profile": "base",
+    "selection": "base profile",
+    "reports": "base symbols render profile selection",
+    "jobs": "base launch render profile",
+    "algorithms": "base render profile selection",
+    "matrix": "base render profile selection algorithms",
+    "overhead": "base launch render",
+    "doctor": "base launch symbols",
+    "export": "base profile selection",
+    "frames": "base profile export",
+    "cli": "base render profile selection reports jobs algorithms matrix overhead doctor export",
+    "__main__": "cli",
+}
+"""The same for python/commlens/; each file beside its folders is a room of its own."""
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"core/(\w+)/', re.MULTILINE)
+PACKAGE = "commlens"
 
 
-def complaints(root: Path) -> list[str]:
-    """Return one line for each include against the order, and for each folder without a place in it."""
-    lines = []
-    for path in sorted((root / "core").rglob("*")):
-        if path.suffix not in {".h", ".c", ".cpp", ".S", ".inc"}:
+def included(path: Path, _: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and folder of each include of a file in core/."""
+    text = path.read_text(encoding="utf-8")
+    for match in INCLUDE.finditer(text):
+        yield text.count("\n", 0, match.start(1)) + 1, match[1]
+
+
+def imported(path: Path, top: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and room of each import of the package, also of those within functions."""
+    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            folders = path.relative_to(top.parent).parts[: -node.level] if node.level else ()
+            module = ".".join([*folders, *([node.module] if node.module else [])])
+            names = [f"{module}.{alias.name}" for alias in node.names]
+        else:
             continue
-        room = path.relative_to(root / "core").parts[0]
-        if room not in USES:
-            lines.append(f"{path.relative_to(root)}: core/{room} has no line in USES of tools/check_rooms.py")
-            continue
-        text = path.read_text(encoding="utf-8")
-        for match in INCLUDE.finditer(text):
-            if match[1] != room and match[1] not in USES[room].split():
-                number = text.count("\n", 0, match.start(1)) + 1
-                lines.append(f"{path.relative_to(root)}:{number}: core/{room} must not use core/{match[1]}")
+        for name in names:
+            package, _, rest = name.partition(".")
+            if package == PACKAGE:
+                room = rest.partition(".")[0]
+                yield node.lineno, room if room in IMPORTS or "." in rest else "__init__"
+
+
+def rooms(top: Path, suffixes: set[str]) -> Iterator[tuple[Path, str]]:
+    """Yield each file with such a suffix, and the folder below `top` that it is in, or its own name."""
+    for path in sorted(top.rglob("*")):
+        if path.suffix in suffixes:
+            first, *rest = path.relative_to(top).parts
+            yield path, first if rest else path.stem
+
+
+def disordered(name: str, uses: Mapping[str, str]) -> Iterator[str]:
+    """Yield a complaint for each room of a table that may use one of a line below it: that could be a cycle."""
+    above: set[str] = set()
+    for room, used in uses.items():
+        for other in used.split():
+            if other not in above:
+                yield f"{name}: {room} may use {other}, which is not above it"
+        above.add(room)
+
+
+def found(root: Path) -> list[str]:
+    """Return one line for each include or import against the order, and for each room without a place in it."""
+    lines = [*disordered("INCLUDES", INCLUDES), *disordered("IMPORTS", IMPORTS)]
+    for top, suffixes, reader, name, uses in (
+        ("core", {".h", ".c", ".cpp", ".S", ".inc"}, included, "INCLUDES", INCLUDES),
+        ("python/commlens", {".py"}, imported, "IMPORTS", IMPORTS),
+    ):
+        for path, room in rooms(root / top, suffixes):
+            file = path.relative_to(root)
+            if room not in uses:
+                lines.append(f"{file}: {top}/{room} has no line in {name} of tools/check_rooms.py")
+                continue
+            lines += [
+                f"{file}:{number}: {top}/{room} must not use {top}/{other}"
+                for number, other in reader(path, root / top)
+                if other != room and other not in uses[room].split()
+            ]
     return lines
 
 
-def main() -> int:
-    """Print all complaints; return the exit code."""
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
-    found = complaints(root)
-    print("\n".join(found) or "check_rooms: all includes point one way")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(complaints.main(found, lambda _: "check_rooms: all includes and imports point one way"))

@@ -13,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import complaints
+
 AT_ROOT = frozenset(
     [
         ".ci",
@@ -71,7 +73,7 @@ def is_binary(path: Path) -> bool:
         return b"\0" in file.read(LOOKED_AT)
 
 
-def complaints(root: Path) -> list[str]:
+def found(root: Path) -> list[str]:
     """Return one line for each file that is out of place."""
     lines = []
     for name in files(root):
@@ -82,13 +84,9 @@ def complaints(root: Path) -> list[str]:
     return lines
 
 
-def main() -> int:
-    """Print all complaints; return the exit code."""
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
-    found = complaints(root)
-    print("\n".join(found) or f"check_tree: all {len(files(root)):,} files are where they belong")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        complaints.main(
+            found, lambda root: f"check_tree: all {len(files(root)):,} files are where they belong"
+        )
+    )

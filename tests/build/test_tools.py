@@ -197,10 +197,45 @@ def test_files_out_of_place_are_found(
             ' # include "core/recover/b.h"\n',
             "core/mpi/a.cpp:1: core/mpi must not use core/recover",
         ),
-        ("core/drawer/a.h", "", "core/drawer/a.h: core/drawer has no line in USES"),
+        ("core/drawer/a.h", "", "core/drawer/a.h: core/drawer has no line in INCLUDES"),
+        ("python/commlens/matrix/a.py", "from commlens.base.errors import CommlensError\nimport numpy\n", None),
+        ("python/commlens/matrix/a.py", "from commlens.matrix import b\nimport commlens.matrix.c\n", None),
+        ("python/commlens/cli/a.py", "from commlens import matrix\n", None),
+        (
+            "python/commlens/base/a.py",
+            "import os\nimport commlens.cli.report\n",
+            "python/commlens/base/a.py:2: python/commlens/base must not use python/commlens/cli",
+        ),
+        (
+            "python/commlens/algorithms/a.py",
+            "def f():\n    from commlens.matrix.query import b\n",
+            "python/commlens/algorithms/a.py:2: python/commlens/algorithms must not use python/commlens/matrix",
+        ),
+        (
+            "python/commlens/jobs/a.py",
+            "from commlens import base, doctor\n",
+            "python/commlens/jobs/a.py:1: python/commlens/jobs must not use python/commlens/doctor",
+        ),
+        (
+            "python/commlens/profile/a.py",
+            "from commlens import region\n",
+            "python/commlens/profile/a.py:1: python/commlens/profile must not use python/commlens/__init__",
+        ),
+        (
+            "python/commlens/frames.py",
+            "import commlens.cli\n",
+            "python/commlens/frames.py:1: python/commlens/frames must not use python/commlens/cli",
+        ),
+        (
+            "python/commlens/render/a.py",
+            "from . import b\nfrom .c import d\nfrom ..cli import e\n",
+            "python/commlens/render/a.py:3: python/commlens/render must not use python/commlens/cli",
+        ),
+        ("python/commlens/drawer/a.py", "", "python/commlens/drawer/a.py: python/commlens/drawer has no line in IMPORTS"),
+        ("python/commlens/drawer.py", "", "python/commlens/drawer.py: python/commlens/drawer has no line in IMPORTS"),
     ],
 )
-def test_an_include_against_the_order_is_found(
+def test_an_include_or_import_against_the_order_is_found(
     tmp_path: Path, name: str, content: str, complaint: str | None
 ) -> None:
     (tmp_path / name).parent.mkdir(parents=True)
@@ -208,4 +243,14 @@ def test_an_include_against_the_order_is_found(
     tool = [sys.executable, str(ROOT / "tools" / "check_rooms.py"), str(tmp_path)]
     result = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert result.returncode == (complaint is not None)
-    assert (complaint or "check_rooms: all includes point one way") in result.stdout
+    assert (complaint or "check_rooms: all includes and imports point one way") in result.stdout
+
+
+def test_rooms_may_use_only_rooms_above_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    import check_rooms
+
+    assert list(check_rooms.disordered("IMPORTS", {"base": "", "cli": "base"})) == []
+    assert list(check_rooms.disordered("IMPORTS", {"matrix": "algorithms", "algorithms": "matrix"})) == [
+        "IMPORTS: matrix may use algorithms, which is not above it"
+    ]
