@@ -374,7 +374,7 @@ def forge_header(draw: random.Random, arena: Arena) -> None:
 
 
 def forge_copies(draw: random.Random, arena: Arena) -> None:
-    """Repeat a segment or the journal."""
+    """CachedCall a segment or the journal."""
     times = draw.choice((2, 10, 100))
     if draw.random() < 0.5:
         arena.segments += [draw.choice(arena.segments)] * times

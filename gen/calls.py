@@ -31,7 +31,7 @@ APART = "it begins, ends or steers the measurement: its time is in no cell"
 TOOL = "tool"
 # How the peers of a call are counted.
 PEERS = {"p2p": "two_sided", "rma": "one_sided", "collective": "collective", "neighbor": "collective"}
-MOST_WORDS = 5  # Repeat::most_words
+MOST_WORDS = 5  # CachedCall::most_words
 CLASSES = ("p2p", "collective", "neighbor", "rma", "io", "completion", "comm", "other")
 
 
@@ -238,7 +238,7 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
         arrived = [] if status is None else ["status_for.received()", "status_for.source()"]
         body += [
             "  if (rc == MPI_SUCCESS) {",
-            f"    if (Repeat* const again = call.like({', '.join(words)})) {{",
+            f"    if (CachedCall* const again = call.find_cached({', '.join(words)})) {{",
             f"      call.count<{parts}>({', '.join(['*again', *arrived])});",
             *(
                 [f"      call.remember(*{request.name}, *again->cell, {made});"]
@@ -277,7 +277,7 @@ def wrapper(form: Form, policy: Policy, slot: int) -> str:
     if policy.volume and policy.klass in PEERS and not is_persistent(form):
         body.append(f"  call.{PEERS[policy.klass]}(comm_view, volume);")
     if words is not None:
-        body.append(f"  call.keep<{parts}>(cell, {volume});")
+        body.append(f"  call.cache<{parts}>(cell, {volume});")
     body += aftermath(form, policy, op)
     body.append("  return rc;")
     return head + "\n".join(body) + "\n}\n"
@@ -306,8 +306,8 @@ def plain_wrapper(form: Form, policy: Policy, slot: int) -> str:
     comm = communicator(form)
     arguments = ", ".join("status_for.get()" if p is status else p.name for p in form.parameters)
     body = [
-        f"  KeptCall<{parts_of(policy, nonblocking=request is not None)}> call({op}, COMMLENS_CALLER, {', '.join(words)});",
-        f"  if (!call.is_known()) return wrap_{form.name}<entry>({form.arguments});",
+        f"  CachedPath<{parts_of(policy, nonblocking=request is not None)}> call({op}, COMMLENS_CALLER, {', '.join(words)});",
+        f"  if (!call.is_cached()) return wrap_{form.name}<entry>({form.arguments});",
         f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {slot});",
     ]
     if status is not None and request is None:
@@ -356,7 +356,7 @@ def repeated(form: Form, policy: Policy) -> list[str] | None:
 
 
 def parts_of(policy: Policy, *, nonblocking: bool) -> str:
-    """Return what calls of a procedure may have to be counted beside the call, as Repeat::Parts."""
+    """Return what calls of a procedure may have to be counted beside the call, as CachedCall::Parts."""
     told = policy.received == "status" and not nonblocking
     if not policy.volume:
         parts = []
@@ -372,7 +372,7 @@ def parts_of(policy: Policy, *, nonblocking: bool) -> str:
         parts = (["receives", "in_message"] if policy.klass == "p2p" else ["receives"]) if told else []
     else:
         parts = ["sends", "receives", "out_message", "in_message"]
-    return " | ".join(f"Repeat::{p}" for p in parts) or "Repeat::nothing"
+    return " | ".join(f"CachedCall::{p}" for p in parts) or "CachedCall::nothing"
 
 
 def has_plain(form: Form, policy: Policy) -> bool:

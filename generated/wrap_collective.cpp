@@ -16,8 +16,8 @@ COMMLENS_APART int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Da
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -26,14 +26,14 @@ COMMLENS_APART int wrap_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Da
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Allgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
-  if (!call.is_known()) return wrap_MPI_Allgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Allgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  if (!call.is_cached()) return wrap_MPI_Allgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   const auto next = next_of(&wrap_MPI_Allgather<entry>, entry, 6);
   call.start_in(op::MPI_Allgather, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -51,8 +51,8 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -61,7 +61,7 @@ int wrap_MPI_Allgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -169,8 +169,8 @@ COMMLENS_APART int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int co
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -179,14 +179,14 @@ COMMLENS_APART int wrap_MPI_Allreduce(const void* sendbuf, void* recvbuf, int co
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Allreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_Allreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Allreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_Allreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Allreduce<entry>, entry, 15);
   call.start_in(op::MPI_Allreduce, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
@@ -204,8 +204,8 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -214,7 +214,7 @@ int wrap_MPI_Allreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MP
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -260,8 +260,8 @@ COMMLENS_APART int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Dat
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -270,14 +270,14 @@ COMMLENS_APART int wrap_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Dat
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Alltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
-  if (!call.is_known()) return wrap_MPI_Alltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Alltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  if (!call.is_cached()) return wrap_MPI_Alltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   const auto next = next_of(&wrap_MPI_Alltoall<entry>, entry, 19);
   call.start_in(op::MPI_Alltoall, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
@@ -295,8 +295,8 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -305,7 +305,7 @@ int wrap_MPI_Alltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -475,8 +475,8 @@ COMMLENS_APART int wrap_MPI_Barrier(MPI_Comm comm) {
   const int rc = next(comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -485,14 +485,14 @@ COMMLENS_APART int wrap_MPI_Barrier(MPI_Comm comm) {
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Barrier(MPI_Comm comm) {
-  KeptCall<Repeat::out_message> call(op::MPI_Barrier, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Barrier<entry>(comm);
+  CachedPath<CachedCall::out_message> call(op::MPI_Barrier, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Barrier<entry>(comm);
   const auto next = next_of(&wrap_MPI_Barrier<entry>, entry, 34);
   call.start_in(op::MPI_Barrier, comm);
   const int rc = next(comm);
@@ -526,8 +526,8 @@ COMMLENS_APART int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -536,14 +536,14 @@ COMMLENS_APART int wrap_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Bcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
-  if (!call.is_known()) return wrap_MPI_Bcast<entry>(buffer, count, datatype, root, comm);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Bcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  if (!call.is_cached()) return wrap_MPI_Bcast<entry>(buffer, count, datatype, root, comm);
   const auto next = next_of(&wrap_MPI_Bcast<entry>, entry, 36);
   call.start_in(op::MPI_Bcast, comm);
   const int rc = next(buffer, count, datatype, root, comm);
@@ -561,8 +561,8 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   const int rc = next(buffer, count, datatype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -571,7 +571,7 @@ int wrap_MPI_Bcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int r
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -617,8 +617,8 @@ COMMLENS_APART int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -627,14 +627,14 @@ COMMLENS_APART int wrap_MPI_Exscan(const void* sendbuf, void* recvbuf, int count
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Exscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Exscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_Exscan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Exscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_Exscan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Exscan<entry>, entry, 112);
   call.start_in(op::MPI_Exscan, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
@@ -652,8 +652,8 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -662,7 +662,7 @@ int wrap_MPI_Exscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -708,8 +708,8 @@ COMMLENS_APART int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datat
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -718,14 +718,14 @@ COMMLENS_APART int wrap_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datat
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Gather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Gather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
-  if (!call.is_known()) return wrap_MPI_Gather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Gather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
+  if (!call.is_cached()) return wrap_MPI_Gather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const auto next = next_of(&wrap_MPI_Gather<entry>, entry, 207);
   call.start_in(op::MPI_Gather, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -743,8 +743,8 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -753,7 +753,7 @@ int wrap_MPI_Gather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sen
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -861,8 +861,8 @@ COMMLENS_APART int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_D
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -872,14 +872,14 @@ COMMLENS_APART int wrap_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_D
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Iallgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
-  if (!call.is_known()) return wrap_MPI_Iallgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Iallgather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  if (!call.is_cached()) return wrap_MPI_Iallgather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const auto next = next_of(&wrap_MPI_Iallgather<entry>, entry, 248);
   call.start_in(op::MPI_Iallgather, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -898,8 +898,8 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -909,7 +909,7 @@ int wrap_MPI_Iallgather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype
   if (rc == MPI_SUCCESS) volume.allgather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -955,8 +955,8 @@ COMMLENS_APART int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int c
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -966,14 +966,14 @@ COMMLENS_APART int wrap_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int c
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Iallreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_Iallreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Iallreduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_Iallreduce<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iallreduce<entry>, entry, 252);
   call.start_in(op::MPI_Iallreduce, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -992,8 +992,8 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1003,7 +1003,7 @@ int wrap_MPI_Iallreduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, M
   if (rc == MPI_SUCCESS) volume.allreduce(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1017,8 +1017,8 @@ COMMLENS_APART int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Da
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1028,14 +1028,14 @@ COMMLENS_APART int wrap_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Da
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Ialltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
-  if (!call.is_known()) return wrap_MPI_Ialltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Ialltoall, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)));
+  if (!call.is_cached()) return wrap_MPI_Ialltoall<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   const auto next = next_of(&wrap_MPI_Ialltoall<entry>, entry, 254);
   call.start_in(op::MPI_Ialltoall, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
@@ -1054,8 +1054,8 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(in_place(sendbuf)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1065,7 +1065,7 @@ int wrap_MPI_Ialltoall_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   if (rc == MPI_SUCCESS) volume.alltoall(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1143,8 +1143,8 @@ COMMLENS_APART int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   const int rc = next(comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1154,14 +1154,14 @@ COMMLENS_APART int wrap_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
   if (rc == MPI_SUCCESS) volume.barrier(comm_view);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::out_message> call(op::MPI_Ibarrier, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Ibarrier<entry>(comm, request);
+  CachedPath<CachedCall::out_message> call(op::MPI_Ibarrier, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Ibarrier<entry>(comm, request);
   const auto next = next_of(&wrap_MPI_Ibarrier<entry>, entry, 260);
   call.start_in(op::MPI_Ibarrier, comm);
   const int rc = next(comm, request);
@@ -1180,8 +1180,8 @@ COMMLENS_APART int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatyp
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1191,14 +1191,14 @@ COMMLENS_APART int wrap_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatyp
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ibcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Ibcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
-  if (!call.is_known()) return wrap_MPI_Ibcast<entry>(buffer, count, datatype, root, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Ibcast, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  if (!call.is_cached()) return wrap_MPI_Ibcast<entry>(buffer, count, datatype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Ibcast<entry>, entry, 261);
   call.start_in(op::MPI_Ibcast, comm);
   const int rc = next(buffer, count, datatype, root, comm, request);
@@ -1217,8 +1217,8 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   const int rc = next(buffer, count, datatype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1228,7 +1228,7 @@ int wrap_MPI_Ibcast_c(void* buffer, MPI_Count count, MPI_Datatype datatype, int 
   if (rc == MPI_SUCCESS) volume.bcast(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1242,8 +1242,8 @@ COMMLENS_APART int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int coun
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1253,14 +1253,14 @@ COMMLENS_APART int wrap_MPI_Iexscan(const void* sendbuf, void* recvbuf, int coun
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Iexscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_Iexscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Iexscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_Iexscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iexscan<entry>, entry, 265);
   call.start_in(op::MPI_Iexscan, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -1279,8 +1279,8 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1290,7 +1290,7 @@ int wrap_MPI_Iexscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   if (rc == MPI_SUCCESS) volume.exscan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1304,8 +1304,8 @@ COMMLENS_APART int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Data
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1315,14 +1315,14 @@ COMMLENS_APART int wrap_MPI_Igather(const void* sendbuf, int sendcount, MPI_Data
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Igather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
-  if (!call.is_known()) return wrap_MPI_Igather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Igather, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)));
+  if (!call.is_cached()) return wrap_MPI_Igather<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Igather<entry>, entry, 267);
   call.start_in(op::MPI_Igather, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -1341,8 +1341,8 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(sendbuf), root)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1352,7 +1352,7 @@ int wrap_MPI_Igather_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   if (rc == MPI_SUCCESS) volume.gather(comm_view, sendbuf, sendcount, sendtype, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1398,8 +1398,8 @@ COMMLENS_APART int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int coun
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1409,14 +1409,14 @@ COMMLENS_APART int wrap_MPI_Ireduce(const void* sendbuf, void* recvbuf, int coun
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Ireduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
-  if (!call.is_known()) return wrap_MPI_Ireduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Ireduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  if (!call.is_cached()) return wrap_MPI_Ireduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   const auto next = next_of(&wrap_MPI_Ireduce<entry>, entry, 303);
   call.start_in(op::MPI_Ireduce, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
@@ -1435,8 +1435,8 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1446,7 +1446,7 @@ int wrap_MPI_Ireduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1492,8 +1492,8 @@ COMMLENS_APART int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* rec
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(recvcount), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(recvcount), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1503,14 +1503,14 @@ COMMLENS_APART int wrap_MPI_Ireduce_scatter_block(const void* sendbuf, void* rec
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ireduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
-  if (!call.is_known()) return wrap_MPI_Ireduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Ireduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_Ireduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Ireduce_scatter_block<entry>, entry, 307);
   call.start_in(op::MPI_Ireduce_scatter_block, comm);
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
@@ -1529,8 +1529,8 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(recvcount), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(recvcount), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1540,7 +1540,7 @@ int wrap_MPI_Ireduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Cou
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1554,8 +1554,8 @@ COMMLENS_APART int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count,
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1565,14 +1565,14 @@ COMMLENS_APART int wrap_MPI_Iscan(const void* sendbuf, void* recvbuf, int count,
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Iscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_Iscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Iscan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_Iscan<entry>(sendbuf, recvbuf, count, datatype, op, comm, request);
   const auto next = next_of(&wrap_MPI_Iscan<entry>, entry, 312);
   call.start_in(op::MPI_Iscan, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
@@ -1591,8 +1591,8 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1602,7 +1602,7 @@ int wrap_MPI_Iscan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Da
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1616,8 +1616,8 @@ COMMLENS_APART int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Dat
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1627,14 +1627,14 @@ COMMLENS_APART int wrap_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Dat
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Iscatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
-  if (!call.is_known()) return wrap_MPI_Iscatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Iscatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
+  if (!call.is_cached()) return wrap_MPI_Iscatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   const auto next = next_of(&wrap_MPI_Iscatter<entry>, entry, 314);
   call.start_in(op::MPI_Iscatter, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -1653,8 +1653,8 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -1664,7 +1664,7 @@ int wrap_MPI_Iscatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1710,8 +1710,8 @@ COMMLENS_APART int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -1720,14 +1720,14 @@ COMMLENS_APART int wrap_MPI_Reduce(const void* sendbuf, void* recvbuf, int count
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Reduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
-  if (!call.is_known()) return wrap_MPI_Reduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Reduce, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(root));
+  if (!call.is_cached()) return wrap_MPI_Reduce<entry>(sendbuf, recvbuf, count, datatype, op, root, comm);
   const auto next = next_of(&wrap_MPI_Reduce<entry>, entry, 383);
   call.start_in(op::MPI_Reduce, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
@@ -1745,8 +1745,8 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   const int rc = next(sendbuf, recvbuf, count, datatype, op, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(root))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(root))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -1755,7 +1755,7 @@ int wrap_MPI_Reduce_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_D
   if (rc == MPI_SUCCESS) volume.reduce(comm_view, count, datatype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1833,8 +1833,8 @@ COMMLENS_APART int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recv
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(recvcount), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(recvcount), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -1843,14 +1843,14 @@ COMMLENS_APART int wrap_MPI_Reduce_scatter_block(const void* sendbuf, void* recv
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
-  if (!call.is_known()) return wrap_MPI_Reduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Reduce_scatter_block, COMMLENS_CALLER, bits(comm), word(recvcount), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_Reduce_scatter_block<entry>(sendbuf, recvbuf, recvcount, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Reduce_scatter_block<entry>, entry, 391);
   call.start_in(op::MPI_Reduce_scatter_block, comm);
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
@@ -1868,8 +1868,8 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   const int rc = next(sendbuf, recvbuf, recvcount, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(recvcount), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(recvcount), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -1878,7 +1878,7 @@ int wrap_MPI_Reduce_scatter_block_c(const void* sendbuf, void* recvbuf, MPI_Coun
   if (rc == MPI_SUCCESS) volume.reduce_scatter_block(comm_view, recvcount, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1954,8 +1954,8 @@ COMMLENS_APART int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, 
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -1964,14 +1964,14 @@ COMMLENS_APART int wrap_MPI_Scan(const void* sendbuf, void* recvbuf, int count, 
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Scan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Scan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_Scan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Scan, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_Scan<entry>(sendbuf, recvbuf, count, datatype, op, comm);
   const auto next = next_of(&wrap_MPI_Scan<entry>, entry, 417);
   call.start_in(op::MPI_Scan, comm);
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
@@ -1989,8 +1989,8 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   const int rc = next(sendbuf, recvbuf, count, datatype, op, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -1999,7 +1999,7 @@ int wrap_MPI_Scan_c(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dat
   if (rc == MPI_SUCCESS) volume.scan(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -2045,8 +2045,8 @@ COMMLENS_APART int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Data
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -2055,14 +2055,14 @@ COMMLENS_APART int wrap_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Data
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Scatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message> call(op::MPI_Scatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
-  if (!call.is_known()) return wrap_MPI_Scatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message> call(op::MPI_Scatter, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)));
+  if (!call.is_cached()) return wrap_MPI_Scatter<entry>(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   const auto next = next_of(&wrap_MPI_Scatter<entry>, entry, 421);
   call.start_in(op::MPI_Scatter, comm);
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
@@ -2080,8 +2080,8 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   const int rc = next(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(pair(in_place(recvbuf), root)))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -2090,7 +2090,7 @@ int wrap_MPI_Scatter_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype se
   if (rc == MPI_SUCCESS) volume.scatter(comm_view, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
   Cell& cell = call.record(comm_view, volume);
   call.collective(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message>(cell, volume);
   return rc;
 }
 

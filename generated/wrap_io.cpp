@@ -35,20 +35,20 @@ COMMLENS_APART int wrap_MPI_File_get_amode(MPI_File fh, int* amode) {
   const int rc = next(fh, amode);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_get_amode(MPI_File fh, int* amode) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_get_amode, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_get_amode<entry>(fh, amode);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_get_amode, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_get_amode<entry>(fh, amode);
   const auto next = next_of(&wrap_MPI_File_get_amode<entry>, entry, 121);
   call.start_under_comm(op::MPI_File_get_amode);
   const int rc = next(fh, amode);
@@ -66,20 +66,20 @@ COMMLENS_APART int wrap_MPI_File_get_atomicity(MPI_File fh, int* flag) {
   const int rc = next(fh, flag);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_get_atomicity(MPI_File fh, int* flag) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_get_atomicity, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_get_atomicity<entry>(fh, flag);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_get_atomicity, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_get_atomicity<entry>(fh, flag);
   const auto next = next_of(&wrap_MPI_File_get_atomicity<entry>, entry, 122);
   call.start_under_comm(op::MPI_File_get_atomicity);
   const int rc = next(fh, flag);
@@ -97,20 +97,20 @@ COMMLENS_APART int wrap_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset,
   const int rc = next(fh, offset, disp);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_get_byte_offset(MPI_File fh, MPI_Offset offset, MPI_Offset* disp) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_get_byte_offset, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_get_byte_offset<entry>(fh, offset, disp);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_get_byte_offset, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_get_byte_offset<entry>(fh, offset, disp);
   const auto next = next_of(&wrap_MPI_File_get_byte_offset<entry>, entry, 123);
   call.start_under_comm(op::MPI_File_get_byte_offset);
   const int rc = next(fh, offset, disp);
@@ -128,20 +128,20 @@ COMMLENS_APART int wrap_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
   const int rc = next(fh, group);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_get_group(MPI_File fh, MPI_Group* group) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_get_group, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_get_group<entry>(fh, group);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_get_group, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_get_group<entry>(fh, group);
   const auto next = next_of(&wrap_MPI_File_get_group<entry>, entry, 125);
   call.start_under_comm(op::MPI_File_get_group);
   const int rc = next(fh, group);
@@ -159,20 +159,20 @@ COMMLENS_APART int wrap_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
   const int rc = next(fh, info_used);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_get_info(MPI_File fh, MPI_Info* info_used) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_get_info, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_get_info<entry>(fh, info_used);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_get_info, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_get_info<entry>(fh, info_used);
   const auto next = next_of(&wrap_MPI_File_get_info<entry>, entry, 126);
   call.start_under_comm(op::MPI_File_get_info);
   const int rc = next(fh, info_used);
@@ -190,20 +190,20 @@ COMMLENS_APART int wrap_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
   const int rc = next(fh, offset);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_get_position(MPI_File fh, MPI_Offset* offset) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_get_position, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_get_position<entry>(fh, offset);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_get_position, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_get_position<entry>(fh, offset);
   const auto next = next_of(&wrap_MPI_File_get_position<entry>, entry, 127);
   call.start_under_comm(op::MPI_File_get_position);
   const int rc = next(fh, offset);
@@ -221,20 +221,20 @@ COMMLENS_APART int wrap_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* of
   const int rc = next(fh, offset);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_get_position_shared(MPI_File fh, MPI_Offset* offset) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_get_position_shared, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_get_position_shared<entry>(fh, offset);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_get_position_shared, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_get_position_shared<entry>(fh, offset);
   const auto next = next_of(&wrap_MPI_File_get_position_shared<entry>, entry, 128);
   call.start_under_comm(op::MPI_File_get_position_shared);
   const int rc = next(fh, offset);
@@ -252,20 +252,20 @@ COMMLENS_APART int wrap_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
   const int rc = next(fh, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_get_size(MPI_File fh, MPI_Offset* size) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_get_size, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_get_size<entry>(fh, size);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_get_size, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_get_size<entry>(fh, size);
   const auto next = next_of(&wrap_MPI_File_get_size<entry>, entry, 129);
   call.start_under_comm(op::MPI_File_get_size);
   const int rc = next(fh, size);
@@ -283,20 +283,20 @@ COMMLENS_APART int wrap_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datat
   const int rc = next(fh, datatype, extent);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint* extent) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_get_type_extent, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_get_type_extent<entry>(fh, datatype, extent);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_get_type_extent, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_get_type_extent<entry>(fh, datatype, extent);
   const auto next = next_of(&wrap_MPI_File_get_type_extent<entry>, entry, 130);
   call.start_under_comm(op::MPI_File_get_type_extent);
   const int rc = next(fh, datatype, extent);
@@ -314,13 +314,13 @@ int wrap_MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Coun
   const int rc = next(fh, datatype, extent);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -334,20 +334,20 @@ COMMLENS_APART int wrap_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Dat
   const int rc = next(fh, disp, etype, filetype, datarep);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_get_view(MPI_File fh, MPI_Offset* disp, MPI_Datatype* etype, MPI_Datatype* filetype, char* datarep) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_get_view, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_get_view<entry>(fh, disp, etype, filetype, datarep);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_get_view, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_get_view<entry>(fh, disp, etype, filetype, datarep);
   const auto next = next_of(&wrap_MPI_File_get_view<entry>, entry, 132);
   call.start_under_comm(op::MPI_File_get_view);
   const int rc = next(fh, disp, etype, filetype, datarep);
@@ -365,8 +365,8 @@ COMMLENS_APART int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Da
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
       return rc;
     }
@@ -374,14 +374,14 @@ COMMLENS_APART int wrap_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Da
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_iread(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_iread, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_iread<entry>(fh, buf, count, datatype, request);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_iread, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_iread<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread<entry>, entry, 133);
   call.start_under_comm(op::MPI_File_iread);
   const int rc = next(fh, buf, count, datatype, request);
@@ -400,8 +400,8 @@ int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype 
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
       return rc;
     }
@@ -409,7 +409,7 @@ int wrap_MPI_File_iread_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
@@ -423,8 +423,8 @@ COMMLENS_APART int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MP
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
       return rc;
     }
@@ -432,14 +432,14 @@ COMMLENS_APART int wrap_MPI_File_iread_all(MPI_File fh, void* buf, int count, MP
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_iread_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_iread_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_iread_all<entry>(fh, buf, count, datatype, request);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_iread_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_iread_all<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_all<entry>, entry, 135);
   call.start_under_comm(op::MPI_File_iread_all);
   const int rc = next(fh, buf, count, datatype, request);
@@ -458,8 +458,8 @@ int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datat
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
       return rc;
     }
@@ -467,7 +467,7 @@ int wrap_MPI_File_iread_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datat
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
@@ -481,8 +481,8 @@ COMMLENS_APART int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* 
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
       return rc;
     }
@@ -490,14 +490,14 @@ COMMLENS_APART int wrap_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* 
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_iread_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_iread_at<entry>(fh, offset, buf, count, datatype, request);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_iread_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_iread_at<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_at<entry>, entry, 137);
   call.start_under_comm(op::MPI_File_iread_at);
   const int rc = next(fh, offset, buf, count, datatype, request);
@@ -516,8 +516,8 @@ int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Coun
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
       return rc;
     }
@@ -525,7 +525,7 @@ int wrap_MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Coun
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
@@ -539,8 +539,8 @@ COMMLENS_APART int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, vo
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
       return rc;
     }
@@ -548,14 +548,14 @@ COMMLENS_APART int wrap_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, vo
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_iread_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_iread_at_all<entry>(fh, offset, buf, count, datatype, request);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_iread_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_iread_at_all<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_at_all<entry>, entry, 139);
   call.start_under_comm(op::MPI_File_iread_at_all);
   const int rc = next(fh, offset, buf, count, datatype, request);
@@ -574,8 +574,8 @@ int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
       return rc;
     }
@@ -583,7 +583,7 @@ int wrap_MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
@@ -597,8 +597,8 @@ COMMLENS_APART int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count,
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
       return rc;
     }
@@ -606,14 +606,14 @@ COMMLENS_APART int wrap_MPI_File_iread_shared(MPI_File fh, void* buf, int count,
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_iread_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_iread_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_iread_shared<entry>(fh, buf, count, datatype, request);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_iread_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_iread_shared<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iread_shared<entry>, entry, 141);
   call.start_under_comm(op::MPI_File_iread_shared);
   const int rc = next(fh, buf, count, datatype, request);
@@ -632,8 +632,8 @@ int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives);
       return rc;
     }
@@ -641,7 +641,7 @@ int wrap_MPI_File_iread_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
@@ -655,8 +655,8 @@ COMMLENS_APART int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count,
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -664,14 +664,14 @@ COMMLENS_APART int wrap_MPI_File_iwrite(MPI_File fh, const void* buf, int count,
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_iwrite(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  KeptCall<Repeat::sends> call(op::MPI_File_iwrite, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_iwrite<entry>(fh, buf, count, datatype, request);
+  CachedPath<CachedCall::sends> call(op::MPI_File_iwrite, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_iwrite<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite<entry>, entry, 143);
   call.start_under_comm(op::MPI_File_iwrite);
   const int rc = next(fh, buf, count, datatype, request);
@@ -690,8 +690,8 @@ int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Da
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -699,7 +699,7 @@ int wrap_MPI_File_iwrite_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Da
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -713,8 +713,8 @@ COMMLENS_APART int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int co
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -722,14 +722,14 @@ COMMLENS_APART int wrap_MPI_File_iwrite_all(MPI_File fh, const void* buf, int co
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_iwrite_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  KeptCall<Repeat::sends> call(op::MPI_File_iwrite_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_iwrite_all<entry>(fh, buf, count, datatype, request);
+  CachedPath<CachedCall::sends> call(op::MPI_File_iwrite_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_iwrite_all<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_all<entry>, entry, 145);
   call.start_under_comm(op::MPI_File_iwrite_all);
   const int rc = next(fh, buf, count, datatype, request);
@@ -748,8 +748,8 @@ int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MP
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -757,7 +757,7 @@ int wrap_MPI_File_iwrite_all_c(MPI_File fh, const void* buf, MPI_Count count, MP
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -771,8 +771,8 @@ COMMLENS_APART int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -780,14 +780,14 @@ COMMLENS_APART int wrap_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  KeptCall<Repeat::sends> call(op::MPI_File_iwrite_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_iwrite_at<entry>(fh, offset, buf, count, datatype, request);
+  CachedPath<CachedCall::sends> call(op::MPI_File_iwrite_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_iwrite_at<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_at<entry>, entry, 147);
   call.start_under_comm(op::MPI_File_iwrite_at);
   const int rc = next(fh, offset, buf, count, datatype, request);
@@ -806,8 +806,8 @@ int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, M
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -815,7 +815,7 @@ int wrap_MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void* buf, M
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -829,8 +829,8 @@ COMMLENS_APART int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, c
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -838,14 +838,14 @@ COMMLENS_APART int wrap_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, c
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  KeptCall<Repeat::sends> call(op::MPI_File_iwrite_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_iwrite_at_all<entry>(fh, offset, buf, count, datatype, request);
+  CachedPath<CachedCall::sends> call(op::MPI_File_iwrite_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_iwrite_at_all<entry>(fh, offset, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_at_all<entry>, entry, 149);
   call.start_under_comm(op::MPI_File_iwrite_at_all);
   const int rc = next(fh, offset, buf, count, datatype, request);
@@ -864,8 +864,8 @@ int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* bu
   const int rc = next(fh, offset, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -873,7 +873,7 @@ int wrap_MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void* bu
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -887,8 +887,8 @@ COMMLENS_APART int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -896,14 +896,14 @@ COMMLENS_APART int wrap_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_iwrite_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Request* request) {
-  KeptCall<Repeat::sends> call(op::MPI_File_iwrite_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_iwrite_shared<entry>(fh, buf, count, datatype, request);
+  CachedPath<CachedCall::sends> call(op::MPI_File_iwrite_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_iwrite_shared<entry>(fh, buf, count, datatype, request);
   const auto next = next_of(&wrap_MPI_File_iwrite_shared<entry>, entry, 151);
   call.start_under_comm(op::MPI_File_iwrite_shared);
   const int rc = next(fh, buf, count, datatype, request);
@@ -922,8 +922,8 @@ int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
   const int rc = next(fh, buf, count, datatype, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -931,7 +931,7 @@ int wrap_MPI_File_iwrite_shared_c(MPI_File fh, const void* buf, MPI_Count count,
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -963,20 +963,20 @@ COMMLENS_APART int wrap_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
   const int rc = next(fh, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_preallocate, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_preallocate<entry>(fh, size);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_preallocate, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_preallocate<entry>(fh, size);
   const auto next = next_of(&wrap_MPI_File_preallocate<entry>, entry, 154);
   call.start_under_comm(op::MPI_File_preallocate);
   const int rc = next(fh, size);
@@ -995,8 +995,8 @@ COMMLENS_APART int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Dat
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1004,14 +1004,14 @@ COMMLENS_APART int wrap_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Dat
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_read(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::receives> call(op::MPI_File_read, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_read<entry>(fh, buf, count, datatype, status);
+  CachedPath<CachedCall::receives> call(op::MPI_File_read, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_read<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read<entry>, entry, 155);
   StatusFor status_for(status);
   call.start_under_comm(op::MPI_File_read);
@@ -1031,8 +1031,8 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1040,7 +1040,7 @@ int wrap_MPI_File_read_c(MPI_File fh, void* buf, MPI_Count count, MPI_Datatype d
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
@@ -1055,8 +1055,8 @@ COMMLENS_APART int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1064,14 +1064,14 @@ COMMLENS_APART int wrap_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_read_all(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::receives> call(op::MPI_File_read_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_read_all<entry>(fh, buf, count, datatype, status);
+  CachedPath<CachedCall::receives> call(op::MPI_File_read_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_read_all<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_all<entry>, entry, 157);
   StatusFor status_for(status);
   call.start_under_comm(op::MPI_File_read_all);
@@ -1091,8 +1091,8 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1100,7 +1100,7 @@ int wrap_MPI_File_read_all_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dataty
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
@@ -1133,8 +1133,8 @@ COMMLENS_APART int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* b
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1142,14 +1142,14 @@ COMMLENS_APART int wrap_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* b
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_read_at(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::receives> call(op::MPI_File_read_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_read_at<entry>(fh, offset, buf, count, datatype, status);
+  CachedPath<CachedCall::receives> call(op::MPI_File_read_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_read_at<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_at<entry>, entry, 162);
   StatusFor status_for(status);
   call.start_under_comm(op::MPI_File_read_at);
@@ -1169,8 +1169,8 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1178,7 +1178,7 @@ int wrap_MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_Count
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
@@ -1193,8 +1193,8 @@ COMMLENS_APART int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, voi
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1202,14 +1202,14 @@ COMMLENS_APART int wrap_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, voi
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::receives> call(op::MPI_File_read_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_read_at_all<entry>(fh, offset, buf, count, datatype, status);
+  CachedPath<CachedCall::receives> call(op::MPI_File_read_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_read_at_all<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_at_all<entry>, entry, 164);
   StatusFor status_for(status);
   call.start_under_comm(op::MPI_File_read_at_all);
@@ -1229,8 +1229,8 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
   const int rc = next(fh, offset, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1238,7 +1238,7 @@ int wrap_MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void* buf, MPI_C
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
@@ -1271,8 +1271,8 @@ COMMLENS_APART int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count,
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1280,14 +1280,14 @@ COMMLENS_APART int wrap_MPI_File_read_ordered(MPI_File fh, void* buf, int count,
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_read_ordered(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::receives> call(op::MPI_File_read_ordered, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_read_ordered<entry>(fh, buf, count, datatype, status);
+  CachedPath<CachedCall::receives> call(op::MPI_File_read_ordered, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_read_ordered<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_ordered<entry>, entry, 169);
   StatusFor status_for(status);
   call.start_under_comm(op::MPI_File_read_ordered);
@@ -1307,8 +1307,8 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1316,7 +1316,7 @@ int wrap_MPI_File_read_ordered_c(MPI_File fh, void* buf, MPI_Count count, MPI_Da
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
@@ -1349,8 +1349,8 @@ COMMLENS_APART int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, 
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1358,14 +1358,14 @@ COMMLENS_APART int wrap_MPI_File_read_shared(MPI_File fh, void* buf, int count, 
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_read_shared(MPI_File fh, void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::receives> call(op::MPI_File_read_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_read_shared<entry>(fh, buf, count, datatype, status);
+  CachedPath<CachedCall::receives> call(op::MPI_File_read_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_read_shared<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_read_shared<entry>, entry, 174);
   StatusFor status_for(status);
   call.start_under_comm(op::MPI_File_read_shared);
@@ -1385,8 +1385,8 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
   const int rc = next(fh, buf, count, datatype, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::receives>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::receives>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1394,7 +1394,7 @@ int wrap_MPI_File_read_shared_c(MPI_File fh, void* buf, MPI_Count count, MPI_Dat
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   if (rc == MPI_SUCCESS) volume.received = status_for.received();
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::receives>(cell, volume);
+  call.cache<CachedCall::receives>(cell, volume);
   return rc;
 }
 
@@ -1408,20 +1408,20 @@ COMMLENS_APART int wrap_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence
   const int rc = next(fh, offset, whence);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_seek, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_seek<entry>(fh, offset, whence);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_seek, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_seek<entry>(fh, offset, whence);
   const auto next = next_of(&wrap_MPI_File_seek<entry>, entry, 176);
   call.start_under_comm(op::MPI_File_seek);
   const int rc = next(fh, offset, whence);
@@ -1439,20 +1439,20 @@ COMMLENS_APART int wrap_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int
   const int rc = next(fh, offset, whence);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_seek_shared, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_seek_shared<entry>(fh, offset, whence);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_seek_shared, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_seek_shared<entry>(fh, offset, whence);
   const auto next = next_of(&wrap_MPI_File_seek_shared<entry>, entry, 177);
   call.start_under_comm(op::MPI_File_seek_shared);
   const int rc = next(fh, offset, whence);
@@ -1470,20 +1470,20 @@ COMMLENS_APART int wrap_MPI_File_set_atomicity(MPI_File fh, int flag) {
   const int rc = next(fh, flag);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_set_atomicity(MPI_File fh, int flag) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_set_atomicity, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_set_atomicity<entry>(fh, flag);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_set_atomicity, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_set_atomicity<entry>(fh, flag);
   const auto next = next_of(&wrap_MPI_File_set_atomicity<entry>, entry, 178);
   call.start_under_comm(op::MPI_File_set_atomicity);
   const int rc = next(fh, flag);
@@ -1501,20 +1501,20 @@ COMMLENS_APART int wrap_MPI_File_set_info(MPI_File fh, MPI_Info info) {
   const int rc = next(fh, info);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_set_info(MPI_File fh, MPI_Info info) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_set_info, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_set_info<entry>(fh, info);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_set_info, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_set_info<entry>(fh, info);
   const auto next = next_of(&wrap_MPI_File_set_info<entry>, entry, 180);
   call.start_under_comm(op::MPI_File_set_info);
   const int rc = next(fh, info);
@@ -1532,20 +1532,20 @@ COMMLENS_APART int wrap_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
   const int rc = next(fh, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_set_size(MPI_File fh, MPI_Offset size) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_set_size, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_set_size<entry>(fh, size);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_set_size, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_set_size<entry>(fh, size);
   const auto next = next_of(&wrap_MPI_File_set_size<entry>, entry, 181);
   call.start_under_comm(op::MPI_File_set_size);
   const int rc = next(fh, size);
@@ -1563,20 +1563,20 @@ COMMLENS_APART int wrap_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Data
   const int rc = next(fh, disp, etype, filetype, datarep, info);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_set_view, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_set_view<entry>(fh, disp, etype, filetype, datarep, info);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_set_view, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_set_view<entry>(fh, disp, etype, filetype, datarep, info);
   const auto next = next_of(&wrap_MPI_File_set_view<entry>, entry, 182);
   call.start_under_comm(op::MPI_File_set_view);
   const int rc = next(fh, disp, etype, filetype, datarep, info);
@@ -1594,20 +1594,20 @@ COMMLENS_APART int wrap_MPI_File_sync(MPI_File fh) {
   const int rc = next(fh);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_sync(MPI_File fh) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_sync, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_sync<entry>(fh);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_sync, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_sync<entry>(fh);
   const auto next = next_of(&wrap_MPI_File_sync<entry>, entry, 183);
   call.start_under_comm(op::MPI_File_sync);
   const int rc = next(fh);
@@ -1625,22 +1625,22 @@ COMMLENS_APART int wrap_MPI_File_write(MPI_File fh, const void* buf, int count, 
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::sends> call(op::MPI_File_write, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_write<entry>(fh, buf, count, datatype, status);
+  CachedPath<CachedCall::sends> call(op::MPI_File_write, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_write<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write<entry>, entry, 184);
   call.start_under_comm(op::MPI_File_write);
   const int rc = next(fh, buf, count, datatype, status);
@@ -1658,15 +1658,15 @@ int wrap_MPI_File_write_c(MPI_File fh, const void* buf, MPI_Count count, MPI_Dat
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -1680,22 +1680,22 @@ COMMLENS_APART int wrap_MPI_File_write_all(MPI_File fh, const void* buf, int cou
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write_all(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::sends> call(op::MPI_File_write_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_write_all<entry>(fh, buf, count, datatype, status);
+  CachedPath<CachedCall::sends> call(op::MPI_File_write_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_write_all<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_all<entry>, entry, 186);
   call.start_under_comm(op::MPI_File_write_all);
   const int rc = next(fh, buf, count, datatype, status);
@@ -1713,15 +1713,15 @@ int wrap_MPI_File_write_all_c(MPI_File fh, const void* buf, MPI_Count count, MPI
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -1735,22 +1735,22 @@ COMMLENS_APART int wrap_MPI_File_write_all_begin(MPI_File fh, const void* buf, i
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write_all_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
-  KeptCall<Repeat::sends> call(op::MPI_File_write_all_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_write_all_begin<entry>(fh, buf, count, datatype);
+  CachedPath<CachedCall::sends> call(op::MPI_File_write_all_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_write_all_begin<entry>(fh, buf, count, datatype);
   const auto next = next_of(&wrap_MPI_File_write_all_begin<entry>, entry, 188);
   call.start_under_comm(op::MPI_File_write_all_begin);
   const int rc = next(fh, buf, count, datatype);
@@ -1768,15 +1768,15 @@ int wrap_MPI_File_write_all_begin_c(MPI_File fh, const void* buf, MPI_Count coun
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -1790,20 +1790,20 @@ COMMLENS_APART int wrap_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI
   const int rc = next(fh, buf, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_write_all_end, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_write_all_end<entry>(fh, buf, status);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_write_all_end, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_write_all_end<entry>(fh, buf, status);
   const auto next = next_of(&wrap_MPI_File_write_all_end<entry>, entry, 190);
   call.start_under_comm(op::MPI_File_write_all_end);
   const int rc = next(fh, buf, status);
@@ -1821,22 +1821,22 @@ COMMLENS_APART int wrap_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const 
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::sends> call(op::MPI_File_write_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_write_at<entry>(fh, offset, buf, count, datatype, status);
+  CachedPath<CachedCall::sends> call(op::MPI_File_write_at, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_write_at<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_at<entry>, entry, 191);
   call.start_under_comm(op::MPI_File_write_at);
   const int rc = next(fh, offset, buf, count, datatype, status);
@@ -1854,15 +1854,15 @@ int wrap_MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void* buf, MP
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -1876,22 +1876,22 @@ COMMLENS_APART int wrap_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, co
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::sends> call(op::MPI_File_write_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_write_at_all<entry>(fh, offset, buf, count, datatype, status);
+  CachedPath<CachedCall::sends> call(op::MPI_File_write_at_all, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_write_at_all<entry>(fh, offset, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_at_all<entry>, entry, 193);
   call.start_under_comm(op::MPI_File_write_at_all);
   const int rc = next(fh, offset, buf, count, datatype, status);
@@ -1909,15 +1909,15 @@ int wrap_MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void* buf
   const int rc = next(fh, offset, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -1931,22 +1931,22 @@ COMMLENS_APART int wrap_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offs
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void* buf, int count, MPI_Datatype datatype) {
-  KeptCall<Repeat::sends> call(op::MPI_File_write_at_all_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_write_at_all_begin<entry>(fh, offset, buf, count, datatype);
+  CachedPath<CachedCall::sends> call(op::MPI_File_write_at_all_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_write_at_all_begin<entry>(fh, offset, buf, count, datatype);
   const auto next = next_of(&wrap_MPI_File_write_at_all_begin<entry>, entry, 195);
   call.start_under_comm(op::MPI_File_write_at_all_begin);
   const int rc = next(fh, offset, buf, count, datatype);
@@ -1964,15 +1964,15 @@ int wrap_MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const voi
   const int rc = next(fh, offset, buf, count, datatype);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -1986,20 +1986,20 @@ COMMLENS_APART int wrap_MPI_File_write_at_all_end(MPI_File fh, const void* buf, 
   const int rc = next(fh, buf, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write_at_all_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_write_at_all_end, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_write_at_all_end<entry>(fh, buf, status);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_write_at_all_end, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_write_at_all_end<entry>(fh, buf, status);
   const auto next = next_of(&wrap_MPI_File_write_at_all_end<entry>, entry, 197);
   call.start_under_comm(op::MPI_File_write_at_all_end);
   const int rc = next(fh, buf, status);
@@ -2017,22 +2017,22 @@ COMMLENS_APART int wrap_MPI_File_write_ordered(MPI_File fh, const void* buf, int
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write_ordered(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::sends> call(op::MPI_File_write_ordered, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_write_ordered<entry>(fh, buf, count, datatype, status);
+  CachedPath<CachedCall::sends> call(op::MPI_File_write_ordered, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_write_ordered<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_ordered<entry>, entry, 198);
   call.start_under_comm(op::MPI_File_write_ordered);
   const int rc = next(fh, buf, count, datatype, status);
@@ -2050,15 +2050,15 @@ int wrap_MPI_File_write_ordered_c(MPI_File fh, const void* buf, MPI_Count count,
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -2072,22 +2072,22 @@ COMMLENS_APART int wrap_MPI_File_write_ordered_begin(MPI_File fh, const void* bu
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write_ordered_begin(MPI_File fh, const void* buf, int count, MPI_Datatype datatype) {
-  KeptCall<Repeat::sends> call(op::MPI_File_write_ordered_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_write_ordered_begin<entry>(fh, buf, count, datatype);
+  CachedPath<CachedCall::sends> call(op::MPI_File_write_ordered_begin, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_write_ordered_begin<entry>(fh, buf, count, datatype);
   const auto next = next_of(&wrap_MPI_File_write_ordered_begin<entry>, entry, 200);
   call.start_under_comm(op::MPI_File_write_ordered_begin);
   const int rc = next(fh, buf, count, datatype);
@@ -2105,15 +2105,15 @@ int wrap_MPI_File_write_ordered_begin_c(MPI_File fh, const void* buf, MPI_Count 
   const int rc = next(fh, buf, count, datatype);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
@@ -2127,20 +2127,20 @@ COMMLENS_APART int wrap_MPI_File_write_ordered_end(MPI_File fh, const void* buf,
   const int rc = next(fh, buf, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write_ordered_end(MPI_File fh, const void* buf, MPI_Status* status) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_write_ordered_end, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_write_ordered_end<entry>(fh, buf, status);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_write_ordered_end, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_write_ordered_end<entry>(fh, buf, status);
   const auto next = next_of(&wrap_MPI_File_write_ordered_end<entry>, entry, 202);
   call.start_under_comm(op::MPI_File_write_ordered_end);
   const int rc = next(fh, buf, status);
@@ -2158,22 +2158,22 @@ COMMLENS_APART int wrap_MPI_File_write_shared(MPI_File fh, const void* buf, int 
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_write_shared(MPI_File fh, const void* buf, int count, MPI_Datatype datatype, MPI_Status* status) {
-  KeptCall<Repeat::sends> call(op::MPI_File_write_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_File_write_shared<entry>(fh, buf, count, datatype, status);
+  CachedPath<CachedCall::sends> call(op::MPI_File_write_shared, COMMLENS_CALLER, bits(fh), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_File_write_shared<entry>(fh, buf, count, datatype, status);
   const auto next = next_of(&wrap_MPI_File_write_shared<entry>, entry, 203);
   call.start_under_comm(op::MPI_File_write_shared);
   const int rc = next(fh, buf, count, datatype, status);
@@ -2191,15 +2191,15 @@ int wrap_MPI_File_write_shared_c(MPI_File fh, const void* buf, MPI_Count count, 
   const int rc = next(fh, buf, count, datatype, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh), word(count), word(datatype))) {
-      call.count<Repeat::sends>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh), word(count), word(datatype))) {
+      call.count<CachedCall::sends>(*again);
       return rc;
     }
   }
   Volume volume(call.freed());
   if (rc == MPI_SUCCESS) volume.write(comm_view, count, datatype);
   Cell& cell = call.record(comm_view, volume);
-  call.keep<Repeat::sends>(cell, volume);
+  call.cache<CachedCall::sends>(cell, volume);
   return rc;
 }
 

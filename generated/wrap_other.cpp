@@ -73,21 +73,21 @@ COMMLENS_APART int wrap_MPI_Attr_delete(MPI_Comm comm, int keyval) {
   const int rc = next(comm, keyval);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Attr_delete(MPI_Comm comm, int keyval) {
-  KeptCall<Repeat::nothing> call(op::MPI_Attr_delete, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Attr_delete<entry>(comm, keyval);
+  CachedPath<CachedCall::nothing> call(op::MPI_Attr_delete, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Attr_delete<entry>(comm, keyval);
   const auto next = next_of(&wrap_MPI_Attr_delete<entry>, entry, 31);
   call.start_in(op::MPI_Attr_delete, comm);
   const int rc = next(comm, keyval);
@@ -104,21 +104,21 @@ COMMLENS_APART int wrap_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_
   const int rc = next(comm, keyval, attribute_val, flag);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Attr_get(MPI_Comm comm, int keyval, void* attribute_val, int* flag) {
-  KeptCall<Repeat::nothing> call(op::MPI_Attr_get, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Attr_get<entry>(comm, keyval, attribute_val, flag);
+  CachedPath<CachedCall::nothing> call(op::MPI_Attr_get, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Attr_get<entry>(comm, keyval, attribute_val, flag);
   const auto next = next_of(&wrap_MPI_Attr_get<entry>, entry, 32);
   call.start_in(op::MPI_Attr_get, comm);
   const int rc = next(comm, keyval, attribute_val, flag);
@@ -135,21 +135,21 @@ COMMLENS_APART int wrap_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_
   const int rc = next(comm, keyval, attribute_val);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Attr_put(MPI_Comm comm, int keyval, void* attribute_val) {
-  KeptCall<Repeat::nothing> call(op::MPI_Attr_put, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Attr_put<entry>(comm, keyval, attribute_val);
+  CachedPath<CachedCall::nothing> call(op::MPI_Attr_put, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Attr_put<entry>(comm, keyval, attribute_val);
   const auto next = next_of(&wrap_MPI_Attr_put<entry>, entry, 33);
   call.start_in(op::MPI_Attr_put, comm);
   const int rc = next(comm, keyval, attribute_val);
@@ -218,21 +218,21 @@ COMMLENS_APART int wrap_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, in
   const int rc = next(comm, rank, maxdims, coords);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[]) {
-  KeptCall<Repeat::nothing> call(op::MPI_Cart_coords, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Cart_coords<entry>(comm, rank, maxdims, coords);
+  CachedPath<CachedCall::nothing> call(op::MPI_Cart_coords, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Cart_coords<entry>(comm, rank, maxdims, coords);
   const auto next = next_of(&wrap_MPI_Cart_coords<entry>, entry, 51);
   call.start_in(op::MPI_Cart_coords, comm);
   const int rc = next(comm, rank, maxdims, coords);
@@ -249,21 +249,21 @@ COMMLENS_APART int wrap_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int
   const int rc = next(comm, maxdims, dims, periods, coords);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Cart_get(MPI_Comm comm, int maxdims, int dims[], int periods[], int coords[]) {
-  KeptCall<Repeat::nothing> call(op::MPI_Cart_get, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Cart_get<entry>(comm, maxdims, dims, periods, coords);
+  CachedPath<CachedCall::nothing> call(op::MPI_Cart_get, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Cart_get<entry>(comm, maxdims, dims, periods, coords);
   const auto next = next_of(&wrap_MPI_Cart_get<entry>, entry, 53);
   call.start_in(op::MPI_Cart_get, comm);
   const int rc = next(comm, maxdims, dims, periods, coords);
@@ -280,21 +280,21 @@ COMMLENS_APART int wrap_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[],
   const int rc = next(comm, ndims, dims, periods, newrank);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Cart_map(MPI_Comm comm, int ndims, const int dims[], const int periods[], int* newrank) {
-  KeptCall<Repeat::nothing> call(op::MPI_Cart_map, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Cart_map<entry>(comm, ndims, dims, periods, newrank);
+  CachedPath<CachedCall::nothing> call(op::MPI_Cart_map, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Cart_map<entry>(comm, ndims, dims, periods, newrank);
   const auto next = next_of(&wrap_MPI_Cart_map<entry>, entry, 54);
   call.start_in(op::MPI_Cart_map, comm);
   const int rc = next(comm, ndims, dims, periods, newrank);
@@ -311,21 +311,21 @@ COMMLENS_APART int wrap_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* ra
   const int rc = next(comm, coords, rank);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Cart_rank(MPI_Comm comm, const int coords[], int* rank) {
-  KeptCall<Repeat::nothing> call(op::MPI_Cart_rank, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Cart_rank<entry>(comm, coords, rank);
+  CachedPath<CachedCall::nothing> call(op::MPI_Cart_rank, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Cart_rank<entry>(comm, coords, rank);
   const auto next = next_of(&wrap_MPI_Cart_rank<entry>, entry, 55);
   call.start_in(op::MPI_Cart_rank, comm);
   const int rc = next(comm, coords, rank);
@@ -342,21 +342,21 @@ COMMLENS_APART int wrap_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, i
   const int rc = next(comm, direction, disp, rank_source, rank_dest);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Cart_shift(MPI_Comm comm, int direction, int disp, int* rank_source, int* rank_dest) {
-  KeptCall<Repeat::nothing> call(op::MPI_Cart_shift, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Cart_shift<entry>(comm, direction, disp, rank_source, rank_dest);
+  CachedPath<CachedCall::nothing> call(op::MPI_Cart_shift, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Cart_shift<entry>(comm, direction, disp, rank_source, rank_dest);
   const auto next = next_of(&wrap_MPI_Cart_shift<entry>, entry, 56);
   call.start_in(op::MPI_Cart_shift, comm);
   const int rc = next(comm, direction, disp, rank_source, rank_dest);
@@ -373,21 +373,21 @@ COMMLENS_APART int wrap_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
   const int rc = next(comm, ndims);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Cartdim_get(MPI_Comm comm, int* ndims) {
-  KeptCall<Repeat::nothing> call(op::MPI_Cartdim_get, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Cartdim_get<entry>(comm, ndims);
+  CachedPath<CachedCall::nothing> call(op::MPI_Cartdim_get, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Cartdim_get<entry>(comm, ndims);
   const auto next = next_of(&wrap_MPI_Cartdim_get<entry>, entry, 58);
   call.start_in(op::MPI_Cartdim_get, comm);
   const int rc = next(comm, ndims);
@@ -404,21 +404,21 @@ COMMLENS_APART int wrap_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int 
   const int rc = next(comm, buffer, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_attach_buffer(MPI_Comm comm, void* buffer, int size) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_attach_buffer, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_attach_buffer<entry>(comm, buffer, size);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_attach_buffer, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_attach_buffer<entry>(comm, buffer, size);
   const auto next = next_of(&wrap_MPI_Comm_attach_buffer<entry>, entry, 61);
   call.start_in(op::MPI_Comm_attach_buffer, comm);
   const int rc = next(comm, buffer, size);
@@ -435,14 +435,14 @@ int wrap_MPI_Comm_attach_buffer_c(MPI_Comm comm, void* buffer, MPI_Count size) {
   const int rc = next(comm, buffer, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -455,21 +455,21 @@ COMMLENS_APART int wrap_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
   const int rc = next(comm, errorcode);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_call_errhandler(MPI_Comm comm, int errorcode) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_call_errhandler, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_call_errhandler<entry>(comm, errorcode);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_call_errhandler, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_call_errhandler<entry>(comm, errorcode);
   const auto next = next_of(&wrap_MPI_Comm_call_errhandler<entry>, entry, 63);
   call.start_in(op::MPI_Comm_call_errhandler, comm);
   const int rc = next(comm, errorcode);
@@ -486,21 +486,21 @@ COMMLENS_APART int wrap_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* re
   const int rc = next(comm1, comm2, result);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm1))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm1))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm1, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_compare, COMMLENS_CALLER, bits(comm1));
-  if (!call.is_known()) return wrap_MPI_Comm_compare<entry>(comm1, comm2, result);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_compare, COMMLENS_CALLER, bits(comm1));
+  if (!call.is_cached()) return wrap_MPI_Comm_compare<entry>(comm1, comm2, result);
   const auto next = next_of(&wrap_MPI_Comm_compare<entry>, entry, 64);
   call.start_in(op::MPI_Comm_compare, comm1);
   const int rc = next(comm1, comm2, result);
@@ -543,21 +543,21 @@ COMMLENS_APART int wrap_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
   const int rc = next(comm, comm_keyval);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_delete_attr(MPI_Comm comm, int comm_keyval) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_delete_attr, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_delete_attr<entry>(comm, comm_keyval);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_delete_attr, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_delete_attr<entry>(comm, comm_keyval);
   const auto next = next_of(&wrap_MPI_Comm_delete_attr<entry>, entry, 71);
   call.start_in(op::MPI_Comm_delete_attr, comm);
   const int rc = next(comm, comm_keyval);
@@ -574,21 +574,21 @@ COMMLENS_APART int wrap_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr,
   const int rc = next(comm, buffer_addr, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_detach_buffer(MPI_Comm comm, void* buffer_addr, int* size) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_detach_buffer, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_detach_buffer<entry>(comm, buffer_addr, size);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_detach_buffer, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_detach_buffer<entry>(comm, buffer_addr, size);
   const auto next = next_of(&wrap_MPI_Comm_detach_buffer<entry>, entry, 72);
   call.start_in(op::MPI_Comm_detach_buffer, comm);
   const int rc = next(comm, buffer_addr, size);
@@ -605,14 +605,14 @@ int wrap_MPI_Comm_detach_buffer_c(MPI_Comm comm, void* buffer_addr, MPI_Count* s
   const int rc = next(comm, buffer_addr, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -638,21 +638,21 @@ COMMLENS_APART int wrap_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* 
   const int rc = next(comm, comm_keyval, attribute_val, flag);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_get_attr(MPI_Comm comm, int comm_keyval, void* attribute_val, int* flag) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_get_attr, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_get_attr<entry>(comm, comm_keyval, attribute_val, flag);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_get_attr, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_get_attr<entry>(comm, comm_keyval, attribute_val, flag);
   const auto next = next_of(&wrap_MPI_Comm_get_attr<entry>, entry, 80);
   call.start_in(op::MPI_Comm_get_attr, comm);
   const int rc = next(comm, comm_keyval, attribute_val, flag);
@@ -669,21 +669,21 @@ COMMLENS_APART int wrap_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* e
   const int rc = next(comm, errhandler);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler* errhandler) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_get_errhandler, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_get_errhandler<entry>(comm, errhandler);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_get_errhandler, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_get_errhandler<entry>(comm, errhandler);
   const auto next = next_of(&wrap_MPI_Comm_get_errhandler<entry>, entry, 81);
   call.start_in(op::MPI_Comm_get_errhandler, comm);
   const int rc = next(comm, errhandler);
@@ -700,21 +700,21 @@ COMMLENS_APART int wrap_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
   const int rc = next(comm, info_used);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_get_info(MPI_Comm comm, MPI_Info* info_used) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_get_info, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_get_info<entry>(comm, info_used);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_get_info, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_get_info<entry>(comm, info_used);
   const auto next = next_of(&wrap_MPI_Comm_get_info<entry>, entry, 82);
   call.start_in(op::MPI_Comm_get_info, comm);
   const int rc = next(comm, info_used);
@@ -731,21 +731,21 @@ COMMLENS_APART int wrap_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* r
   const int rc = next(comm, comm_name, resultlen);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_get_name, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_get_name<entry>(comm, comm_name, resultlen);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_get_name, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_get_name<entry>(comm, comm_name, resultlen);
   const auto next = next_of(&wrap_MPI_Comm_get_name<entry>, entry, 83);
   call.start_in(op::MPI_Comm_get_name, comm);
   const int rc = next(comm, comm_name, resultlen);
@@ -762,21 +762,21 @@ COMMLENS_APART int wrap_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
   const int rc = next(comm, group);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_group(MPI_Comm comm, MPI_Group* group) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_group, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_group<entry>(comm, group);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_group, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_group<entry>(comm, group);
   const auto next = next_of(&wrap_MPI_Comm_group<entry>, entry, 85);
   call.start_in(op::MPI_Comm_group, comm);
   const int rc = next(comm, group);
@@ -793,21 +793,21 @@ COMMLENS_APART int wrap_MPI_Comm_rank(MPI_Comm comm, int* rank) {
   const int rc = next(comm, rank);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_rank(MPI_Comm comm, int* rank) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_rank, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_rank<entry>(comm, rank);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_rank, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_rank<entry>(comm, rank);
   const auto next = next_of(&wrap_MPI_Comm_rank<entry>, entry, 90);
   call.start_in(op::MPI_Comm_rank, comm);
   const int rc = next(comm, rank);
@@ -824,21 +824,21 @@ COMMLENS_APART int wrap_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
   const int rc = next(comm, group);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_remote_group(MPI_Comm comm, MPI_Group* group) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_remote_group, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_remote_group<entry>(comm, group);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_remote_group, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_remote_group<entry>(comm, group);
   const auto next = next_of(&wrap_MPI_Comm_remote_group<entry>, entry, 91);
   call.start_in(op::MPI_Comm_remote_group, comm);
   const int rc = next(comm, group);
@@ -855,21 +855,21 @@ COMMLENS_APART int wrap_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
   const int rc = next(comm, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_remote_size(MPI_Comm comm, int* size) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_remote_size, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_remote_size<entry>(comm, size);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_remote_size, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_remote_size<entry>(comm, size);
   const auto next = next_of(&wrap_MPI_Comm_remote_size<entry>, entry, 92);
   call.start_in(op::MPI_Comm_remote_size, comm);
   const int rc = next(comm, size);
@@ -886,21 +886,21 @@ COMMLENS_APART int wrap_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* 
   const int rc = next(comm, comm_keyval, attribute_val);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_set_attr(MPI_Comm comm, int comm_keyval, void* attribute_val) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_set_attr, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_set_attr<entry>(comm, comm_keyval, attribute_val);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_set_attr, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_set_attr<entry>(comm, comm_keyval, attribute_val);
   const auto next = next_of(&wrap_MPI_Comm_set_attr<entry>, entry, 93);
   call.start_in(op::MPI_Comm_set_attr, comm);
   const int rc = next(comm, comm_keyval, attribute_val);
@@ -917,21 +917,21 @@ COMMLENS_APART int wrap_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler er
   const int rc = next(comm, errhandler);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_set_errhandler, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_set_errhandler<entry>(comm, errhandler);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_set_errhandler, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_set_errhandler<entry>(comm, errhandler);
   const auto next = next_of(&wrap_MPI_Comm_set_errhandler<entry>, entry, 94);
   call.start_in(op::MPI_Comm_set_errhandler, comm);
   const int rc = next(comm, errhandler);
@@ -948,21 +948,21 @@ COMMLENS_APART int wrap_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
   const int rc = next(comm, info);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_set_info(MPI_Comm comm, MPI_Info info) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_set_info, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_set_info<entry>(comm, info);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_set_info, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_set_info<entry>(comm, info);
   const auto next = next_of(&wrap_MPI_Comm_set_info<entry>, entry, 95);
   call.start_in(op::MPI_Comm_set_info, comm);
   const int rc = next(comm, info);
@@ -979,21 +979,21 @@ COMMLENS_APART int wrap_MPI_Comm_size(MPI_Comm comm, int* size) {
   const int rc = next(comm, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_size(MPI_Comm comm, int* size) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_size, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_size<entry>(comm, size);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_size, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_size<entry>(comm, size);
   const auto next = next_of(&wrap_MPI_Comm_size<entry>, entry, 97);
   call.start_in(op::MPI_Comm_size, comm);
   const int rc = next(comm, size);
@@ -1010,21 +1010,21 @@ COMMLENS_APART int wrap_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
   const int rc = next(comm, flag);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_test_inter(MPI_Comm comm, int* flag) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_test_inter, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_test_inter<entry>(comm, flag);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_test_inter, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_test_inter<entry>(comm, flag);
   const auto next = next_of(&wrap_MPI_Comm_test_inter<entry>, entry, 102);
   call.start_in(op::MPI_Comm_test_inter, comm);
   const int rc = next(comm, flag);
@@ -1054,21 +1054,21 @@ COMMLENS_APART int wrap_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree,
   const int rc = next(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[], int destweights[]) {
-  KeptCall<Repeat::nothing> call(op::MPI_Dist_graph_neighbors, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Dist_graph_neighbors<entry>(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
+  CachedPath<CachedCall::nothing> call(op::MPI_Dist_graph_neighbors, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Dist_graph_neighbors<entry>(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors<entry>, entry, 107);
   call.start_in(op::MPI_Dist_graph_neighbors, comm);
   const int rc = next(comm, maxindegree, sources, sourceweights, maxoutdegree, destinations, destweights);
@@ -1085,21 +1085,21 @@ COMMLENS_APART int wrap_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indeg
   const int rc = next(comm, indegree, outdegree, weighted);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* weighted) {
-  KeptCall<Repeat::nothing> call(op::MPI_Dist_graph_neighbors_count, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Dist_graph_neighbors_count<entry>(comm, indegree, outdegree, weighted);
+  CachedPath<CachedCall::nothing> call(op::MPI_Dist_graph_neighbors_count, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Dist_graph_neighbors_count<entry>(comm, indegree, outdegree, weighted);
   const auto next = next_of(&wrap_MPI_Dist_graph_neighbors_count<entry>, entry, 108);
   call.start_in(op::MPI_Dist_graph_neighbors_count, comm);
   const int rc = next(comm, indegree, outdegree, weighted);
@@ -1156,20 +1156,20 @@ COMMLENS_APART int wrap_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
   const int rc = next(fh, errorcode);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(fh))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(fh))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_call_errhandler(MPI_File fh, int errorcode) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_call_errhandler, COMMLENS_CALLER, bits(fh));
-  if (!call.is_known()) return wrap_MPI_File_call_errhandler<entry>(fh, errorcode);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_call_errhandler, COMMLENS_CALLER, bits(fh));
+  if (!call.is_cached()) return wrap_MPI_File_call_errhandler<entry>(fh, errorcode);
   const auto next = next_of(&wrap_MPI_File_call_errhandler<entry>, entry, 117);
   call.start_under_comm(op::MPI_File_call_errhandler);
   const int rc = next(fh, errorcode);
@@ -1200,20 +1200,20 @@ COMMLENS_APART int wrap_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* e
   const int rc = next(file, errhandler);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(file))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(file))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_get_errhandler(MPI_File file, MPI_Errhandler* errhandler) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_get_errhandler, COMMLENS_CALLER, bits(file));
-  if (!call.is_known()) return wrap_MPI_File_get_errhandler<entry>(file, errhandler);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_get_errhandler, COMMLENS_CALLER, bits(file));
+  if (!call.is_cached()) return wrap_MPI_File_get_errhandler<entry>(file, errhandler);
   const auto next = next_of(&wrap_MPI_File_get_errhandler<entry>, entry, 124);
   call.start_under_comm(op::MPI_File_get_errhandler);
   const int rc = next(file, errhandler);
@@ -1231,20 +1231,20 @@ COMMLENS_APART int wrap_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler er
   const int rc = next(file, errhandler);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(file))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(file))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_File_set_errhandler(MPI_File file, MPI_Errhandler errhandler) {
-  KeptCall<Repeat::nothing> call(op::MPI_File_set_errhandler, COMMLENS_CALLER, bits(file));
-  if (!call.is_known()) return wrap_MPI_File_set_errhandler<entry>(file, errhandler);
+  CachedPath<CachedCall::nothing> call(op::MPI_File_set_errhandler, COMMLENS_CALLER, bits(file));
+  if (!call.is_cached()) return wrap_MPI_File_set_errhandler<entry>(file, errhandler);
   const auto next = next_of(&wrap_MPI_File_set_errhandler<entry>, entry, 179);
   call.start_under_comm(op::MPI_File_set_errhandler);
   const int rc = next(file, errhandler);
@@ -1384,21 +1384,21 @@ COMMLENS_APART int wrap_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges,
   const int rc = next(comm, maxindex, maxedges, index, edges);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int edges[]) {
-  KeptCall<Repeat::nothing> call(op::MPI_Graph_get, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Graph_get<entry>(comm, maxindex, maxedges, index, edges);
+  CachedPath<CachedCall::nothing> call(op::MPI_Graph_get, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Graph_get<entry>(comm, maxindex, maxedges, index, edges);
   const auto next = next_of(&wrap_MPI_Graph_get<entry>, entry, 228);
   call.start_in(op::MPI_Graph_get, comm);
   const int rc = next(comm, maxindex, maxedges, index, edges);
@@ -1415,21 +1415,21 @@ COMMLENS_APART int wrap_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index
   const int rc = next(comm, nnodes, index, edges, newrank);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int* newrank) {
-  KeptCall<Repeat::nothing> call(op::MPI_Graph_map, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Graph_map<entry>(comm, nnodes, index, edges, newrank);
+  CachedPath<CachedCall::nothing> call(op::MPI_Graph_map, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Graph_map<entry>(comm, nnodes, index, edges, newrank);
   const auto next = next_of(&wrap_MPI_Graph_map<entry>, entry, 229);
   call.start_in(op::MPI_Graph_map, comm);
   const int rc = next(comm, nnodes, index, edges, newrank);
@@ -1446,21 +1446,21 @@ COMMLENS_APART int wrap_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneig
   const int rc = next(comm, rank, maxneighbors, neighbors);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Graph_neighbors(MPI_Comm comm, int rank, int maxneighbors, int neighbors[]) {
-  KeptCall<Repeat::nothing> call(op::MPI_Graph_neighbors, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Graph_neighbors<entry>(comm, rank, maxneighbors, neighbors);
+  CachedPath<CachedCall::nothing> call(op::MPI_Graph_neighbors, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Graph_neighbors<entry>(comm, rank, maxneighbors, neighbors);
   const auto next = next_of(&wrap_MPI_Graph_neighbors<entry>, entry, 230);
   call.start_in(op::MPI_Graph_neighbors, comm);
   const int rc = next(comm, rank, maxneighbors, neighbors);
@@ -1477,21 +1477,21 @@ COMMLENS_APART int wrap_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* 
   const int rc = next(comm, rank, nneighbors);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Graph_neighbors_count(MPI_Comm comm, int rank, int* nneighbors) {
-  KeptCall<Repeat::nothing> call(op::MPI_Graph_neighbors_count, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Graph_neighbors_count<entry>(comm, rank, nneighbors);
+  CachedPath<CachedCall::nothing> call(op::MPI_Graph_neighbors_count, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Graph_neighbors_count<entry>(comm, rank, nneighbors);
   const auto next = next_of(&wrap_MPI_Graph_neighbors_count<entry>, entry, 231);
   call.start_in(op::MPI_Graph_neighbors_count, comm);
   const int rc = next(comm, rank, nneighbors);
@@ -1508,21 +1508,21 @@ COMMLENS_APART int wrap_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedge
   const int rc = next(comm, nnodes, nedges);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Graphdims_get(MPI_Comm comm, int* nnodes, int* nedges) {
-  KeptCall<Repeat::nothing> call(op::MPI_Graphdims_get, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Graphdims_get<entry>(comm, nnodes, nedges);
+  CachedPath<CachedCall::nothing> call(op::MPI_Graphdims_get, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Graphdims_get<entry>(comm, nnodes, nedges);
   const auto next = next_of(&wrap_MPI_Graphdims_get<entry>, entry, 232);
   call.start_in(op::MPI_Graphdims_get, comm);
   const int rc = next(comm, nnodes, nedges);
@@ -1980,21 +1980,21 @@ COMMLENS_APART int wrap_MPI_Pack(const void* inbuf, int incount, MPI_Datatype da
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Pack(const void* inbuf, int incount, MPI_Datatype datatype, void* outbuf, int outsize, int* position, MPI_Comm comm) {
-  KeptCall<Repeat::nothing> call(op::MPI_Pack, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Pack<entry>(inbuf, incount, datatype, outbuf, outsize, position, comm);
+  CachedPath<CachedCall::nothing> call(op::MPI_Pack, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Pack<entry>(inbuf, incount, datatype, outbuf, outsize, position, comm);
   const auto next = next_of(&wrap_MPI_Pack<entry>, entry, 357);
   call.start_in(op::MPI_Pack, comm);
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
@@ -2011,14 +2011,14 @@ int wrap_MPI_Pack_c(const void* inbuf, MPI_Count incount, MPI_Datatype datatype,
   const int rc = next(inbuf, incount, datatype, outbuf, outsize, position, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2083,21 +2083,21 @@ COMMLENS_APART int wrap_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Co
   const int rc = next(incount, datatype, comm, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Pack_size(int incount, MPI_Datatype datatype, MPI_Comm comm, int* size) {
-  KeptCall<Repeat::nothing> call(op::MPI_Pack_size, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Pack_size<entry>(incount, datatype, comm, size);
+  CachedPath<CachedCall::nothing> call(op::MPI_Pack_size, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Pack_size<entry>(incount, datatype, comm, size);
   const auto next = next_of(&wrap_MPI_Pack_size<entry>, entry, 363);
   call.start_in(op::MPI_Pack_size, comm);
   const int rc = next(incount, datatype, comm, size);
@@ -2114,14 +2114,14 @@ int wrap_MPI_Pack_size_c(MPI_Count incount, MPI_Datatype datatype, MPI_Comm comm
   const int rc = next(incount, datatype, comm, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -2555,21 +2555,21 @@ COMMLENS_APART int wrap_MPI_Topo_test(MPI_Comm comm, int* status) {
   const int rc = next(comm, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Topo_test(MPI_Comm comm, int* status) {
-  KeptCall<Repeat::nothing> call(op::MPI_Topo_test, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Topo_test<entry>(comm, status);
+  CachedPath<CachedCall::nothing> call(op::MPI_Topo_test, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Topo_test<entry>(comm, status);
   const auto next = next_of(&wrap_MPI_Topo_test<entry>, entry, 497);
   call.start_in(op::MPI_Topo_test, comm);
   const int rc = next(comm, status);
@@ -3234,21 +3234,21 @@ COMMLENS_APART int wrap_MPI_Unpack(const void* inbuf, int insize, int* position,
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Unpack(const void* inbuf, int insize, int* position, void* outbuf, int outcount, MPI_Datatype datatype, MPI_Comm comm) {
-  KeptCall<Repeat::nothing> call(op::MPI_Unpack, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Unpack<entry>(inbuf, insize, position, outbuf, outcount, datatype, comm);
+  CachedPath<CachedCall::nothing> call(op::MPI_Unpack, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Unpack<entry>(inbuf, insize, position, outbuf, outcount, datatype, comm);
   const auto next = next_of(&wrap_MPI_Unpack<entry>, entry, 548);
   call.start_in(op::MPI_Unpack, comm);
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
@@ -3265,14 +3265,14 @@ int wrap_MPI_Unpack_c(const void* inbuf, MPI_Count insize, MPI_Count* position, 
   const int rc = next(inbuf, insize, position, outbuf, outcount, datatype, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
@@ -3312,20 +3312,20 @@ COMMLENS_APART int wrap_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
   const int rc = next(win, errorcode);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_call_errhandler(MPI_Win win, int errorcode) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_call_errhandler, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_call_errhandler<entry>(win, errorcode);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_call_errhandler, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_call_errhandler<entry>(win, errorcode);
   const auto next = next_of(&wrap_MPI_Win_call_errhandler<entry>, entry, 562);
   call.start_under_comm(op::MPI_Win_call_errhandler);
   const int rc = next(win, errorcode);
@@ -3369,20 +3369,20 @@ COMMLENS_APART int wrap_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
   const int rc = next(win, win_keyval);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_delete_attr(MPI_Win win, int win_keyval) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_delete_attr, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_delete_attr<entry>(win, win_keyval);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_delete_attr, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_delete_attr<entry>(win, win_keyval);
   const auto next = next_of(&wrap_MPI_Win_delete_attr<entry>, entry, 569);
   call.start_under_comm(op::MPI_Win_delete_attr);
   const int rc = next(win, win_keyval);
@@ -3413,20 +3413,20 @@ COMMLENS_APART int wrap_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attr
   const int rc = next(win, win_keyval, attribute_val, flag);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_get_attr(MPI_Win win, int win_keyval, void* attribute_val, int* flag) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_get_attr, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_get_attr<entry>(win, win_keyval, attribute_val, flag);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_get_attr, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_get_attr<entry>(win, win_keyval, attribute_val, flag);
   const auto next = next_of(&wrap_MPI_Win_get_attr<entry>, entry, 578);
   call.start_under_comm(op::MPI_Win_get_attr);
   const int rc = next(win, win_keyval, attribute_val, flag);
@@ -3444,20 +3444,20 @@ COMMLENS_APART int wrap_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errh
   const int rc = next(win, errhandler);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_get_errhandler(MPI_Win win, MPI_Errhandler* errhandler) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_get_errhandler, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_get_errhandler<entry>(win, errhandler);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_get_errhandler, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_get_errhandler<entry>(win, errhandler);
   const auto next = next_of(&wrap_MPI_Win_get_errhandler<entry>, entry, 579);
   call.start_under_comm(op::MPI_Win_get_errhandler);
   const int rc = next(win, errhandler);
@@ -3475,20 +3475,20 @@ COMMLENS_APART int wrap_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
   const int rc = next(win, group);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_get_group(MPI_Win win, MPI_Group* group) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_get_group, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_get_group<entry>(win, group);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_get_group, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_get_group<entry>(win, group);
   const auto next = next_of(&wrap_MPI_Win_get_group<entry>, entry, 580);
   call.start_under_comm(op::MPI_Win_get_group);
   const int rc = next(win, group);
@@ -3506,20 +3506,20 @@ COMMLENS_APART int wrap_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
   const int rc = next(win, info_used);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_get_info(MPI_Win win, MPI_Info* info_used) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_get_info, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_get_info<entry>(win, info_used);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_get_info, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_get_info<entry>(win, info_used);
   const auto next = next_of(&wrap_MPI_Win_get_info<entry>, entry, 581);
   call.start_under_comm(op::MPI_Win_get_info);
   const int rc = next(win, info_used);
@@ -3537,20 +3537,20 @@ COMMLENS_APART int wrap_MPI_Win_get_name(MPI_Win win, char* win_name, int* resul
   const int rc = next(win, win_name, resultlen);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_get_name(MPI_Win win, char* win_name, int* resultlen) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_get_name, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_get_name<entry>(win, win_name, resultlen);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_get_name, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_get_name<entry>(win, win_name, resultlen);
   const auto next = next_of(&wrap_MPI_Win_get_name<entry>, entry, 582);
   call.start_under_comm(op::MPI_Win_get_name);
   const int rc = next(win, win_name, resultlen);
@@ -3568,20 +3568,20 @@ COMMLENS_APART int wrap_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attr
   const int rc = next(win, win_keyval, attribute_val);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_set_attr(MPI_Win win, int win_keyval, void* attribute_val) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_set_attr, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_set_attr<entry>(win, win_keyval, attribute_val);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_set_attr, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_set_attr<entry>(win, win_keyval, attribute_val);
   const auto next = next_of(&wrap_MPI_Win_set_attr<entry>, entry, 586);
   call.start_under_comm(op::MPI_Win_set_attr);
   const int rc = next(win, win_keyval, attribute_val);
@@ -3599,20 +3599,20 @@ COMMLENS_APART int wrap_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errha
   const int rc = next(win, errhandler);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_set_errhandler(MPI_Win win, MPI_Errhandler errhandler) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_set_errhandler, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_set_errhandler<entry>(win, errhandler);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_set_errhandler, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_set_errhandler<entry>(win, errhandler);
   const auto next = next_of(&wrap_MPI_Win_set_errhandler<entry>, entry, 587);
   call.start_under_comm(op::MPI_Win_set_errhandler);
   const int rc = next(win, errhandler);
@@ -3630,20 +3630,20 @@ COMMLENS_APART int wrap_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
   const int rc = next(win, info);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_set_info(MPI_Win win, MPI_Info info) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_set_info, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_set_info<entry>(win, info);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_set_info, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_set_info<entry>(win, info);
   const auto next = next_of(&wrap_MPI_Win_set_info<entry>, entry, 588);
   call.start_under_comm(op::MPI_Win_set_info);
   const int rc = next(win, info);
@@ -3661,20 +3661,20 @@ COMMLENS_APART int wrap_MPI_Win_set_name(MPI_Win win, const char* win_name) {
   const int rc = next(win, win_name);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_set_name(MPI_Win win, const char* win_name) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_set_name, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_set_name<entry>(win, win_name);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_set_name, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_set_name<entry>(win, win_name);
   const auto next = next_of(&wrap_MPI_Win_set_name<entry>, entry, 589);
   call.start_under_comm(op::MPI_Win_set_name);
   const int rc = next(win, win_name);
@@ -3692,20 +3692,20 @@ COMMLENS_APART int wrap_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* si
   const int rc = next(win, rank, size, disp_unit, baseptr);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit, void* baseptr) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_shared_query, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_shared_query<entry>(win, rank, size, disp_unit, baseptr);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_shared_query, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_shared_query<entry>(win, rank, size, disp_unit, baseptr);
   const auto next = next_of(&wrap_MPI_Win_shared_query<entry>, entry, 590);
   call.start_under_comm(op::MPI_Win_shared_query);
   const int rc = next(win, rank, size, disp_unit, baseptr);
@@ -3723,13 +3723,13 @@ int wrap_MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size, MPI_Aint*
   const int rc = next(win, rank, size, disp_unit, baseptr);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 

@@ -15,8 +15,8 @@ COMMLENS_APART int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datat
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -25,14 +25,14 @@ COMMLENS_APART int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datat
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Bsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Bsend<entry>(buf, count, datatype, dest, tag, comm);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Bsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Bsend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Bsend<entry>, entry, 40);
   call.start_in(op::MPI_Bsend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
@@ -49,8 +49,8 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -59,7 +59,7 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -134,21 +134,21 @@ COMMLENS_APART int wrap_MPI_Comm_flush_buffer(MPI_Comm comm) {
   const int rc = next(comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_flush_buffer(MPI_Comm comm) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_flush_buffer, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_flush_buffer<entry>(comm);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_flush_buffer, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_flush_buffer<entry>(comm);
   const auto next = next_of(&wrap_MPI_Comm_flush_buffer<entry>, entry, 77);
   call.start_in(op::MPI_Comm_flush_buffer, comm);
   const int rc = next(comm);
@@ -165,22 +165,22 @@ COMMLENS_APART int wrap_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* reque
   const int rc = next(comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record_request(comm_view, Volume{}, rc, request, RequestFlag::active);
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Comm_iflush_buffer(MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::nothing> call(op::MPI_Comm_iflush_buffer, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Comm_iflush_buffer<entry>(comm, request);
+  CachedPath<CachedCall::nothing> call(op::MPI_Comm_iflush_buffer, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Comm_iflush_buffer<entry>(comm, request);
   const auto next = next_of(&wrap_MPI_Comm_iflush_buffer<entry>, entry, 88);
   call.start_in(op::MPI_Comm_iflush_buffer, comm);
   const int rc = next(comm, request);
@@ -198,8 +198,8 @@ COMMLENS_APART int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype data
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -209,14 +209,14 @@ COMMLENS_APART int wrap_MPI_Ibsend(const void* buf, int count, MPI_Datatype data
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ibsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Ibsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Ibsend<entry>(buf, count, datatype, dest, tag, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Ibsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Ibsend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Ibsend<entry>, entry, 263);
   call.start_in(op::MPI_Ibsend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
@@ -234,8 +234,8 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -245,7 +245,7 @@ int wrap_MPI_Ibsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -310,21 +310,21 @@ COMMLENS_APART int wrap_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag
   const int rc = next(source, tag, comm, flag, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
-  KeptCall<Repeat::nothing> call(op::MPI_Iprobe, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Iprobe<entry>(source, tag, comm, flag, status);
+  CachedPath<CachedCall::nothing> call(op::MPI_Iprobe, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Iprobe<entry>(source, tag, comm, flag, status);
   const auto next = next_of(&wrap_MPI_Iprobe<entry>, entry, 300);
   call.start_in(op::MPI_Iprobe, comm);
   const int rc = next(source, tag, comm, flag, status);
@@ -341,8 +341,8 @@ COMMLENS_APART int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, i
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
       return rc;
     }
@@ -352,14 +352,14 @@ COMMLENS_APART int wrap_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, i
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Irecv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::nothing> call(op::MPI_Irecv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_Irecv<entry>(buf, count, datatype, source, tag, comm, request);
+  CachedPath<CachedCall::nothing> call(op::MPI_Irecv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_Irecv<entry>(buf, count, datatype, source, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Irecv<entry>, entry, 301);
   call.start_in(op::MPI_Irecv, comm);
   const int rc = next(buf, count, datatype, source, tag, comm, request);
@@ -377,8 +377,8 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   const int rc = next(buf, count, datatype, source, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::nothing>(*again);
       call.remember(*request, *again->cell, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
       return rc;
     }
@@ -388,7 +388,7 @@ int wrap_MPI_Irecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sour
   if (rc == MPI_SUCCESS) volume.receive(comm_view, count, datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active | RequestFlag::receives | RequestFlag::message);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::nothing>(cell, volume);
+  call.cache<CachedCall::nothing>(cell, volume);
   return rc;
 }
 
@@ -401,8 +401,8 @@ COMMLENS_APART int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype data
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -412,14 +412,14 @@ COMMLENS_APART int wrap_MPI_Irsend(const void* buf, int count, MPI_Datatype data
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Irsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Irsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Irsend<entry>(buf, count, datatype, dest, tag, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Irsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Irsend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Irsend<entry>, entry, 309);
   call.start_in(op::MPI_Irsend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
@@ -437,8 +437,8 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -448,7 +448,7 @@ int wrap_MPI_Irsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -461,8 +461,8 @@ COMMLENS_APART int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datat
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -472,14 +472,14 @@ COMMLENS_APART int wrap_MPI_Isend(const void* buf, int count, MPI_Datatype datat
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Isend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Isend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Isend<entry>(buf, count, datatype, dest, tag, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Isend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Isend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Isend<entry>, entry, 318);
   call.start_in(op::MPI_Isend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
@@ -497,8 +497,8 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -508,7 +508,7 @@ int wrap_MPI_Isend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -521,8 +521,8 @@ COMMLENS_APART int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Da
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -532,14 +532,14 @@ COMMLENS_APART int wrap_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Da
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message> call(op::MPI_Isendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Isendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message> call(op::MPI_Isendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Isendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   const auto next = next_of(&wrap_MPI_Isendrecv<entry>, entry, 320);
   call.start_in(op::MPI_Isendrecv, comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
@@ -557,8 +557,8 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -568,7 +568,7 @@ int wrap_MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype 
   if (rc == MPI_SUCCESS) volume.sendrecv(comm_view, sendcount, sendtype, dest, recvcount, recvtype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
@@ -581,8 +581,8 @@ COMMLENS_APART int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -592,14 +592,14 @@ COMMLENS_APART int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Isendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Isendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Isendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Isendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   const auto next = next_of(&wrap_MPI_Isendrecv_replace<entry>, entry, 322);
   call.start_in(op::MPI_Isendrecv_replace, comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
@@ -617,8 +617,8 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -628,7 +628,7 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -641,8 +641,8 @@ COMMLENS_APART int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype data
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -652,14 +652,14 @@ COMMLENS_APART int wrap_MPI_Issend(const void* buf, int count, MPI_Datatype data
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Issend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Issend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Issend<entry>(buf, count, datatype, dest, tag, comm, request);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Issend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Issend<entry>(buf, count, datatype, dest, tag, comm, request);
   const auto next = next_of(&wrap_MPI_Issend<entry>, entry, 324);
   call.start_in(op::MPI_Issend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
@@ -677,8 +677,8 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   const int rc = next(buf, count, datatype, dest, tag, comm, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -688,7 +688,7 @@ int wrap_MPI_Issend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, i
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -796,21 +796,21 @@ COMMLENS_APART int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status
   const int rc = next(source, tag, comm, status);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  KeptCall<Repeat::nothing> call(op::MPI_Probe, COMMLENS_CALLER, bits(comm));
-  if (!call.is_known()) return wrap_MPI_Probe<entry>(source, tag, comm, status);
+  CachedPath<CachedCall::nothing> call(op::MPI_Probe, COMMLENS_CALLER, bits(comm));
+  if (!call.is_cached()) return wrap_MPI_Probe<entry>(source, tag, comm, status);
   const auto next = next_of(&wrap_MPI_Probe<entry>, entry, 371);
   call.start_in(op::MPI_Probe, comm);
   const int rc = next(source, tag, comm, status);
@@ -843,8 +843,8 @@ COMMLENS_APART int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, in
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::receives | Repeat::in_message>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::receives | CachedCall::in_message>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -854,14 +854,14 @@ COMMLENS_APART int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, in
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::receives | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status) {
-  KeptCall<Repeat::receives | Repeat::in_message> call(op::MPI_Recv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
-  if (!call.is_known()) return wrap_MPI_Recv<entry>(buf, count, datatype, source, tag, comm, status);
+  CachedPath<CachedCall::receives | CachedCall::in_message> call(op::MPI_Recv, COMMLENS_CALLER, bits(comm), word(count), word(datatype));
+  if (!call.is_cached()) return wrap_MPI_Recv<entry>(buf, count, datatype, source, tag, comm, status);
   const auto next = next_of(&wrap_MPI_Recv<entry>, entry, 379);
   StatusFor status_for(status);
   call.start_in(op::MPI_Recv, comm);
@@ -880,8 +880,8 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype))) {
-      call.count<Repeat::receives | Repeat::in_message>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype))) {
+      call.count<CachedCall::receives | CachedCall::in_message>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -891,7 +891,7 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::receives | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
@@ -934,8 +934,8 @@ COMMLENS_APART int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datat
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -944,14 +944,14 @@ COMMLENS_APART int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datat
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Rsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Rsend<entry>(buf, count, datatype, dest, tag, comm);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Rsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Rsend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 413);
   call.start_in(op::MPI_Rsend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
@@ -968,8 +968,8 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -978,7 +978,7 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1021,8 +1021,8 @@ COMMLENS_APART int wrap_MPI_Send(const void* buf, int count, MPI_Datatype dataty
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -1031,14 +1031,14 @@ COMMLENS_APART int wrap_MPI_Send(const void* buf, int count, MPI_Datatype dataty
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Send, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Send<entry>(buf, count, datatype, dest, tag, comm);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Send, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Send<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Send<entry>, entry, 429);
   call.start_in(op::MPI_Send, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
@@ -1055,8 +1055,8 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -1065,7 +1065,7 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -1109,8 +1109,8 @@ COMMLENS_APART int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Dat
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1120,14 +1120,14 @@ COMMLENS_APART int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Dat
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message> call(op::MPI_Sendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Sendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message> call(op::MPI_Sendrecv, COMMLENS_CALLER, bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Sendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   const auto next = next_of(&wrap_MPI_Sendrecv<entry>, entry, 433);
   StatusFor status_for(status);
   call.start_in(op::MPI_Sendrecv, comm);
@@ -1146,8 +1146,8 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(comm), word(sendcount), word(sendtype), word(recvcount), word(recvtype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1157,7 +1157,7 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
@@ -1171,8 +1171,8 @@ COMMLENS_APART int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype 
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1182,14 +1182,14 @@ COMMLENS_APART int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype 
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
-  KeptCall<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message> call(op::MPI_Sendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Sendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  CachedPath<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message> call(op::MPI_Sendrecv_replace, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Sendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   const auto next = next_of(&wrap_MPI_Sendrecv_replace<entry>, entry, 435);
   StatusFor status_for(status);
   call.start_in(op::MPI_Sendrecv_replace, comm);
@@ -1208,8 +1208,8 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(*again, status_for.received(), status_for.source());
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message>(*again, status_for.received(), status_for.source());
       return rc;
     }
   }
@@ -1219,7 +1219,7 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message | Repeat::receives | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message | CachedCall::receives | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
@@ -1258,8 +1258,8 @@ COMMLENS_APART int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datat
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -1268,14 +1268,14 @@ COMMLENS_APART int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datat
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Ssend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
-  if (!call.is_known()) return wrap_MPI_Ssend<entry>(buf, count, datatype, dest, tag, comm);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Ssend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
+  if (!call.is_cached()) return wrap_MPI_Ssend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 453);
   call.start_in(op::MPI_Ssend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
@@ -1292,8 +1292,8 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(comm), word(count), word(datatype), word(dest))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(comm), word(count), word(datatype), word(dest))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -1302,7 +1302,7 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 

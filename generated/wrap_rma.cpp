@@ -16,8 +16,8 @@ COMMLENS_APART int wrap_MPI_Accumulate(const void* origin_addr, int origin_count
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -25,14 +25,14 @@ COMMLENS_APART int wrap_MPI_Accumulate(const void* origin_addr, int origin_count
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Accumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Accumulate, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
-  if (!call.is_known()) return wrap_MPI_Accumulate<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Accumulate, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_cached()) return wrap_MPI_Accumulate<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   const auto next = next_of(&wrap_MPI_Accumulate<entry>, entry, 1);
   call.start_under_comm(op::MPI_Accumulate);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
@@ -50,8 +50,8 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -59,7 +59,7 @@ int wrap_MPI_Accumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_D
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -73,8 +73,8 @@ COMMLENS_APART int wrap_MPI_Compare_and_swap(const void* origin_addr, const void
   const int rc = next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(datatype), word(target_rank))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(datatype), word(target_rank))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(*again);
       return rc;
     }
   }
@@ -82,14 +82,14 @@ COMMLENS_APART int wrap_MPI_Compare_and_swap(const void* origin_addr, const void
   if (rc == MPI_SUCCESS) volume.compare_and_swap(comm_view, datatype, target_rank);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Compare_and_swap(const void* origin_addr, const void* compare_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message> call(op::MPI_Compare_and_swap, COMMLENS_CALLER, bits(win), word(datatype), word(target_rank));
-  if (!call.is_known()) return wrap_MPI_Compare_and_swap<entry>(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message> call(op::MPI_Compare_and_swap, COMMLENS_CALLER, bits(win), word(datatype), word(target_rank));
+  if (!call.is_cached()) return wrap_MPI_Compare_and_swap<entry>(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   const auto next = next_of(&wrap_MPI_Compare_and_swap<entry>, entry, 103);
   call.start_under_comm(op::MPI_Compare_and_swap);
   const int rc = next(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
@@ -107,8 +107,8 @@ COMMLENS_APART int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_a
   const int rc = next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(datatype), word(target_rank), word(op))) {
-      call.count<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(datatype), word(target_rank), word(op))) {
+      call.count<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(*again);
       return rc;
     }
   }
@@ -116,14 +116,14 @@ COMMLENS_APART int wrap_MPI_Fetch_and_op(const void* origin_addr, void* result_a
   if (rc == MPI_SUCCESS) volume.fetch_and_op(comm_view, datatype, target_rank, op);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Fetch_and_op(const void* origin_addr, void* result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
-  KeptCall<Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message> call(op::MPI_Fetch_and_op, COMMLENS_CALLER, bits(win), word(datatype), word(target_rank), word(op));
-  if (!call.is_known()) return wrap_MPI_Fetch_and_op<entry>(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
+  CachedPath<CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message> call(op::MPI_Fetch_and_op, COMMLENS_CALLER, bits(win), word(datatype), word(target_rank), word(op));
+  if (!call.is_cached()) return wrap_MPI_Fetch_and_op<entry>(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   const auto next = next_of(&wrap_MPI_Fetch_and_op<entry>, entry, 116);
   call.start_under_comm(op::MPI_Fetch_and_op);
   const int rc = next(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
@@ -141,8 +141,8 @@ COMMLENS_APART int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatyp
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::receives | Repeat::in_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::receives | CachedCall::in_message>(*again);
       return rc;
     }
   }
@@ -150,14 +150,14 @@ COMMLENS_APART int wrap_MPI_Get(void* origin_addr, int origin_count, MPI_Datatyp
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::receives | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  KeptCall<Repeat::receives | Repeat::in_message> call(op::MPI_Get, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
-  if (!call.is_known()) return wrap_MPI_Get<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+  CachedPath<CachedCall::receives | CachedCall::in_message> call(op::MPI_Get, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_cached()) return wrap_MPI_Get<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   const auto next = next_of(&wrap_MPI_Get<entry>, entry, 215);
   call.start_under_comm(op::MPI_Get);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
@@ -175,8 +175,8 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::receives | Repeat::in_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::receives | CachedCall::in_message>(*again);
       return rc;
     }
   }
@@ -184,7 +184,7 @@ int wrap_MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origi
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::receives | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
@@ -230,8 +230,8 @@ COMMLENS_APART int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_D
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -239,14 +239,14 @@ COMMLENS_APART int wrap_MPI_Put(const void* origin_addr, int origin_count, MPI_D
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Put(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Put, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
-  if (!call.is_known()) return wrap_MPI_Put<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Put, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_cached()) return wrap_MPI_Put<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   const auto next = next_of(&wrap_MPI_Put<entry>, entry, 374);
   call.start_under_comm(op::MPI_Put);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
@@ -264,8 +264,8 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       return rc;
     }
   }
@@ -273,7 +273,7 @@ int wrap_MPI_Put_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatype
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record(comm_view, volume);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -287,8 +287,8 @@ COMMLENS_APART int wrap_MPI_Raccumulate(const void* origin_addr, int origin_coun
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -297,14 +297,14 @@ COMMLENS_APART int wrap_MPI_Raccumulate(const void* origin_addr, int origin_coun
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Raccumulate(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Raccumulate, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
-  if (!call.is_known()) return wrap_MPI_Raccumulate<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Raccumulate, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_cached()) return wrap_MPI_Raccumulate<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   const auto next = next_of(&wrap_MPI_Raccumulate<entry>, entry, 377);
   call.start_under_comm(op::MPI_Raccumulate);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
@@ -323,8 +323,8 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -333,7 +333,7 @@ int wrap_MPI_Raccumulate_c(const void* origin_addr, MPI_Count origin_count, MPI_
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -347,8 +347,8 @@ COMMLENS_APART int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Dataty
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::receives | Repeat::in_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::receives | CachedCall::in_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -357,14 +357,14 @@ COMMLENS_APART int wrap_MPI_Rget(void* origin_addr, int origin_count, MPI_Dataty
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::receives | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  KeptCall<Repeat::receives | Repeat::in_message> call(op::MPI_Rget, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
-  if (!call.is_known()) return wrap_MPI_Rget<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+  CachedPath<CachedCall::receives | CachedCall::in_message> call(op::MPI_Rget, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_cached()) return wrap_MPI_Rget<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const auto next = next_of(&wrap_MPI_Rget<entry>, entry, 407);
   call.start_under_comm(op::MPI_Rget);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
@@ -383,8 +383,8 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::receives | Repeat::in_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::receives | CachedCall::in_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -393,7 +393,7 @@ int wrap_MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype orig
   if (rc == MPI_SUCCESS) volume.get(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::receives | Repeat::in_message>(cell, volume);
+  call.cache<CachedCall::receives | CachedCall::in_message>(cell, volume);
   return rc;
 }
 
@@ -439,8 +439,8 @@ COMMLENS_APART int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -449,14 +449,14 @@ COMMLENS_APART int wrap_MPI_Rput(const void* origin_addr, int origin_count, MPI_
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Rput(const void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request* request) {
-  KeptCall<Repeat::sends | Repeat::out_message> call(op::MPI_Rput, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
-  if (!call.is_known()) return wrap_MPI_Rput<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+  CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Rput, COMMLENS_CALLER, bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype));
+  if (!call.is_cached()) return wrap_MPI_Rput<entry>(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   const auto next = next_of(&wrap_MPI_Rput<entry>, entry, 411);
   call.start_under_comm(op::MPI_Rput);
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
@@ -475,8 +475,8 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
   const int rc = next(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
-      call.count<Repeat::sends | Repeat::out_message>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win), word(origin_count), word(origin_datatype), word(target_rank), word(target_count), word(target_datatype))) {
+      call.count<CachedCall::sends | CachedCall::out_message>(*again);
       call.remember(*request, *again->cell, RequestFlag::active);
       return rc;
     }
@@ -485,7 +485,7 @@ int wrap_MPI_Rput_c(const void* origin_addr, MPI_Count origin_count, MPI_Datatyp
   if (rc == MPI_SUCCESS) volume.put(comm_view, origin_count, origin_datatype, target_rank, target_count, target_datatype);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.one_sided(comm_view, volume);
-  call.keep<Repeat::sends | Repeat::out_message>(cell, volume);
+  call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
   return rc;
 }
 
@@ -571,20 +571,20 @@ COMMLENS_APART int wrap_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   const int rc = next(win, base, size);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_attach, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_attach<entry>(win, base, size);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_attach, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_attach<entry>(win, base, size);
   const auto next = next_of(&wrap_MPI_Win_attach<entry>, entry, 561);
   call.start_under_comm(op::MPI_Win_attach);
   const int rc = next(win, base, size);
@@ -602,20 +602,20 @@ COMMLENS_APART int wrap_MPI_Win_complete(MPI_Win win) {
   const int rc = next(win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_complete(MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_complete, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_complete<entry>(win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_complete, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_complete<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_complete<entry>, entry, 563);
   call.start_under_comm(op::MPI_Win_complete);
   const int rc = next(win);
@@ -687,20 +687,20 @@ COMMLENS_APART int wrap_MPI_Win_detach(MPI_Win win, const void* base) {
   const int rc = next(win, base);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_detach(MPI_Win win, const void* base) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_detach, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_detach<entry>(win, base);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_detach, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_detach<entry>(win, base);
   const auto next = next_of(&wrap_MPI_Win_detach<entry>, entry, 570);
   call.start_under_comm(op::MPI_Win_detach);
   const int rc = next(win, base);
@@ -718,20 +718,20 @@ COMMLENS_APART int wrap_MPI_Win_fence(int assert, MPI_Win win) {
   const int rc = next(assert, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_fence(int assert, MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_fence, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_fence<entry>(assert, win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_fence, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_fence<entry>(assert, win);
   const auto next = next_of(&wrap_MPI_Win_fence<entry>, entry, 571);
   call.start_under_comm(op::MPI_Win_fence);
   const int rc = next(assert, win);
@@ -749,20 +749,20 @@ COMMLENS_APART int wrap_MPI_Win_flush(int rank, MPI_Win win) {
   const int rc = next(rank, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_flush(int rank, MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_flush, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_flush<entry>(rank, win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_flush, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_flush<entry>(rank, win);
   const auto next = next_of(&wrap_MPI_Win_flush<entry>, entry, 572);
   call.start_under_comm(op::MPI_Win_flush);
   const int rc = next(rank, win);
@@ -780,20 +780,20 @@ COMMLENS_APART int wrap_MPI_Win_flush_all(MPI_Win win) {
   const int rc = next(win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_flush_all(MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_flush_all, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_flush_all<entry>(win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_flush_all, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_flush_all<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_flush_all<entry>, entry, 573);
   call.start_under_comm(op::MPI_Win_flush_all);
   const int rc = next(win);
@@ -811,20 +811,20 @@ COMMLENS_APART int wrap_MPI_Win_flush_local(int rank, MPI_Win win) {
   const int rc = next(rank, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_flush_local(int rank, MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_flush_local, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_flush_local<entry>(rank, win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_flush_local, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_flush_local<entry>(rank, win);
   const auto next = next_of(&wrap_MPI_Win_flush_local<entry>, entry, 574);
   call.start_under_comm(op::MPI_Win_flush_local);
   const int rc = next(rank, win);
@@ -842,20 +842,20 @@ COMMLENS_APART int wrap_MPI_Win_flush_local_all(MPI_Win win) {
   const int rc = next(win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_flush_local_all(MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_flush_local_all, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_flush_local_all<entry>(win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_flush_local_all, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_flush_local_all<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_flush_local_all<entry>, entry, 575);
   call.start_under_comm(op::MPI_Win_flush_local_all);
   const int rc = next(win);
@@ -879,20 +879,20 @@ COMMLENS_APART int wrap_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Wi
   const int rc = next(lock_type, rank, assert, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_lock, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_lock<entry>(lock_type, rank, assert, win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_lock, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_lock<entry>(lock_type, rank, assert, win);
   const auto next = next_of(&wrap_MPI_Win_lock<entry>, entry, 583);
   call.start_under_comm(op::MPI_Win_lock);
   const int rc = next(lock_type, rank, assert, win);
@@ -910,20 +910,20 @@ COMMLENS_APART int wrap_MPI_Win_lock_all(int assert, MPI_Win win) {
   const int rc = next(assert, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_lock_all(int assert, MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_lock_all, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_lock_all<entry>(assert, win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_lock_all, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_lock_all<entry>(assert, win);
   const auto next = next_of(&wrap_MPI_Win_lock_all<entry>, entry, 584);
   call.start_under_comm(op::MPI_Win_lock_all);
   const int rc = next(assert, win);
@@ -941,20 +941,20 @@ COMMLENS_APART int wrap_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
   const int rc = next(group, assert, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_post(MPI_Group group, int assert, MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_post, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_post<entry>(group, assert, win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_post, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_post<entry>(group, assert, win);
   const auto next = next_of(&wrap_MPI_Win_post<entry>, entry, 585);
   call.start_under_comm(op::MPI_Win_post);
   const int rc = next(group, assert, win);
@@ -972,20 +972,20 @@ COMMLENS_APART int wrap_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) 
   const int rc = next(group, assert, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_start, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_start<entry>(group, assert, win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_start, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_start<entry>(group, assert, win);
   const auto next = next_of(&wrap_MPI_Win_start<entry>, entry, 592);
   call.start_under_comm(op::MPI_Win_start);
   const int rc = next(group, assert, win);
@@ -1003,20 +1003,20 @@ COMMLENS_APART int wrap_MPI_Win_sync(MPI_Win win) {
   const int rc = next(win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_sync(MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_sync, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_sync<entry>(win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_sync, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_sync<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_sync<entry>, entry, 593);
   call.start_under_comm(op::MPI_Win_sync);
   const int rc = next(win);
@@ -1034,20 +1034,20 @@ COMMLENS_APART int wrap_MPI_Win_test(MPI_Win win, int* flag) {
   const int rc = next(win, flag);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_test(MPI_Win win, int* flag) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_test, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_test<entry>(win, flag);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_test, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_test<entry>(win, flag);
   const auto next = next_of(&wrap_MPI_Win_test<entry>, entry, 594);
   call.start_under_comm(op::MPI_Win_test);
   const int rc = next(win, flag);
@@ -1065,20 +1065,20 @@ COMMLENS_APART int wrap_MPI_Win_unlock(int rank, MPI_Win win) {
   const int rc = next(rank, win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_unlock(int rank, MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_unlock, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_unlock<entry>(rank, win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_unlock, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_unlock<entry>(rank, win);
   const auto next = next_of(&wrap_MPI_Win_unlock<entry>, entry, 595);
   call.start_under_comm(op::MPI_Win_unlock);
   const int rc = next(rank, win);
@@ -1096,20 +1096,20 @@ COMMLENS_APART int wrap_MPI_Win_unlock_all(MPI_Win win) {
   const int rc = next(win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_unlock_all(MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_unlock_all, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_unlock_all<entry>(win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_unlock_all, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_unlock_all<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_unlock_all<entry>, entry, 596);
   call.start_under_comm(op::MPI_Win_unlock_all);
   const int rc = next(win);
@@ -1127,20 +1127,20 @@ COMMLENS_APART int wrap_MPI_Win_wait(MPI_Win win) {
   const int rc = next(win);
   call.stop();
   if (rc == MPI_SUCCESS) {
-    if (Repeat* const again = call.like(bits(win))) {
-      call.count<Repeat::nothing>(*again);
+    if (CachedCall* const again = call.find_cached(bits(win))) {
+      call.count<CachedCall::nothing>(*again);
       return rc;
     }
   }
   Cell& cell = call.record(comm_view, Volume{});
-  call.keep<Repeat::nothing>(cell, Volume{});
+  call.cache<CachedCall::nothing>(cell, Volume{});
   return rc;
 }
 
 template <Entry entry>
 int plain_MPI_Win_wait(MPI_Win win) {
-  KeptCall<Repeat::nothing> call(op::MPI_Win_wait, COMMLENS_CALLER, bits(win));
-  if (!call.is_known()) return wrap_MPI_Win_wait<entry>(win);
+  CachedPath<CachedCall::nothing> call(op::MPI_Win_wait, COMMLENS_CALLER, bits(win));
+  if (!call.is_cached()) return wrap_MPI_Win_wait<entry>(win);
   const auto next = next_of(&wrap_MPI_Win_wait<entry>, entry, 597);
   call.start_under_comm(op::MPI_Win_wait);
   const int rc = next(win);

@@ -17,14 +17,14 @@ allowed=(
   commlens_personality
   # Variables of ours.
   api layouts calls_are_plain clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
-  is_first_thread_alone Repeats::none windows commlens_fortran_call
+  is_first_thread_alone CallCache::none windows commlens_fortran_call
   # core/hot calls itself; core/mpi/fortran.cpp compares the caller with where the Fortran binding lies.
   record RequestTable::find_further RequestTable::put_further from_fortran
   pcontrol
   # Peers.
   matrix count_peer started_now
   # Calls like one before.
-  count_arrival count_received_anew count_late place_to_keep grow_repeats
+  count_arrival count_received_anew count_late slot_to_fill grow_call_cache
   # Regions: how they count, the first one of a thread and of a name, and what is odd about them.
   pauses region_limits regions_are_closed loop_scale enter_regions meet_region too_deep end_of_another loop_of_iteration
   # The first call of an entry, of a thread, with a key, with a longer array, with more requests than ever before.
@@ -36,8 +36,8 @@ allowed=(
   # A datatype is met or freed. Communicators, windows and files are made, named and freed; one we did not see being made is met.
   # A slice of time is over.
   slice_ended slice_over
-  late_layout Thread::is_mapped datatype_made datatype_going late_comm created made_in_callback creating creation_over comm_going comm_gone comm_stays name_comm identity::group
-  identity::processes made_window window_going made_file file_going
+  late_layout Thread::is_mapped datatype_made before_type_free late_comm created made_in_callback creating creation_completed before_comm_free after_comm_free undo_comm_free name_comm identity::group
+  identity::processes made_window before_win_free made_file before_file_close
   # The measurement begins and ends.
   hand::initialised hand::finalising hand::aborting hand::session_began hand::session_ending
 )

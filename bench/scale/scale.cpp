@@ -63,19 +63,19 @@ int main(int argc, char** argv) {
   int stored = 0;
   const Traffic traffic = run(job.ranks, network, [&](Rank& rank) {
     std::deque<CommRecord> records;
-    Terms terms;
+    CollectOptions options;
     // What a rank has counted is there when MPI_Finalize begins.
     Counted counted = job.counted(rank.rank(), records);
-    terms.begin = std::max<Ticks>(clock_here(), 1);
-    terms.clock = clock_here;
+    options.begin = std::max<Ticks>(clock_here(), 1);
+    options.clock = clock_here;
     const double begin = rank.clock();
-    terms.counted = [&] { return std::move(counted); };
-    terms.meta = [] { return out::Meta{{"program", "virtual"}}; };
-    terms.name = [&] { return (directory / "profile.db").string(); };
-    terms.aggregators = aggregators;
-    terms.summary = is_summary;
-    terms.quiet = true;
-    stored += collect_together(rank, terms) == Collected::stored ? 1 : 0;
+    options.counted = [&] { return std::move(counted); };
+    options.meta = [] { return out::Meta{{"program", "virtual"}}; };
+    options.name = [&] { return (directory / "profile.db").string(); };
+    options.aggregators = aggregators;
+    options.summary = is_summary;
+    options.quiet = true;
+    stored += collect_together(rank, options) == Collected::stored ? 1 : 0;
     clock_here();
     finalize = std::max(finalize, rank.clock() - begin);
   });

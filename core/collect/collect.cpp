@@ -24,15 +24,15 @@ struct Outline {
 };
 
 // True if the profile goes to /dev/null.
-bool is_unwanted(const Terms& terms) { return out::target_of(terms.name()) == out::Target::nothing; }
+bool is_unwanted(const CollectOptions& options) { return out::target_of(options.name()) == out::Target::nothing; }
 
-bool outline(Group& group, const Terms& terms, const Counted* counted, Outline& result) {
+bool outline(Group& group, const CollectOptions& options, const Counted* counted, Outline& result) {
   enum : std::size_t { in_session, summary, unwanted, aggregators, cells, first_of_slices };
   std::vector<std::uint64_t> values(first_of_slices + SliceRows::size);
-  values[in_session] = terms.in_session ? 1 : 0;
-  values[summary] = terms.summary ? 1 : 0;
-  values[unwanted] = group.rank() == 0 && counted != nullptr && is_unwanted(terms) ? 1 : 0;
-  values[aggregators] = terms.aggregators;
+  values[in_session] = options.in_session ? 1 : 0;
+  values[summary] = options.summary ? 1 : 0;
+  values[unwanted] = group.rank() == 0 && counted != nullptr && is_unwanted(options) ? 1 : 0;
+  values[aggregators] = options.aggregators;
   SliceRows slices;
   if (counted != nullptr) {
     const CountedRegions& regions = counted->regions;
@@ -173,22 +173,22 @@ bool orders_from(const std::vector<char>& bytes, Orders& orders) {
   return in.ok() && !bytes.empty();
 }
 
-void say_stored(const Terms& terms, const Profile::Oddities& oddities, std::uint64_t ranks, const std::string& path,
-                const std::string& error) {
+void say_stored(const CollectOptions& options, const Profile::Oddities& oddities, std::uint64_t ranks,
+                const std::string& path, const std::string& error) {
   for (const auto& [kind, oddity] : oddities) {
     const std::string others = oddity.ranks == 1 ? "" : " (and " + std::to_string(oddity.ranks - 1) + " more ranks)";
     say("rank %d%s: %s", oddity.rank, others.c_str(), oddity.text.c_str());
   }
   if (!error.empty()) {
     say("%s; the profile is in %s", error.c_str(), path.c_str());
-  } else if (!terms.quiet) {
+  } else if (!options.quiet) {
     say("profile of %llu rank%s in %s", static_cast<unsigned long long>(ranks), ranks == 1 ? "" : "s", path.c_str());
   }
 }
 
-void say_unwanted(const Terms& terms) {
-  if (terms.quiet) return;
-  const std::string name = terms.name();  // /dev/null or a link to it
+void say_unwanted(const CollectOptions& options) {
+  if (options.quiet) return;
+  const std::string name = options.name();  // /dev/null or a link to it
   say("no profile is written: %s is /dev/null", name == "/dev/null" ? "COMMLENS_OUTPUT" : name.c_str());
 }
 
@@ -209,7 +209,7 @@ std::string blocks_of(const std::vector<out::Shard>& shards) {
 
 // On rank 0, after all aggregators have written: writes the index, which lists the shards.  Returns whether it exists
 // now.
-bool write_index(const Terms& terms, const Orders& orders, const Profile& profile,
+bool write_index(const CollectOptions& options, const Orders& orders, const Profile& profile,
                  const std::vector<out::Shard>& shards, int count, const std::string& elsewhere) {
   int written = 0;
   std::uint64_t ranks = 0;
@@ -231,29 +231,30 @@ bool write_index(const Terms& terms, const Orders& orders, const Profile& profil
     say("%d of %d files are missing in the profile, of ranks %s: %s. %s", count - written, count,
         blocks_of(shards).c_str(), error.c_str(), kept);
   }
-  const out::Stored stored = out::store_index(profile, orders.meta, shards, orders.directory, terms.mode);
+  const out::Stored stored = out::store_index(profile, orders.meta, shards, orders.directory, options.mode);
   if (stored.path.empty()) {
     say("%s; commlens reads the files in %s even so", stored.error.c_str(), orders.directory.c_str());
   } else {
-    say_stored(terms, orders.totals.oddities, ranks, orders.directory, elsewhere);
+    say_stored(options, orders.totals.oddities, ranks, orders.directory, elsewhere);
   }
   return !stored.path.empty();
 }
 
-bool write_file(const Terms& terms, int ranks, const Profile& profile, const out::Totals& totals, out::Phases phases) {
-  phases.agreed = terms.clock();
-  const out::Meta meta = out::with_totals(terms.meta(), totals, ranks);
-  const out::Stored stored = out::store(profile, meta, terms.name(), phases, terms.mode);
+bool write_file(const CollectOptions& options, int ranks, const Profile& profile, const out::Totals& totals,
+                out::Phases phases) {
+  phases.agreed = options.clock();
+  const out::Meta meta = out::with_totals(options.meta(), totals, ranks);
+  const out::Stored stored = out::store(profile, meta, options.name(), phases, options.mode);
   if (stored.path.empty()) {
-    say("no profile: %s. %s", stored.error.c_str(), terms.kept.empty() ? kept : terms.kept.c_str());
+    say("no profile: %s. %s", stored.error.c_str(), options.kept.empty() ? kept : options.kept.c_str());
     return false;
   }
-  say_stored(terms, totals.oddities, totals.ranks, stored.path, stored.error);
+  say_stored(options, totals.oddities, totals.ranks, stored.path, stored.error);
   return true;
 }
 
 // With several aggregators: they agree on global numbers, and each writes the shard of its block.
-bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profile, out::Phases phases) {
+bool write_shards(Group& leaders, const CollectOptions& options, int ranks, Profile& profile, out::Phases phases) {
   const bool is_root = leaders.rank() == 0;
   const Dictionary::Size own = profile.dictionary.size();
   const Agreed agreed = agree(leaders, profile.dictionary);
@@ -268,9 +269,9 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
     try {
       if (agreed == Agreed::no_memory) throw std::bad_alloc();
       orders.totals = totals_from(bytes);
-      orders.meta = out::with_totals(terms.meta(), orders.totals, ranks);
+      orders.meta = out::with_totals(options.meta(), orders.totals, ranks);
       orders.catalogue = profile.dictionary.catalogue().packed();
-      orders.directory = out::make_directory(terms.name(), terms.mode, elsewhere);
+      orders.directory = out::make_directory(options.name(), options.mode, elsewhere);
       if (orders.directory.empty()) say("no profile: %s. %s", elsewhere.c_str(), kept);
       bytes = orders.directory.empty() ? std::vector<char>() : written(orders);
     } catch (const std::bad_alloc&) {
@@ -288,11 +289,11 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
   try {
     Catalogue catalogue;
     if (has_orders && (is_root || orders_from(bytes, orders)) && catalogue.unpack(orders.catalogue)) {
-      phases.agreed = terms.clock();
+      phases.agreed = options.clock();
       profile.slice_ns = orders.totals.slice_ns;
       profile.slices_folded = orders.totals.slices_folded;
       profile.settle(std::move(catalogue), own);
-      is_stored = out::store_shard(profile, orders.meta, orders.directory, phases, terms.mode, shard);
+      is_stored = out::store_shard(profile, orders.meta, orders.directory, phases, options.mode, shard);
     } else {
       shard.error = "no memory for what the ranks have in common";
     }
@@ -305,7 +306,7 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
   // recover all of it.
   std::vector<char> has_index;
   try {
-    if (is_root && has_orders && write_index(terms, orders, profile, shards_from(bytes), leaders.size(), elsewhere)) {
+    if (is_root && has_orders && write_index(options, orders, profile, shards_from(bytes), leaders.size(), elsewhere)) {
       has_index.assign(1, 1);
     }
   } catch (const std::exception& e) {  // the other leaders wait for the answer
@@ -316,14 +317,14 @@ bool write_shards(Group& leaders, const Terms& terms, int ranks, Profile& profil
 
 }  // namespace
 
-bool write_file(const Terms& terms, int ranks, Profile& profile, out::Phases phases) {
-  if (is_unwanted(terms)) {
-    say_unwanted(terms);
+bool write_file(const CollectOptions& options, int ranks, Profile& profile, out::Phases phases) {
+  if (is_unwanted(options)) {
+    say_unwanted(options);
     return true;
   }
   profile.world_size = ranks;
   profile.finish();
-  return write_file(terms, ranks, profile, out::Totals(profile), phases);
+  return write_file(options, ranks, profile, out::Totals(profile), phases);
 }
 
 // Writing a row costs a rank about 1.4 us.  A file costs the file system about 0.3 ms, and it serves one file after the
@@ -367,7 +368,8 @@ bool sum_up(Group& group, Summary& summary, bool& complete) {
 }
 
 // On rank 0, after all summaries were added: writes the profile.
-bool write_summary(const Terms& terms, int ranks, Profile& profile, const Summary& summary, out::Phases phases) {
+bool write_summary(const CollectOptions& options, int ranks, Profile& profile, const Summary& summary,
+                   out::Phases phases) {
   profile.is_summary = true;
   profile.ranks.clear();
   profile.rows.clear();
@@ -385,11 +387,11 @@ bool write_summary(const Terms& terms, int ranks, Profile& profile, const Summar
     totals.elapsed = app->max;
     totals.ranks = app->ranks;
   }
-  return write_file(terms, ranks, profile, totals, phases);
+  return write_file(options, ranks, profile, totals, phases);
 }
 
 // Collects a summary: all ranks merge their data along one tree.
-Collected collect_summary(Group& group, const Terms& terms, out::Phases phases, std::vector<char>& own) {
+Collected collect_summary(Group& group, const CollectOptions& options, out::Phases phases, std::vector<char>& own) {
   Profile profile;
   profile.world_size = group.size();
   profile.dictionary.fold();
@@ -421,7 +423,7 @@ Collected collect_summary(Group& group, const Terms& terms, out::Phases phases, 
     complete = false;
   }
   if (!sum_up(group, summary, complete)) return Collected::not_stored;
-  phases.gathered = terms.clock();
+  phases.gathered = options.clock();
   profile.dictionary = std::move(of_all);
 
   std::uint64_t is_whole = complete && agreed == Agreed::yes ? 1 : 0;
@@ -435,7 +437,7 @@ Collected collect_summary(Group& group, const Terms& terms, out::Phases phases, 
     bool is_stored = false;
     try {
       if (all[0] == 0) say("the data of some ranks is missing, for want of memory. %s", kept);
-      is_stored = write_summary(terms, group.size(), profile, summary, phases);
+      is_stored = write_summary(options, group.size(), profile, summary, phases);
     } catch (const std::exception& e) {
       say("no profile: %s", e.what());
     }
@@ -447,7 +449,7 @@ Collected collect_summary(Group& group, const Terms& terms, out::Phases phases, 
 
 }  // namespace
 
-Collected collect_together(Group& group, const Terms& terms) {
+Collected collect_together(Group& group, const CollectOptions& options) {
   std::vector<char> own;
   Outline plan;
   bool is_stored = false;
@@ -455,27 +457,27 @@ Collected collect_together(Group& group, const Terms& terms) {
     Counted counted;
     bool has_counted = false;
     try {
-      counted = terms.counted();
+      counted = options.counted();
       has_counted = true;
     } catch (const std::exception& e) {
       say("rank %d: cannot collect: %s", group.rank(), e.what());
     }
-    if (!outline(group, terms, has_counted ? &counted : nullptr, plan)) return Collected::not_stored;
+    if (!outline(group, options, has_counted ? &counted : nullptr, plan)) return Collected::not_stored;
     if (plan.in_session) return Collected::too_early;
     if (plan.unwanted) {
-      if (group.rank() == 0) say_unwanted(terms);
+      if (group.rank() == 0) say_unwanted(options);
       return Collected::stored;
     }
-    const Clocked begin{terms.begin, terms.clock};
+    const Clocked begin{options.begin, options.clock};
     try {
       if (has_counted) own = plan.summary ? packed_for_summary(counted, begin) : packed(counted, begin, plan.slices);
     } catch (const std::exception& e) {
       say("rank %d: cannot collect: %s", group.rank(), e.what());
     }
   }
-  out::Phases phases{terms.begin, terms.clock()};
-  phases.clock = terms.clock;
-  if (plan.summary) return collect_summary(group, terms, phases, own);
+  out::Phases phases{options.begin, options.clock()};
+  phases.clock = options.clock;
+  if (plan.summary) return collect_summary(group, options, phases, own);
   const int block = block_size(group.size(), plan.aggregators, plan.rows);
   const int leader = group.rank() / block * block;
   char answer = 0;
@@ -497,14 +499,14 @@ Collected collect_together(Group& group, const Terms& terms) {
   own = {};
   const int end = std::min(leader + block, group.size());
   if (!gather(group, end, profile, complete)) return Collected::not_stored;
-  phases.gathered = terms.clock();
+  phases.gathered = options.clock();
   if (!complete) say("rank %d: the data of some ranks is missing; the profile has the others", group.rank());
   try {
     if (block >= group.size()) {
-      is_stored = write_file(terms, group.size(), profile, phases);
+      is_stored = write_file(options, group.size(), profile, phases);
     } else {
       Leaders leaders(group, block);
-      is_stored = write_shards(leaders, terms, group.size(), profile, phases);
+      is_stored = write_shards(leaders, options, group.size(), profile, phases);
     }
   } catch (const std::exception& e) {
     say("rank %d: no profile: %s", group.rank(), e.what());

@@ -13,7 +13,7 @@ namespace commlens {
 // Merges the counters of all ranks into one profile.  Phase 1: each aggregator gathers the rows of its block of ranks.
 // Phase 2: the aggregators assign global ids.  Phase 3: each aggregator writes one shard; a single aggregator writes
 // the profile itself.
-struct Terms {
+struct CollectOptions {
   std::function<Counted()> counted;   // may throw
   std::function<out::Meta()> meta;    // asked on rank 0
   std::function<std::string()> name;  // of the profile; asked on rank 0
@@ -34,10 +34,10 @@ enum class Collected {
 };
 
 // Collective over the group.
-Collected collect_together(Group& group, const Terms& terms);
+Collected collect_together(Group& group, const CollectOptions& options);
 
 // Writes a profile of `ranks` processes as one file.  Returns false, after a message, if nothing is written.
-bool write_file(const Terms& terms, int ranks, Profile& profile, out::Phases phases);
+bool write_file(const CollectOptions& options, int ranks, Profile& profile, out::Phases phases);
 
 // Returns the number of ranks per aggregator.  aggregators = 0 chooses it by `rows`, the number of cells of all ranks.
 int block_size(int ranks, unsigned long aggregators, std::uint64_t rows);

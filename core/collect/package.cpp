@@ -60,19 +60,19 @@ SliceRows::SliceRows(const Counted& counted) {
   const unsigned own = doublings_of(counted.slices.width);
   numbers[0] = own;
   const std::vector<std::uint32_t> families = families_of(counted.comms);
-  using Place = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  // communicator or family, procedure, slot
+  using SliceKey = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  // communicator or family, procedure, slot
   for (const bool folded : {false, true}) {
-    std::vector<Place> places;
+    std::vector<SliceKey> keys;
     for (const SliceEntry& entry : counted.slices.entries) {
       const bool is_region = is_of_region(entry.key);
       const std::uint32_t comm = is_region ? region_of_key(entry.key) : comm_of_key(entry.key);
-      places.emplace_back(folded && !is_region ? families[comm] : comm, op_of_key(entry.key), entry.slot);
+      keys.emplace_back(folded && !is_region ? families[comm] : comm, op_of_key(entry.key), entry.slot);
     }
-    std::sort(places.begin(), places.end());
+    std::sort(keys.begin(), keys.end());
     for (unsigned doublings = 0; doublings < max_doublings; ++doublings) {
-      for (Place& place : places) std::get<2>(place) >>= doublings > own ? 1 : 0;
-      places.erase(std::unique(places.begin(), places.end()), places.end());
-      numbers[1 + (folded ? max_doublings : 0) + doublings] = places.size();
+      for (SliceKey& key : keys) std::get<2>(key) >>= doublings > own ? 1 : 0;
+      keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+      numbers[1 + (folded ? max_doublings : 0) + doublings] = keys.size();
     }
   }
 }

@@ -12,34 +12,34 @@ namespace [[gnu::visibility("hidden")]] commlens {
 //
 // An entry is valid while nothing was freed since (HandleMap::freed), because handles are reused.  Cells are never
 // moved and never freed.
-struct alignas(64) Repeat {
+struct alignas(64) CachedCall {
   static constexpr int most_words = 5;
   static constexpr std::uint64_t never = ~std::uint64_t{0};  // of `freed`: not a call that can be repeated
   // What a call of a procedure adds besides itself.
   enum Parts : unsigned { nothing = 0, sends = 1, receives = 2, out_message = 4, in_message = 8 };
 
   Site site;
-  std::uint64_t what;  // see what_of(); 0: never used
+  std::uint64_t subject;  // see subject_of(); 0: never used
   std::uint64_t freed;
   std::uint32_t region;
   std::int32_t source;             // of the message that was received last
   std::uint64_t word[most_words];  // of the arguments
-  Repeat* next;                    // the call that followed last time, or this one: prefetching either costs the same
+  CachedCall* next;                // the call that followed last time, or this one: prefetching either costs the same
   Cell* cell;
   PeerCell *out, *in;
   std::uint64_t sent, received, out_bytes;
 
   // Procedure, and the bits of a handle or the index of a communicator: addresses of a program end below 2^54.  Never
   // 0.
-  static std::uint64_t what_of(std::uint32_t op, std::uint64_t where) noexcept {
-    return where ^ std::uint64_t{op} << 54;
+  static std::uint64_t subject_of(std::uint32_t op, std::uint64_t object) noexcept {
+    return object ^ std::uint64_t{op} << 54;
   }
 
   template <class... Words>
   bool is(Site s, std::uint64_t of, std::uint64_t now, Words... words) const noexcept {
     static_assert(sizeof...(words) <= most_words);
     const std::uint64_t* at = word;
-    return site == s && what == of && freed == now && (... && (*at++ == words));
+    return site == s && subject == of && freed == now && (... && (*at++ == words));
   }
   // Counts one more such call and returns its duration.  A thread may move to a core whose counter is slightly behind,
   // so that `end` is before `begin`: the duration is then 0.  The unsigned difference would exceed any maximum. pre:
@@ -69,13 +69,13 @@ struct alignas(64) Repeat {
   __attribute__((noinline, cold)) void note(Site s, std::uint64_t of, Words... words) noexcept {
     std::uint64_t* at = word;
     site = s;
-    what = of;
+    subject = of;
     freed = never;
     next = this;
     (..., (*at++ = words));
   }
 };
-static_assert(sizeof(Repeat) == 128);
+static_assert(sizeof(CachedCall) == 128);
 
 // Caches in which cell a message that a request received was counted.
 struct Arrival {
@@ -92,55 +92,55 @@ struct Arrival {
 // The call cache of one thread, two-way associative.  It starts small to stay in the first-level cache.  A program that
 // cycles through thousands of calls gets a larger one (state/threads.cpp), whose slots are prefetched, because fetching
 // one from memory takes longer than everything else.
-struct Repeats {
+struct CallCache {
   static constexpr std::uint64_t first = 1u << 8, most = 1u << 12;
-  static constexpr std::uint32_t calm = 64;  // misses in a row, without a communicator being freed
-  std::uint64_t mask;                        // of the offset of a slot: (number of slots - 1) * sizeof(Repeat)
-  std::uint64_t last_freed;                  // HandleMap::freed at the last miss
-  Repeat* last;                              // the last hit
-  std::uint32_t unlike;                      // misses
-  std::uint32_t since_freed;                 // misses since something was freed
-  std::uint32_t crowded;                     // misses whose two slots held entries that are still valid
+  static constexpr std::uint32_t settled_misses = 64;  // misses in a row, without a communicator being freed
+  std::uint64_t mask;                // of the offset of a slot: (number of slots - 1) * sizeof(CachedCall)
+  std::uint64_t last_freed;          // HandleMap::freed at the last miss
+  CachedCall* last;                  // the last hit
+  std::uint32_t misses;              // all of them
+  std::uint32_t misses_since_freed;  // misses since something was freed
+  std::uint32_t conflicts;           // misses whose two slots held entries that are still valid
   Arrival arrivals[8];
-  alignas(2 * sizeof(Repeat)) Repeat call[2];  // or more
+  alignas(2 * sizeof(CachedCall)) CachedCall call[2];  // or more
 
-  static Repeats none;  // stays empty; for threads without memory for their own
+  static CallCache none;  // stays empty; for threads without memory for their own
 
   template <class... Words>
-  Repeat& place(Site site, std::uint64_t what, Words... words) noexcept {
+  CachedCall& place(Site site, std::uint64_t subject, Words... words) noexcept {
     // Handles are sequential numbers or addresses from an allocator.  This factor spreads multiples of both over the
     // bits that are used, 52 to 59 or 63.  With the golden ratio every ninth would land near the first.
-    const std::uint64_t mixed = ((site + what) + ... + words) * 0xa8948c893b618677u;
-    return *reinterpret_cast<Repeat*>(reinterpret_cast<char*>(call) + (mixed >> 45 & mask));
+    const std::uint64_t mixed = ((site + subject) + ... + words) * 0xa8948c893b618677u;
+    return *reinterpret_cast<CachedCall*>(reinterpret_cast<char*>(call) + (mixed >> 45 & mask));
   }
-  static Repeat& beside(Repeat& place) noexcept {
-    return *reinterpret_cast<Repeat*>(reinterpret_cast<std::uintptr_t>(&place) ^ sizeof(Repeat));
+  static CachedCall& neighbor(CachedCall& place) noexcept {
+    return *reinterpret_cast<CachedCall*>(reinterpret_cast<std::uintptr_t>(&place) ^ sizeof(CachedCall));
   }
   // Returns the entry of this call, or null.
   template <class... Words>
-  __attribute__((always_inline)) Repeat* find(Site site, std::uint64_t what, std::uint64_t freed,
-                                              Words... words) noexcept {
-    Repeat* r = &place(site, what, words...);
-    if (__builtin_expect(r->is(site, what, freed, words...), 1)) return r;
-    r = &beside(*r);
-    return r->is(site, what, freed, words...) ? r : nullptr;
+  __attribute__((always_inline)) CachedCall* find(Site site, std::uint64_t subject, std::uint64_t freed,
+                                                  Words... words) noexcept {
+    CachedCall* r = &place(site, subject, words...);
+    if (__builtin_expect(r->is(site, subject, freed, words...), 1)) return r;
+    r = &neighbor(*r);
+    return r->is(site, subject, freed, words...) ? r : nullptr;
   }
   // Prefetches the slots of the call that followed `r` last time.  The time spent in MPI hides the latency.  Both
   // slots, because the first one searched may hold another call.
-  __attribute__((always_inline)) void look_ahead(Repeat& r) noexcept {
-    if (__builtin_expect(mask <= first * sizeof(Repeat), 1)) return;
+  __attribute__((always_inline)) void look_ahead(CachedCall& r) noexcept {
+    if (__builtin_expect(mask <= first * sizeof(CachedCall), 1)) return;
     follow(r);
     __builtin_prefetch(r.next);
-    __builtin_prefetch(reinterpret_cast<const char*>(r.next) + sizeof(Repeat) / 2);
-    __builtin_prefetch(&beside(*r.next));
+    __builtin_prefetch(reinterpret_cast<const char*>(r.next) + sizeof(CachedCall) / 2);
+    __builtin_prefetch(&neighbor(*r.next));
   }
-  void follow(Repeat& r) noexcept {
+  void follow(CachedCall& r) noexcept {
     last->next = &r;
     last = &r;
   }
   // Returns true for every eighth miss, so that programs with more distinct calls than slots do not rewrite the cache
   // continuously.
-  bool is_turn() noexcept { return (unlike++ & 7) == 0; }
+  bool is_turn() noexcept { return (misses++ & 7) == 0; }
   // Direct-mapped: cells next to each other differ in procedure or call site.
   Arrival& arrival(const Cell* maker, std::int32_t source) noexcept {
     return arrivals[(reinterpret_cast<std::uintptr_t>(maker) / sizeof(Cell) + static_cast<std::uint32_t>(source)) % 8];
@@ -148,7 +148,7 @@ struct Repeats {
   // Invalidates all entries, after the cells were cleared.
   void forget() noexcept {
     for (Arrival& a : arrivals) a.maker = nullptr;
-    for (Repeat* r = call; r <= &call[mask / sizeof(Repeat)]; ++r) r->freed = Repeat::never;
+    for (CachedCall* r = call; r <= &call[mask / sizeof(CachedCall)]; ++r) r->freed = CachedCall::never;
   }
 };
 

@@ -37,11 +37,11 @@ PeerCell* count_peer(Thread& thread, PeerKey key, PeerPlace place, std::uint64_t
 
 void count_received_anew(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept {
   PeerCell* const in = count_message_of(thread, maker.key, Flow::received, 0, source, bytes);
-  if (in == nullptr || matrix.by_any || thread.repeats == &Repeats::none) return;
-  thread.repeats->arrival(&maker, source) = {&maker, in, bytes, source};
+  if (in == nullptr || matrix.by_any || thread.call_cache == &CallCache::none) return;
+  thread.call_cache->arrival(&maker, source) = {&maker, in, bytes, source};
 }
 
-void count_arrival(Thread& thread, Repeat& r, std::uint64_t received, int source) noexcept {
+void count_arrival(Thread& thread, CachedCall& r, std::uint64_t received, int source) noexcept {
   PeerCell* in = &thread.nobody;
   if (matrix.peers && source >= 0) {
     in = count_message(thread, Flow::received, comm_of_key(r.cell->key), 0, source, received);
@@ -52,26 +52,27 @@ void count_arrival(Thread& thread, Repeat& r, std::uint64_t received, int source
   r.source = source;
 }
 
-Cell* count_late(Thread& thread, Repeat& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
+Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
                  int source) noexcept {
-  const Ticks since = thread.doing.since, spent = end > since ? end - since : 0;
+  const Ticks since = thread.current.since, spent = end > since ? end - since : 0;
   const Key key = r.cell->key;
   const std::uint32_t region = thread.region();
   if (!has_succeeded) {
     const Key failed = make_key(comm_of_key(key), op_of_key(key), 0, region);
-    return record(thread, failed, thread.doing.site, spent, 0, 0);
+    return record(thread, failed, thread.current.site, spent, 0, 0);
   }
-  Cell* const cell = record(thread, (key & ~Key{max_region}) | region, thread.doing.site, spent,
-                            (parts & Repeat::sends) != 0 ? r.sent : 0, (parts & Repeat::receives) != 0 ? received : 0);
+  Cell* const cell =
+      record(thread, (key & ~Key{max_region}) | region, thread.current.site, spent,
+             (parts & CachedCall::sends) != 0 ? r.sent : 0, (parts & CachedCall::receives) != 0 ? received : 0);
   if (region == uncounted_region) return cell;
   // A program moves from one region to the next, or back and forth between two.  Every eighth such call updates the
-  // cached region, as in place_to_keep().  The overflow cell has no procedure and is never cached.
-  if (region != r.region && thread.repeats->is_turn() && op_of_key(cell->key) == op_of_key(key)) {
+  // cached region, as in slot_to_fill().  The overflow cell has no procedure and is never cached.
+  if (region != r.region && thread.call_cache->is_turn() && op_of_key(cell->key) == op_of_key(key)) {
     r.cell = cell;
     r.region = region;
   }
-  if ((parts & Repeat::out_message) != 0) add_message(*r.out, r.out_bytes);
-  if ((parts & Repeat::in_message) == 0) return cell;
+  if ((parts & CachedCall::out_message) != 0) add_message(*r.out, r.out_bytes);
+  if ((parts & CachedCall::in_message) == 0) return cell;
   if (r.received == received && r.source == source) {
     add_message(*r.in, received);
   } else {

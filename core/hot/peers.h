@@ -39,27 +39,27 @@ inline void count_shape_of(Thread& thread, Key maker, Flow shape, std::uint64_t 
 // Counts a message that a request received, as count_message_of() does.  pre: matrix.peers, source >= 0
 void count_received_anew(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept;
 inline void count_received_of(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept {
-  const Arrival& a = thread.repeats->arrival(&maker, source);
+  const Arrival& a = thread.call_cache->arrival(&maker, source);
   if (__builtin_expect(!a.is(&maker, source, bytes), 0)) return count_received_anew(thread, maker, source, bytes);
   add_message(*a.in, bytes);
 }
 
 // Counts a message that arrived in a call like `r`, but from another process or with another size.  Updates `r` to that
 // source and size.
-void count_arrival(Thread& thread, Repeat& r, std::uint64_t received, int source) noexcept;
+void count_arrival(Thread& thread, CachedCall& r, std::uint64_t received, int source) noexcept;
 
 // Counts a call that ended at `end` in the cells of the cached call `r`; for a receive also the received message.
 // pre: the call succeeded, no slice has ended, and the thread is in the same region as `r`.
 template <unsigned parts>
-inline __attribute__((always_inline)) void count_as(Thread& thread, Repeat& r, Ticks end) noexcept {
-  thread.mpi += r.add<parts>(thread.doing.since, end);
+inline __attribute__((always_inline)) void count_as(Thread& thread, CachedCall& r, Ticks end) noexcept {
+  thread.mpi += r.add<parts>(thread.current.since, end);
 }
 template <unsigned parts>
-inline __attribute__((always_inline)) void count_as(Thread& thread, Repeat& r, Ticks end, std::uint64_t received,
+inline __attribute__((always_inline)) void count_as(Thread& thread, CachedCall& r, Ticks end, std::uint64_t received,
                                                     int source) noexcept {
-  thread.mpi += r.add<parts & ~(Repeat::receives | Repeat::in_message)>(thread.doing.since, end);
+  thread.mpi += r.add<parts & ~(CachedCall::receives | CachedCall::in_message)>(thread.current.since, end);
   r.cell->bytes_received += received;
-  if constexpr ((parts & Repeat::in_message) != 0) {
+  if constexpr ((parts & CachedCall::in_message) != 0) {
     if (__builtin_expect(r.received == received && r.source == source, 1)) {
       add_message(*r.in, received);
     } else {
@@ -69,7 +69,7 @@ inline __attribute__((always_inline)) void count_as(Thread& thread, Repeat& r, T
 }
 // The same without these preconditions; returns the cell that counted the call.  If the region differs from that of
 // `r`, every eighth call moves `r` to the new region.
-Cell* count_late(Thread& thread, Repeat& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
+Cell* count_late(Thread& thread, CachedCall& r, unsigned parts, Ticks end, bool has_succeeded, std::uint64_t received,
                  int source) noexcept;
 
 }  // namespace commlens

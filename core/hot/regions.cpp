@@ -88,8 +88,8 @@ void close(Thread& thread, Regions& regions, Ticks end) noexcept {
 }  // namespace
 
 void begin_region(Thread& thread, const Called& name, Site site, Opened kind) noexcept {
-  const Telling telling(thread);
-  if (__builtin_expect(!telling, 0)) return;
+  const RegionUpdate updating_regions(thread);
+  if (__builtin_expect(!updating_regions, 0)) return;
   Regions* const regions = thread.regions != nullptr ? thread.regions : enter_regions(thread);
   if (__builtin_expect(regions == nullptr, 0)) return;
   if (__builtin_expect(regions->beyond != 0 || regions->depth == Regions::most_frames, 0)) {
@@ -144,8 +144,8 @@ void begin_region(Thread& thread, const Called& name, Site site, Opened kind) no
 }
 
 void end_region(Thread& thread, const Called& name, Site site) noexcept {
-  const Telling telling(thread);
-  if (__builtin_expect(!telling, 0)) return;
+  const RegionUpdate updating_regions(thread);
+  if (__builtin_expect(!updating_regions, 0)) return;
   const Ticks end = now();
   Regions* const regions = thread.regions;
   if (__builtin_expect(regions == nullptr, 0)) {
@@ -165,8 +165,8 @@ void end_region(Thread& thread, const Called& name, Site site) noexcept {
 }
 
 void begin_iteration(Thread& thread, Site site) noexcept {
-  const Telling telling(thread);
-  if (__builtin_expect(!telling, 0)) return;
+  const RegionUpdate updating_regions(thread);
+  if (__builtin_expect(!updating_regions, 0)) return;
   const Ticks begin = now();
   Regions* const regions = thread.regions;
   if (__builtin_expect(regions == nullptr, 0)) {
@@ -194,8 +194,8 @@ void begin_iteration(Thread& thread, Site site) noexcept {
 
 void end_regions(Thread& thread) noexcept {
   Regions* const regions = thread.regions;
-  const Telling telling(thread);
-  if (regions == nullptr || !telling) return;
+  const RegionUpdate updating_regions(thread);
+  if (regions == nullptr || !updating_regions) return;
   const Ticks end = now();
   regions->beyond = 0;
   while (regions->depth > 0) close(thread, *regions, end);
@@ -204,8 +204,8 @@ void end_regions(Thread& thread) noexcept {
 // Our sums may raise floating-point exceptions, for which the application may have enabled traps, or whose flags it may
 // read.  This function therefore masks traps and restores the flags.
 void record_value(Thread& thread, std::uint64_t quantity, double value) noexcept {
-  const Telling telling(thread);
-  if (__builtin_expect(!telling, 0)) return;
+  const RegionUpdate updating_regions(thread);
+  if (__builtin_expect(!updating_regions, 0)) return;
   Regions* const regions = thread.regions != nullptr ? thread.regions : enter_regions(thread);
   if (regions == nullptr) return;
   const Frame& frame = regions->frames[regions->depth];

@@ -192,17 +192,17 @@ extern std::atomic<bool> regions_are_closed;
 
 // Scope in which this thread changes the counters of its regions.  Converts to false while regions are closed: the
 // caller must then change nothing.
-class Telling {
+class RegionUpdate {
  public:
-  explicit Telling(Thread& thread) noexcept : thread_(thread) {
-    __atomic_store_n(&thread.telling, 1, __ATOMIC_RELAXED);
-    // close_regions() has a kernel barrier (membarrier) between its store and its load of `telling`.
+  explicit RegionUpdate(Thread& thread) noexcept : thread_(thread) {
+    __atomic_store_n(&thread.updating_regions, 1, __ATOMIC_RELAXED);
+    // close_regions() has a kernel barrier (membarrier) between its store and its load of `updating_regions`.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     may_ = !regions_are_closed.load(std::memory_order_acquire);
   }
-  ~Telling() { __atomic_store_n(&thread_.telling, 0, __ATOMIC_RELEASE); }
-  Telling(const Telling&) = delete;
-  Telling& operator=(const Telling&) = delete;
+  ~RegionUpdate() { __atomic_store_n(&thread_.updating_regions, 0, __ATOMIC_RELEASE); }
+  RegionUpdate(const RegionUpdate&) = delete;
+  RegionUpdate& operator=(const RegionUpdate&) = delete;
   explicit operator bool() const noexcept { return may_; }
 
  private:

@@ -104,7 +104,7 @@ inline void each_indexed(const TableOf<C>& table, Visit visit) {
 
 // False for calls in an uncounted region, and for cells that were cleared.  A cell without calls may hold the bytes of
 // a request that another thread made.
-inline bool is_to_be_told(const Cell& cell) noexcept {
+inline bool is_reported(const Cell& cell) noexcept {
   return region_of_key(cell.key) != uncounted_region && (cell.calls | cell.bytes_sent | cell.bytes_received) != 0;
 }
 

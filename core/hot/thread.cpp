@@ -20,16 +20,16 @@ __attribute__((noinline, cold)) Cell* record_first(Thread& thread, Key key, Site
 
 __attribute__((noinline, cold)) Cell* record_late(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent,
                                                   std::uint64_t received) noexcept {
-  const Ticks end = thread.doing.since + spent;
+  const Ticks end = thread.current.since + spent;
   slice_ended(thread, key, spent);
-  spent = end - thread.doing.since;  // without the time that did not count
+  spent = end - thread.current.since;  // without the time that did not count
   return record_first(thread, key, site, spent, sent, received);
 }
 
 }  // namespace
 
 Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent, std::uint64_t received) noexcept {
-  if (__builtin_expect(thread.is_due(thread.doing.since + spent), 0)) {
+  if (__builtin_expect(thread.is_due(thread.current.since + spent), 0)) {
     return record_late(thread, key, site, spent, sent, received);
   }
   Cell* const cell = known_cell(thread.table, key, site);
@@ -37,30 +37,30 @@ Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent
   return add(thread, cell, key, spent, sent, received);
 }
 
-Repeat* place_to_keep(Thread& thread, Repeat& place, Repeat* same, std::uint64_t freed) noexcept {
-  Repeats& repeats = *thread.repeats;
-  if (&repeats == &Repeats::none) return nullptr;
-  if (same != nullptr) return repeats.is_turn() ? same : nullptr;
-  if (repeats.last_freed != freed) {
-    repeats.last_freed = freed;
-    repeats.since_freed = 0;
+CachedCall* slot_to_fill(Thread& thread, CachedCall& place, CachedCall* same, std::uint64_t freed) noexcept {
+  CallCache& call_cache = *thread.call_cache;
+  if (&call_cache == &CallCache::none) return nullptr;
+  if (same != nullptr) return call_cache.is_turn() ? same : nullptr;
+  if (call_cache.last_freed != freed) {
+    call_cache.last_freed = freed;
+    call_cache.misses_since_freed = 0;
   }
-  ++repeats.since_freed;
-  const auto is_good = [freed](const Repeat& r) { return r.what != 0 && r.freed == freed; };
-  Repeat* at = &place;
-  if (is_good(*at)) at = &Repeats::beside(place);
+  ++call_cache.misses_since_freed;
+  const auto is_good = [freed](const CachedCall& r) { return r.subject != 0 && r.freed == freed; };
+  CachedCall* at = &place;
+  if (is_good(*at)) at = &CallCache::neighbor(place);
   if (is_good(*at)) {
-    const std::uint64_t places = repeats.mask / sizeof(Repeat) + 1;
-    if (places < Repeats::most && ++repeats.crowded > 4 * places) {
-      repeats.crowded = 0;
-      grow_repeats(thread);
+    const std::uint64_t places = call_cache.mask / sizeof(CachedCall) + 1;
+    if (places < CallCache::most && ++call_cache.conflicts > 4 * places) {
+      call_cache.conflicts = 0;
+      grow_call_cache(thread);
       return nullptr;
     }
-    if ((repeats.unlike & 8) != 0) at = &place;
-  } else if (repeats.since_freed > Repeats::calm) {
+    if ((call_cache.misses & 8) != 0) at = &place;
+  } else if (call_cache.misses_since_freed > CallCache::settled_misses) {
     return at;
   }
-  return repeats.is_turn() ? at : nullptr;
+  return call_cache.is_turn() ? at : nullptr;
 }
 
 }  // namespace commlens

@@ -39,20 +39,20 @@ struct CompleteRequests {
 
 // The communicator that a thread is freeing.  Its callbacks may still use it, but it is no longer in the map, because
 // MPI may give its handle to another communicator at once.
-struct Going {
+struct FreeingComm {
   std::uint64_t handle;
   const CommView* view;  // null: none, or unknown
 };
 
 // The call in progress, for tools that inspect a process that hangs or was killed.  The call has ended if `outermost`
 // of its thread is null.
-struct Doing {
-  enum What : std::uint16_t { nothing, handle, index };
-  std::uint64_t where;  // the communicator: the bits of its handle, or its index
+struct CurrentCall {
+  enum CommBy : std::uint16_t { nothing, handle, index };
+  std::uint64_t comm;  // the communicator: the bits of its handle, or its index
   Ticks since;
   Site site;
   std::uint16_t op;
-  What what;  // meaning of `where`
+  CommBy comm_by;  // meaning of `comm`
 };
 
 struct Regions;  // hot/regions.h
@@ -79,17 +79,17 @@ struct Thread {
   // either shows that the old call has ended.
   char* outermost;
   Site outermost_return;  // its return address, stored behind its frame pointer
-  Doing doing;
+  CurrentCall current;
   Ticks last_moment = ~Ticks{0};  // see is_due()
   std::uint32_t counting_region;  // see region()
   std::uint32_t number;           // among the threads of this process
   std::uint64_t sequence;         // number of requests that this thread has made
-  Going going;
-  std::uint32_t forgets;  // number of times its counters were cleared
-  std::uint32_t telling;  // not 0: the thread is changing the counters of its regions (class Telling)
-  std::uint32_t call;     // size bin of the collective in progress, as in PeerPlace; 0: unknown
-  Ticks mpi;              // time inside all counted calls
-  Regions* regions;       // null until the thread begins its first region
+  FreeingComm freeing;
+  std::uint32_t clears;            // number of times its counters were cleared
+  std::uint32_t updating_regions;  // not 0: the thread is changing the counters of its regions (class RegionUpdate)
+  std::uint32_t call;              // size bin of the collective in progress, as in PeerPlace; 0: unknown
+  Ticks mpi;                       // time inside all counted calls
+  Regions* regions;                // null until the thread begins its first region
   Table table;
   CompleteRequests complete;
   std::uint64_t forgotten;  // requests that could not be stored for lack of memory
@@ -97,7 +97,7 @@ struct Thread {
   std::size_t scratch_bytes;
   SliceLog slices;
   TableOf<PeerCell> peers;
-  Repeats* repeats = &Repeats::none;
+  CallCache* call_cache = &CallCache::none;
   PeerCell nobody;    // dummy cell for calls without a message
   Thread* next;       // list of all threads, for collection
   Thread* next_idle;  // list of those whose thread has ended
@@ -153,8 +153,8 @@ Cell* record(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent
 // Otherwise returns a slot for every eighth miss only: a program with more distinct calls than slots would rewrite the
 // cache continuously, and frequent calls get their slot soon anyway.  If such misses are frequent and the cache is
 // small, grows it and returns null.
-Repeat* place_to_keep(Thread& thread, Repeat& place, Repeat* same, std::uint64_t freed) noexcept;
-void grow_repeats(Thread& thread) noexcept;  // cold; drops the entries of the old cache
+CachedCall* slot_to_fill(Thread& thread, CachedCall& place, CachedCall* same, std::uint64_t freed) noexcept;
+void grow_call_cache(Thread& thread) noexcept;  // cold; drops the entries of the old cache
 
 Thread* enter_thread() noexcept;  // cold: for the first call of the calling thread; never null
 

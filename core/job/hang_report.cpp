@@ -154,44 +154,44 @@ void add_seconds(Text& text, Ns ns) noexcept {
 }
 
 // What a thread is doing.  recover/read.cpp reads the same fields from the arena of another process, in the same way.
-struct Place {
+struct ThreadState {
   bool is_inside;
-  Doing doing;
+  CurrentCall current;
 };
 
-bool is_shown(const Thread& thread) noexcept { return thread.doing.since != 0 && !thread.has_ended; }
+bool is_shown(const Thread& thread) noexcept { return thread.current.since != 0 && !thread.has_ended; }
 
 // Copies until `since` has not changed during the copy, at most four times: a call may begin or end meanwhile.
-Place place_of(const Thread& thread) noexcept {
-  Place place{};
+ThreadState state_of_thread(const Thread& thread) noexcept {
+  ThreadState thread_state{};
   for (int tries = 0; tries < 4; ++tries) {
-    const Ticks since = __atomic_load_n(&thread.doing.since, __ATOMIC_ACQUIRE);
-    place.is_inside = __atomic_load_n(&thread.outermost, __ATOMIC_RELAXED) != nullptr;
-    place.doing = thread.doing;
-    if (__atomic_load_n(&thread.doing.since, __ATOMIC_ACQUIRE) == since) break;
+    const Ticks since = __atomic_load_n(&thread.current.since, __ATOMIC_ACQUIRE);
+    thread_state.is_inside = __atomic_load_n(&thread.outermost, __ATOMIC_RELAXED) != nullptr;
+    thread_state.current = thread.current;
+    if (__atomic_load_n(&thread.current.since, __ATOMIC_ACQUIRE) == since) break;
   }
-  return place;
+  return thread_state;
 }
 
-void add_place(Text& line, const Registry& registry, const Place& place, const Who& who, const TickScale& scale,
-               Ticks here) noexcept {
-  const Doing& doing = place.doing;
-  const bool is_measured = doing.op != op::unknown && doing.op < std::size(op_facts);
-  const char* const op = is_measured ? op_facts[doing.op].name : who.unmeasured;
+void add_thread(Text& line, const Registry& registry, const ThreadState& thread_state, const ReportingRank& reporter,
+                const TickScale& scale, Ticks report_time) noexcept {
+  const CurrentCall& current = thread_state.current;
+  const bool is_measured = current.op != op::unknown && current.op < std::size(op_facts);
+  const char* const op = is_measured ? op_facts[current.op].name : reporter.unmeasured;
   const CommState* comm = nullptr;
-  if (doing.what == Doing::handle) {
-    comm = state_of_handle(registry, doing.where);
-  } else if (doing.what == Doing::index && doing.where != 0) {
-    comm = state_of(registry, static_cast<std::uint32_t>(doing.where));
+  if (current.comm_by == CurrentCall::handle) {
+    comm = state_of_handle(registry, current.comm);
+  } else if (current.comm_by == CurrentCall::index && current.comm != 0) {
+    comm = state_of(registry, static_cast<std::uint32_t>(current.comm));
   }
-  line << (place.is_inside ? "in " : "outside MPI, last in ") << op;
+  line << (thread_state.is_inside ? "in " : "outside MPI, last in ") << op;
   if (comm != nullptr && comm->index != 0) {
     line << " on ";
-    add_comm(line, registry, *comm, who.rank);
+    add_comm(line, registry, *comm, reporter.rank);
   }
-  line << (place.is_inside ? " for " : ", which began ");
-  add_seconds(line, scale.ns(here > doing.since ? here - doing.since : 0));
-  if (!place.is_inside) line << " ago";
+  line << (thread_state.is_inside ? " for " : ", which began ");
+  add_seconds(line, scale.ns(report_time > current.since ? report_time - current.since : 0));
+  if (!thread_state.is_inside) line << " ago";
 }
 
 }  // namespace
@@ -202,10 +202,10 @@ void name_of_comm(const Registry& registry, std::uint32_t index, int rank, char*
   if (state != nullptr) add_comm(name, registry, *state, rank);
 }
 
-void say_where(const Registry& registry, const Who& who) noexcept {
+void print_hang_report(const Registry& registry, const ReportingRank& reporter) noexcept {
   static char line_memory[1024], lines_memory[PIPE_BUF + 1];
   const TickScale scale = TickScale::since_start();
-  const Ticks here = now();
+  const Ticks report_time = now();
   Text lines(lines_memory, sizeof lines_memory);
   int shown = 0, numbered = 0;
   std::uint32_t end = 0;
@@ -220,8 +220,8 @@ void say_where(const Registry& registry, const Who& who) noexcept {
   };
   const auto begin = [&](Text& line) {
     line << "commlens: ";
-    if (who.rank >= 0) {
-      line << "rank " << static_cast<std::uint64_t>(who.rank);
+    if (reporter.rank >= 0) {
+      line << "rank " << static_cast<std::uint64_t>(reporter.rank);
     } else {
       line << "process " << static_cast<std::uint64_t>(getpid());
     }
@@ -234,7 +234,7 @@ void say_where(const Registry& registry, const Who& who) noexcept {
     begin(line);
     if (numbered > 1) line << ", thread " << std::uint64_t{t->number};
     line << ": ";
-    add_place(line, registry, place_of(*t), who, scale, here);
+    add_thread(line, registry, state_of_thread(*t), reporter, scale, report_time);
     line_memory[line.size()] = '\n';
     if (lines.size() + line.size() + 1 > PIPE_BUF) flush();
     lines.add(line.begin(), line.size() + 1);

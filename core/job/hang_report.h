@@ -6,7 +6,7 @@
 namespace commlens {
 
 // The process that a report is about.
-struct Who {
+struct ReportingRank {
   int rank;                // from MPI or the launcher; -1: unknown
   const char* unmeasured;  // the name to print for a procedure that is not measured: MPI_Init or MPI_Finalize
 };
@@ -16,11 +16,11 @@ struct Who {
 //
 // May be called from a signal handler: takes no lock, does not allocate, uses no stdio.  Not reentrant: the caller
 // ensures that only one call runs at a time.
-void say_where(const Registry& registry, const Who& who) noexcept;
+void print_hang_report(const Registry& registry, const ReportingRank& reporter) noexcept;
 
 // Writes into `text` the name that the profile will give a communicator, terminated by a zero.  "?" replaces each part
 // of the name that this process cannot determine.  The number in the name belongs to the leader and is read from the
-// leader's arena.  The rules of say_where() hold.
+// leader's arena.  The rules of print_hang_report() hold.
 void name_of_comm(const Registry& registry, std::uint32_t index, int rank, char* text, std::size_t bytes) noexcept;
 
 }  // namespace commlens

@@ -231,7 +231,7 @@ out::Meta meta_at_start() {
       {"mpi_standard", std::to_string(version) + "." + std::to_string(subversion)},
       {"thread_level", thread_level()},
       {"job_id", job_id()},
-      {"inside", told_of_below()},
+      {"inside", pml_hook_outcome()},
       {"clock", clock_is_tsc ? "tsc" : "clock_gettime"},
       {"options", options().listing()},
   };
@@ -322,7 +322,7 @@ Identity id_of_launch() {
   return identity_of(text.data(), text.size());
 }
 
-enum class Coming { all, late, through_files };
+enum class Arrivals { all, late, through_files };
 
 // Returns the place for the parts of a job whose ranks cannot collect together.  All its processes can compute its
 // name.
@@ -332,33 +332,33 @@ out::Parts parts_of_job() {
 
 // Serialises the orders of rank 0, which obey() applies on another rank: only rank 0 is sure to have the user's
 // options.
-std::vector<char> written(const Terms& terms) {
+std::vector<char> written(const CollectOptions& wanted) {
   WireWriter out;
-  out.text(terms.name());
-  out.number(terms.quiet ? 1 : 0);
-  out.number(terms.mode);
-  out.pairs(terms.meta());
+  out.text(wanted.name());
+  out.number(wanted.quiet ? 1 : 0);
+  out.number(wanted.mode);
+  out.pairs(wanted.meta());
   return out.bytes();
 }
 
-void obey(const std::vector<char>& orders, Terms& terms) {
+void apply_orders(const std::vector<char>& orders, CollectOptions& wanted) {
   WireReader in(orders.data(), orders.size());
   std::string name = in.text();
   const bool quiet = in.number() != 0;
   const auto mode = static_cast<mode_t>(in.number());
   out::Meta meta = in.pairs();
   if (!in.ok()) return;
-  terms.name = [name = std::move(name)] { return name; };
-  terms.quiet = quiet;
-  terms.mode = mode;
-  terms.meta = [meta = std::move(meta)] { return meta; };
+  wanted.name = [name = std::move(name)] { return name; };
+  wanted.quiet = quiet;
+  wanted.mode = mode;
+  wanted.meta = [meta = std::move(meta)] { return meta; };
 }
 
 // Waits until all ranks have called it.  Uses a non-blocking barrier, so that unprofiled ranks are not disturbed and
 // this rank can give up.
-Coming all_have_come() {
+Arrivals all_are_present() {
   MPI_Request barrier;
-  if (api.Ibarrier(api.comm_world, &barrier) != MPI_SUCCESS) return Coming::late;
+  if (api.Ibarrier(api.comm_world, &barrier) != MPI_SUCCESS) return Arrivals::late;
   // Seconds until a message says what this rank waits for.  Rank 0 prints it or, if that rank runs without commlens,
   // the last one.
   const unsigned long first_word = job.rank == 0 ? 30 : 60;
@@ -369,13 +369,13 @@ Coming all_have_come() {
   bool said = false;
   for (unsigned long tries = 0;; ++tries) {
     int done = 0;
-    if (api.Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return Coming::late;
-    if (done != 0) return Coming::all;
+    if (api.Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return Arrivals::late;
+    if (done != 0) return Arrivals::all;
     const auto waited = static_cast<unsigned long>(std::time(nullptr) - begin);
-    if (waited >= patience) return Coming::late;
+    if (waited >= patience) return Arrivals::late;
     if (waited > looked) {  // once a second
       looked = waited;
-      if (parts_of_job().has_begun()) return Coming::through_files;
+      if (parts_of_job().has_begun()) return Arrivals::through_files;
     }
     if (waited >= first_word && !said && speaks) {
       say("rank %d waits in MPI_Finalize for other ranks, %lu s at most. Are all of them under commlens?", job.rank,
@@ -410,11 +410,11 @@ bool has_unfinished_collective() {
 // Waits for two barriers.  The first one also completes for a late rank if another rank has entered it and given up
 // since.  A rank that has given up does not enter the second one, which therefore completes for nobody.  So either all
 // ranks continue, or all give up.
-Coming all_are_here() {
-  if (job.size == 1) return Coming::all;
-  if (has_unfinished_collective()) return Coming::through_files;
-  const Coming first = all_have_come();
-  return first == Coming::all ? all_have_come() : first;
+Arrivals all_are_here() {
+  if (job.size == 1) return Arrivals::all;
+  if (has_unfinished_collective()) return Arrivals::through_files;
+  const Arrivals first = all_are_present();
+  return first == Arrivals::all ? all_are_present() : first;
 }
 
 Identity random_id() {
@@ -423,22 +423,22 @@ Identity random_id() {
   return id;
 }
 
-Terms terms(Ticks begin, const std::string& mark = "") {
-  Terms terms;
-  terms.counted = own_counted;
-  terms.meta = meta_at_start;
-  terms.name = [mark] {
+CollectOptions collect_options(Ticks begin, const std::string& mark = "") {
+  CollectOptions result;
+  result.counted = own_counted;
+  result.meta = meta_at_start;
+  result.name = [mark] {
     std::string name = profile_name();
     const bool has_no_mark = mark.empty() || out::target_of(name) != out::Target::free;
     return has_no_mark ? name : out::marked_name(name, mark);
   };
-  terms.in_session = job.sessions > 0;
-  terms.aggregators = options().number(Option::aggregators);
-  terms.summary = options().text(Option::detail) == "summary";
-  terms.quiet = options().on(Option::quiet);
-  terms.mode = options().mode();
-  terms.begin = begin;
-  return terms;
+  result.in_session = job.sessions > 0;
+  result.aggregators = options().number(Option::aggregators);
+  result.summary = options().text(Option::detail) == "summary";
+  result.quiet = options().on(Option::quiet);
+  result.mode = options().mode();
+  result.begin = begin;
+  return result;
 }
 
 // Collective: rank 0 chooses the random id of this world and sends it to all.
@@ -456,8 +456,8 @@ bool collect_all(Ticks begin) {
     return true;
   }
   World all;
-  const Collected collected = collect_together(all, terms(begin));
-  if (collected == Collected::stored) end_arena();
+  const Collected collected = collect_together(all, collect_options(begin));
+  if (collected == Collected::stored) remove_arena();
   return collected != Collected::too_early;
 }
 
@@ -471,7 +471,8 @@ void collect_alone(Ticks begin) {
   Profile profile;
   const bool is_whole = profile.add(own.data(), own.size());
   phases.gathered = now();
-  if (is_whole && write_file(terms(begin, ".rank" + std::to_string(job.rank)), job.size, profile, phases)) end_arena();
+  if (is_whole && write_file(collect_options(begin, ".rank" + std::to_string(job.rank)), job.size, profile, phases))
+    remove_arena();
 }
 
 }  // namespace
@@ -494,7 +495,7 @@ void note_job() noexcept try {
   if (out::target_of(profile_name()) == out::Target::nothing) return;  // no copies of the arena either
   char name[64];
   std::snprintf(name, sizeof name, "commlens-arenas-%016llx", static_cast<unsigned long long>(entry.launch));
-  survive(entry.output.substr(0, entry.output.rfind('/') + 1) + name, job.rank);
+  enable_crash_copies(entry.output.substr(0, entry.output.rfind('/') + 1) + name, job.rank);
 } catch (const std::bad_alloc&) {
   return;  // the counters cannot be recovered then
 }
@@ -504,16 +505,16 @@ bool collect(Ticks begin) noexcept try {
   close_regions();
   const OwnErrors own_errors;
   const Ticks here = now();
-  const Coming coming = all_are_here();
+  const Arrivals coming = all_are_here();
   job.waited = now() - here;
   begin += job.waited;  // waiting for late ranks is not our overhead
   switch (coming) {
-    case Coming::late: collect_alone(begin); return true;
-    case Coming::through_files:
+    case Arrivals::late: collect_alone(begin); return true;
+    case Arrivals::through_files:
       if (job.sessions > 0) return false;  // sessions end later
       collect_at_exit();
       return true;
-    case Coming::all: break;
+    case Arrivals::all: break;
   }
   own_comm = api.comm_null;
   const bool done = collect_all(begin);
@@ -536,14 +537,14 @@ void collect_at_exit() noexcept try {
   if (job.size == 1) {
     const bool is_whole = profile.add(own.data(), own.size());
     phases.gathered = now();
-    if (is_whole && write_file(terms(begin), job.size, profile, phases)) end_arena();
+    if (is_whole && write_file(collect_options(begin), job.size, profile, phases)) remove_arena();
     return;
   }
   out::Parts parts = parts_of_job();
-  Terms last = terms(begin);
+  CollectOptions last = collect_options(begin);
   if (job.rank == 0) parts.put_orders(written(last));
   const bool is_there = parts.put(job.rank, own);
-  if (is_there) end_arena();
+  if (is_there) remove_arena();
   const bool is_last = parts.claim(job.size);
   if (!is_there && !is_last) {
     say("rank %d: its calls are not in the profile: %s. They are kept on its node: commlens recover", job.rank,
@@ -556,11 +557,11 @@ void collect_at_exit() noexcept try {
       say("the data of rank %d is missing; the profile has the others", rank);
   }
   phases.gathered = now();
-  obey(parts.orders(), last);
+  apply_orders(parts.orders(), last);
   last.kept = "What the ranks counted stays in " + parts.directory();
   if (!write_file(last, job.size, profile, phases)) return;
   parts.remove(job.size);
-  if (!is_there) end_arena();
+  if (!is_there) remove_arena();
 } catch (const std::exception& e) {
   say("rank %d: no profile: %s", job.rank, e.what());
 }

@@ -158,7 +158,7 @@ void child_forked() noexcept {
   locks::after_fork_in_child();
   if (counts) return;
   stop_measuring();
-  leave_below_in_child();
+  remove_pml_hook_in_child();
 }
 
 }  // namespace
@@ -175,7 +175,7 @@ void open_arena() {
   pthread_atfork(prepare_fork, parent_forked, child_forked);
 }
 
-void survive(const std::string& directory, int rank) noexcept {
+void enable_crash_copies(const std::string& directory, int rank) noexcept {
   process = getpid();
   const int n = std::snprintf(directory_of_copies, sizeof directory_of_copies, "%s", directory.c_str());
   if (arena::path().empty() || n >= static_cast<int>(sizeof directory_of_copies)) {
@@ -253,13 +253,13 @@ void flush_now_and_then() noexcept {
   errno = saved;
 }
 
-const char* leave_arena(unsigned state) noexcept {
+const char* make_last_copy(unsigned state) noexcept {
   if (getpid() != process) return "";
   if (copy_at_end(state)) return copy_path;
   return arena::path().c_str();
 }
 
-void end_arena() noexcept {
+void remove_arena() noexcept {
   is_stored = true;
   arena::remove();
   if (!is_flushed) return;

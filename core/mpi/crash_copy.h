@@ -10,7 +10,7 @@ void open_arena();
 
 // Call at the end of MPI_Init.  From then on, if the process ends early, its end is recorded in the arena, and the
 // arena is copied to `directory` as far as possible.  The directory is created when it is needed.
-void survive(const std::string& directory, int rank) noexcept;
+void enable_crash_copies(const std::string& directory, int rank) noexcept;
 
 // Copies the arena as it is now, replacing an earlier copy; the process continues.  Returns false if it cannot.
 bool flush_arena() noexcept;
@@ -23,9 +23,9 @@ void flush_now_and_then() noexcept;
 
 // Makes the last copy when the process ends other than by a signal.  Returns the path of the copy, of the arena if it
 // could not be copied, or an empty text if there is neither.
-const char* leave_arena(unsigned state) noexcept;
+const char* make_last_copy(unsigned state) noexcept;
 
 // Removes the arena and its copy, after the profile was written.
-void end_arena() noexcept;
+void remove_arena() noexcept;
 
 }  // namespace commlens

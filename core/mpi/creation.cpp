@@ -24,7 +24,7 @@ namespace commlens {
 namespace {
 
 constexpr Identity unknown_processes = 0x756e6b6e6f776eu;
-constexpr Identity alike_mark = 0x616c696b65u;
+constexpr Identity limit_mark = 0x616c696b65u;
 
 void say_no_memory() { say("rank %d: no memory for another communicator; its calls are counted under none", job.rank); }
 
@@ -257,26 +257,26 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
     describe_topology(made, op, parent, record);
   }
 
-  // `alike`: what the new communicator has in common with others that were created in the same way, on all its members.
-  // `number`: its number among them, or among the creations on its parent.  If there is a tag, the number among those
-  // with the same tag identifies it.  Threads that create communicators of one group at the same time use different
-  // tags.
+  // `origin_identity`: what the new communicator has in common with others that were created in the same way, on all
+  // its members. `number`: its number among them, or among the creations on its parent.  If there is a tag, the number
+  // among those with the same tag identifies it.  Threads that create communicators of one group at the same time use
+  // different tags.
   const Lineage from = registry->lineage(parent.index);
-  Identity alike = combine(from.root != 0 ? from.root : from.identity, op);
+  Identity origin_identity = combine(from.root != 0 ? from.root : from.identity, op);
   switch (origin.how) {
     case Origin::How::on_parent: break;
-    case Origin::How::under_group: alike = combine(alike, origin.processes); break;
+    case Origin::How::under_group: origin_identity = combine(origin_identity, origin.processes); break;
     case Origin::How::by_world: break;
     case Origin::How::by_meeting:
     case Origin::How::by_processes:
       // Both sides must get the same number, though they have called different procedures and have no parent in common.
       // If the other side is of another world, it has a profile of its own.
-      alike = processes;
+      origin_identity = processes;
       break;
   }
-  alike = combine(alike, leaders);
+  origin_identity = combine(origin_identity, leaders);
   const bool has_tag = origin.how != Origin::How::on_parent && origin.how != Origin::How::by_world;
-  const std::uint32_t number = has_tag ? registry->next_under(alike) : n_on_parent;
+  const std::uint32_t number = has_tag ? registry->next_under(origin_identity) : n_on_parent;
 
   // All members count alike, so all decide alike.
   const auto limit = static_cast<std::uint32_t>(options().number(Option::comms));
@@ -288,23 +288,23 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
   const Identity tag = is_beyond ? 0 : origin.key;  // those beyond the limit share a record, whatever their tags
   std::uint32_t n = is_beyond ? limit : number;
   if (has_tag && !is_beyond) {
-    alike = combine(alike, tag);
-    n = registry->next_under(alike);
+    origin_identity = combine(origin_identity, tag);
+    n = registry->next_under(origin_identity);
   }
-  record.kin = by_processes ? combine(tag, alike_mark) : combine(from.kin, op);
+  record.kin = by_processes ? combine(tag, limit_mark) : combine(from.kin, op);
   if (origin.how == Origin::How::under_group) record.kin = combine(record.kin, tag);
   record.kin = combine(combine(combine(record.kin, first), second), n);
   if (is_beyond) {
-    record.root = child ? (from.root != 0 ? from.root : from.identity) : alike;
-    record.identity = combine(combine(combine(alike, first), second), alike_mark);
+    record.root = child ? (from.root != 0 ? from.root : from.identity) : origin_identity;
+    record.identity = combine(combine(combine(origin_identity, first), second), limit_mark);
   } else if (origin.how == Origin::How::by_world) {
     record.identity = mixed(op);
   } else {
-    record.identity = combine(alike, n);
+    record.identity = combine(origin_identity, n);
     if (!all_here) record.identity = combine(record.identity, unknown_processes);
   }
   const CommView& known =
-      record.root != 0 ? registry->add_alike(std::move(record)) : registry->add(std::move(record), true);
+      record.root != 0 ? registry->add_sibling(std::move(record)) : registry->add(std::move(record), true);
   if (known.index == 0 || !comms.put(bits(made), const_cast<CommView*>(&known))) say_no_memory();
   registry->handle(known.index, bits(made));
 }
@@ -357,7 +357,7 @@ void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, P
   say_no_memory();
 }
 
-void creation_over(Payload payload, bool succeeded) noexcept try {
+void creation_completed(Payload payload, bool succeeded) noexcept try {
   Pending p;
   {
     const std::lock_guard<std::mutex> lock(pending_mutex);
@@ -402,7 +402,7 @@ const CommView& late_comm(MPI_Comm comm, int rc, std::uint64_t freed) noexcept {
   return !then.gone && rc == MPI_SUCCESS ? adopt_comm(comm) : no_comm();
 }
 
-const CommView* comm_going(MPI_Comm comm) noexcept try {
+const CommView* before_comm_free(MPI_Comm comm) noexcept try {
   if (const void* const going = comms.find(bits(comm)); going != nullptr)
     remember_members(static_cast<const CommView*>(going)->index);
   const CommView* known = nullptr;
@@ -421,8 +421,10 @@ const CommView* comm_going(MPI_Comm comm) noexcept try {
   return nullptr;
 }
 
-void comm_gone(const CommView* view) noexcept { registry->freed(view->index); }
-void comm_stays(MPI_Comm comm, const CommView* view) noexcept { comms.put(bits(comm), const_cast<CommView*>(view)); }
+void after_comm_free(const CommView* view) noexcept { registry->freed(view->index); }
+void undo_comm_free(MPI_Comm comm, const CommView* view) noexcept {
+  comms.put(bits(comm), const_cast<CommView*>(view));
+}
 
 void name_comm(MPI_Comm comm, const char* name) noexcept {
   const void* const known = comms.find(bits(comm));
@@ -430,14 +432,14 @@ void name_comm(MPI_Comm comm, const char* name) noexcept {
 }
 
 void made_window(MPI_Win win, const CommView& comm) noexcept { windows.put(bits(win), const_cast<CommView*>(&comm)); }
-void window_going(MPI_Win win) noexcept { windows.take(bits(win)); }
+void before_win_free(MPI_Win win) noexcept { windows.take(bits(win)); }
 
 void made_file(MPI_File file, const CommView& comm) noexcept {
   auto* const record = new (std::nothrow) FileRecord{&comm, nullptr};
   if (record != nullptr && !files.put(bits(file), record)) delete record;
 }
 
-void file_going(MPI_File file) noexcept { delete static_cast<FileRecord*>(files.take(bits(file))); }
+void before_file_close(MPI_File file) noexcept { delete static_cast<FileRecord*>(files.take(bits(file))); }
 
 void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const CommView& comm, const Volume& v,
                          Payload flags) noexcept {

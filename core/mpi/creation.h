@@ -42,18 +42,19 @@ void created(Op op, const CommView& parent, MPI_Comm made, const Origin& origin,
 bool made_in_callback(Site caller) noexcept;
 
 // MPI_Comm_idup: creating() assigns the number of the creation now.  The communicator exists when `request` completes;
-// then creation_over() registers it.  If the creation failed, the variable may not contain a communicator any more.
+// then creation_completed() registers it.  If the creation failed, the variable may not contain a communicator any
+// more.
 void creating(Op op, const CommView& parent, MPI_Comm* made, bool set_already, Payload payload, Site site) noexcept;
-void creation_over(Payload payload, bool succeeded) noexcept;
+void creation_completed(Payload payload, bool succeeded) noexcept;
 
 // Removes the handle from the map before MPI frees the communicator, because MPI may reuse the handle at once.  Returns
-// its view, or null.  Afterwards, call comm_gone() if MPI has freed it, or comm_stays() if that failed.
-const CommView* comm_going(MPI_Comm comm) noexcept;
-void comm_gone(const CommView* view) noexcept;
-void comm_stays(MPI_Comm comm, const CommView* view) noexcept;
+// its view, or null.  Afterwards, call after_comm_free() if MPI has freed it, or undo_comm_free() if that failed.
+const CommView* before_comm_free(MPI_Comm comm) noexcept;
+void after_comm_free(const CommView* view) noexcept;
+void undo_comm_free(MPI_Comm comm, const CommView* view) noexcept;
 
 void name_comm(MPI_Comm comm, const char* name) noexcept;
-void window_going(MPI_Win win) noexcept;
-void file_going(MPI_File file) noexcept;
+void before_win_free(MPI_Win win) noexcept;
+void before_file_close(MPI_File file) noexcept;
 
 }  // namespace commlens

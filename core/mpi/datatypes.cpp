@@ -48,6 +48,6 @@ Layout late_layout(MPI_Datatype datatype, std::uint64_t freed) noexcept {
 }
 
 void datatype_made(MPI_Datatype datatype) noexcept { static_cast<void>(learn_datatype(datatype)); }
-void datatype_going(MPI_Datatype datatype) noexcept { layouts.take(bits(datatype)); }
+void before_type_free(MPI_Datatype datatype) noexcept { layouts.take(bits(datatype)); }
 
 }  // namespace commlens

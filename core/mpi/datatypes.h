@@ -52,7 +52,7 @@ inline Layout layout_of(MPI_Datatype datatype, std::uint64_t freed) noexcept {
   return late_layout(datatype, freed);
 }
 
-void datatype_made(MPI_Datatype datatype) noexcept;   // cold; call when the application may use it
-void datatype_going(MPI_Datatype datatype) noexcept;  // cold; call before it is freed
+void datatype_made(MPI_Datatype datatype) noexcept;     // cold; call when the application may use it
+void before_type_free(MPI_Datatype datatype) noexcept;  // cold; call before it is freed
 
 }  // namespace commlens

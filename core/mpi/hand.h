@@ -83,7 +83,7 @@ class Batch {
     }
     constexpr Payload odd = RequestFlag::persistent | RequestFlag::idup;
     if (__builtin_expect((f.payload & odd) == 0, 1)) return RequestTable::release(f);
-    if ((f.payload & RequestFlag::idup) != 0) creation_over(f.payload, succeeded);
+    if ((f.payload & RequestFlag::idup) != 0) creation_completed(f.payload, succeeded);
     if ((f.payload & RequestFlag::persistent) != 0) {
       RequestTable::change(f, f.payload & ~(RequestFlag::active | RequestFlag::cancelled));
     } else {
@@ -164,8 +164,8 @@ class Batch {
   }
   // The status of a partitioned receive need not contain the sender.
   static int sender(Payload payload, const MPI_Status& status) noexcept {
-    const int told = (payload & RequestFlag::persistent) != 0 ? persistent_of(payload)->from : -1;
-    return told >= 0 ? told : status.MPI_SOURCE;
+    const int from = (payload & RequestFlag::persistent) != 0 ? persistent_of(payload)->from : -1;
+    return from >= 0 ? from : status.MPI_SOURCE;
   }
   static bool counts(const RequestTable::Found& f) noexcept { return (f.payload & RequestFlag::active) != 0; }
   std::uint32_t comm_at(int i) const noexcept { return comm_of_key(maker_of(found_[i].payload)->key); }
@@ -238,7 +238,7 @@ __attribute__((noinline)) int complete_in_callback(CallNext call_next, int count
   for (int i = 0; i < n; ++i) {
     const Payload payload = found[i].payload;
     if (payload == 0 || (payload & RequestFlag::persistent) != 0 || array[i] != api.request_null) continue;
-    if ((payload & RequestFlag::idup) != 0) creation_over(payload, rc == MPI_SUCCESS);
+    if ((payload & RequestFlag::idup) != 0) creation_completed(payload, rc == MPI_SUCCESS);
     RequestTable::release(found[i]);
   }
   return rc;
@@ -486,7 +486,7 @@ int get_status(Next next, Op op, Site caller, MPI_Request request, int* flag, MP
   call.stop();
   call.count_under(comm);
   if (rc == MPI_SUCCESS && *flag != 0 && (batch[0].payload & RequestFlag::idup) != 0) {
-    creation_over(batch[0].payload, true);
+    creation_completed(batch[0].payload, true);
   }
   return rc;
 }
@@ -542,17 +542,17 @@ template <class Next>
 int comm_free(Next next, Op op, Site caller, MPI_Comm* comm) {
   Call call(op, caller);
   MPI_Comm handle = comm == nullptr ? api.comm_null : *comm;
-  const CommView* const view = comm_going(handle);
-  const Going outer = call.thread().going;  // this call may be in a callback of another MPI_Comm_free
-  call.thread().going = {bits(handle), view};
+  const CommView* const view = before_comm_free(handle);
+  const FreeingComm outer = call.thread().freeing;  // this call may be in a callback of another MPI_Comm_free
+  call.thread().freeing = {bits(handle), view};
   if (!call.nested()) call.start_under(view == nullptr ? 0 : view->index);
   const int rc = next(comm);
-  call.thread().going = outer;
+  call.thread().freeing = outer;
   if (!call.nested()) {
     call.stop();
     call.record(view == nullptr ? no_comm() : *view, Volume{});
   }
-  if (view != nullptr) rc == MPI_SUCCESS ? comm_gone(view) : comm_stays(handle, view);
+  if (view != nullptr) rc == MPI_SUCCESS ? after_comm_free(view) : undo_comm_free(handle, view);
   return rc;
 }
 
@@ -571,7 +571,7 @@ int comm_set_name(Next next, Op op, Site caller, MPI_Comm comm, const char* comm
 template <class Next>
 int type_free(Next next, Op op, Site caller, MPI_Datatype* datatype) {
   Call call(op, caller);
-  if (datatype != nullptr) datatype_going(*datatype);
+  if (datatype != nullptr) before_type_free(*datatype);
   if (call.nested()) return next(datatype);
   call.start();
   const int rc = next(datatype);
@@ -584,7 +584,7 @@ template <class Next>
 int win_free(Next next, Op op, Site caller, MPI_Win* win) {
   Call call(op, caller);
   const CommView& comm = win == nullptr ? no_comm() : comm_of_win(*win);
-  if (win != nullptr) window_going(*win);
+  if (win != nullptr) before_win_free(*win);
   if (call.nested()) return next(win);
   call.start_under(comm.index);
   const int rc = next(win);
@@ -598,7 +598,7 @@ template <class Next>
 int file_close(Next next, Op op, Site caller, MPI_File* fh) {
   Call call(op, caller);
   const CommView& comm = fh == nullptr ? no_comm() : comm_of_file(*fh);
-  if (fh != nullptr) file_going(*fh);
+  if (fh != nullptr) before_file_close(*fh);
   if (call.nested()) return next(fh);
   call.start_under(comm.index);
   const int rc = next(fh);

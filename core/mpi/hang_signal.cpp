@@ -27,14 +27,14 @@ struct sigaction before;            // the former action
 std::atomic<bool> is_spent{false};  // `before` had SA_RESETHAND and has run
 
 // Several threads may get the signal; the report of one of them covers all.
-void say_where_once() noexcept {
+void print_hang_report_once() noexcept {
   static std::atomic<bool> is_busy{false};
   if (is_busy.exchange(true, std::memory_order_acquire)) return;
   // Disables cancellation here: a cancelled thread would leave its files and locks in an undefined state.
   int could_be_cancelled = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &could_be_cancelled);
   const bool began = job.ready || job.ended != 0;
-  say_where(*registry, {job.rank >= 0 ? job.rank : launched_as, began ? "MPI_Finalize" : "MPI_Init"});
+  print_hang_report(*registry, {job.rank >= 0 ? job.rank : launched_as, began ? "MPI_Finalize" : "MPI_Init"});
   pthread_setcancelstate(could_be_cancelled, nullptr);
   is_busy.store(false, std::memory_order_release);
 }
@@ -61,7 +61,7 @@ void asked(int signal, siginfo_t* info, void* context) noexcept {
   const auto* const frame = static_cast<const char*>(__builtin_frame_address(0));
   if (context == serving.context && frame < serving.frame) return;
   const int saved = errno;
-  if (getpid() == process) say_where_once();
+  if (getpid() == process) print_hang_report_once();
   errno = saved;
   serving = {context, frame};
   call_the_former(signal, info, context);
@@ -106,7 +106,7 @@ void watch_for_hang_signal() {
   say("COMMLENS_HANG_SIGNAL: '%s' is not a signal that can be taken, such as USR2; none is", text.c_str());
 }
 
-void keep_watching() noexcept {
+void keep_watching_for_hang_signal() noexcept {
   process = getpid();  // a process may make the first MPI call, and its forked child MPI_Init
   if (wanted != 0) put_in_front();
 }

@@ -8,6 +8,6 @@ namespace [[gnu::visibility("hidden")]] commlens {
 void watch_for_hang_signal();
 
 // Call when MPI is initialised: installs the handler again, because libraries below MPI may have replaced it.
-void keep_watching() noexcept;
+void keep_watching_for_hang_signal() noexcept;
 
 }  // namespace commlens

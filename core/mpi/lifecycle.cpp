@@ -90,7 +90,7 @@ Ticks estimated_call() noexcept {
 
 // MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the newest first.  Ours is the oldest, so its callback
 // runs after those of the application, which may communicate.
-bool is_told_of_finalize = false;
+bool has_finalize_callback = false;
 
 extern "C" int copies_nothing(MPI_Comm, int, void*, void*, void*, int* flag) noexcept {
   *flag = 0;
@@ -102,10 +102,10 @@ extern "C" int self_is_deleted(MPI_Comm, int, void*, void*) noexcept {
   return MPI_SUCCESS;
 }
 
-void ask_to_be_told_of_finalize() noexcept {
+void register_finalize_callback() noexcept {
   int key = 0;
   if (api.Comm_create_keyval(copies_nothing, self_is_deleted, &key, nullptr) != MPI_SUCCESS) return;
-  is_told_of_finalize = api.Comm_set_attr(api.comm_self, key, nullptr) == MPI_SUCCESS;
+  has_finalize_callback = api.Comm_set_attr(api.comm_self, key, nullptr) == MPI_SUCCESS;
   api.Comm_free_keyval(&key);
 }
 
@@ -126,7 +126,7 @@ void begin(Ticks before, Ticks after) {
   job.started = now();
   job.counted_start = counted_time(job.started);
   begin_slices(job.started);
-  keep_watching();
+  keep_watching_for_hang_signal();
   job.own_init = job.started - after;
   note_job();
   if (const unsigned long seconds = options().number(Option::flush_every); seconds != 0) {
@@ -142,11 +142,11 @@ void at_end(void*) {
   stop_annotating();
   if (getpid() != process) return;
   if (!job.ready) {
-    if (job.rank < 0) end_arena();  // did not return from MPI_Init
+    if (job.rank < 0) remove_arena();  // did not return from MPI_Init
     return;
   }
   if (job.world) {
-    const char* const kept = leave_arena(static_cast<unsigned>(arena::State::exited));
+    const char* const kept = make_last_copy(static_cast<unsigned>(arena::State::exited));
     if (*kept == '\0') {
       say("rank %d ended without MPI_Finalize: no profile is written", job.rank);
     } else {
@@ -216,8 +216,8 @@ void initialised(Ticks before, Ticks after) noexcept try {
   api.Comm_group(api.comm_world, &job.group);
   add_predefined(api.comm_world, letter_world, mixed(letter_world), 0);
   add_predefined(api.comm_self, letter_self, combine(letter_self, static_cast<Identity>(job.rank)), job.rank);
-  if (!is_told_of_finalize) ask_to_be_told_of_finalize();
-  watch_below();
+  if (!has_finalize_callback) register_finalize_callback();
+  install_pml_hook();
   if (!job.ready) begin(before, after);
 } catch (const std::bad_alloc&) {
   say("rank %d: no memory to start", job.rank);
@@ -226,13 +226,13 @@ void initialised(Ticks before, Ticks after) noexcept try {
 void finalising() noexcept {
   if (!job.ready || !job.world) return;
   job.ended = now();
-  if (!is_told_of_finalize) finish();
+  if (!has_finalize_callback) finish();
 }
 
 void finish() noexcept {
   if (!job.ready || !job.world) return;
   const Ticks begin = now();
-  leave_below();
+  remove_pml_hook();
   job.ready = !collect(begin);
   job.world = false;
   api.Group_free(&job.group);
@@ -241,7 +241,7 @@ void finish() noexcept {
     stop_measuring();
   } else {
     reopen_regions();  // calls in sessions are still counted
-    if (job.group != MPI_Group{}) watch_below();
+    if (job.group != MPI_Group{}) install_pml_hook();
   }
 }
 
@@ -260,7 +260,7 @@ void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept tr
     api.Group_rank(job.group, &job.rank);
     api.Group_size(job.group, &job.size);
   }
-  watch_below();
+  install_pml_hook();
   if (!job.ready) begin(before, after);
 } catch (const std::bad_alloc&) {
   say("rank %d: no memory to start", job.rank);
@@ -270,7 +270,7 @@ void session_ending() noexcept {
   const std::lock_guard<std::mutex> lock(sessions_mutex);
   if (--job.sessions != 0) return;
   job.ended = now();
-  if (!job.world) leave_below();
+  if (!job.world) remove_pml_hook();
   if (job.session_group != MPI_Group{}) api.Group_free(&job.session_group);
   job.session_group = MPI_Group{};
   if (!job.world) job.group = MPI_Group{};
@@ -278,7 +278,7 @@ void session_ending() noexcept {
 
 void aborting(MPI_Comm, int errorcode) noexcept {
   if (!job.ready) return;
-  const char* const kept = leave_arena(static_cast<unsigned>(arena::State::aborted));
+  const char* const kept = make_last_copy(static_cast<unsigned>(arena::State::aborted));
   if (*kept == '\0') {
     say("rank %d called MPI_Abort with code %d: no profile is written", job.rank, errorcode);
   } else {

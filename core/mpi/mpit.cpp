@@ -37,7 +37,7 @@ struct Handle {
 struct State {
   std::mutex mutex;
   int users = 0;  // calls of MPI_T_init_thread without an MPI_T_finalize
-  Places variables, categories;
+  PositionMap variables, categories;
   std::unordered_map<MPI_T_pvar_session, bool> sessions;  // the open ones
   std::unordered_map<MPI_T_pvar_handle, MPI_T_pvar_session> theirs;
   std::unordered_map<MPI_T_pvar_handle, Handle*> ours;
@@ -87,17 +87,17 @@ struct Located {
   bool is_valid, is_ours;
   int which;
 };
-Located variable_at(State& s, int place) noexcept {
-  if (is_not_in_use(s)) return {true, false, place};  // the library reports the error
+Located variable_at(State& s, int position) noexcept {
+  if (is_not_in_use(s)) return {true, false, position};  // the library reports the error
   fix(s);
-  const Places::There there = s.variables.at(place);
-  return {there.is_ours || (there.which >= 0 && there.which < variables_there()), there.is_ours, there.which};
+  const PositionMap::Entry entry = s.variables.at(position);
+  return {entry.is_ours || (entry.which >= 0 && entry.which < variables_there()), entry.is_ours, entry.which};
 }
-Located category_at(State& s, int place) noexcept {
-  if (is_not_in_use(s)) return {true, false, place};
+Located category_at(State& s, int position) noexcept {
+  if (is_not_in_use(s)) return {true, false, position};
   fix(s);
-  const Places::There there = s.categories.at(place);
-  return {there.is_ours || (there.which >= 0 && there.which < categories_there()), there.is_ours, there.which};
+  const PositionMap::Entry entry = s.categories.at(position);
+  return {entry.is_ours || (entry.which >= 0 && entry.which < categories_there()), entry.is_ours, entry.which};
 }
 
 // Returns the index of the library's variable with this name and class, or a number below 0.  Open MPI also finds names
@@ -116,8 +116,8 @@ int place_in_library(const char* name, int var_class) noexcept {
 }
 
 int class_of(const Variable& variable) noexcept {
-  if (variable.is_of_monitoring && variable.what.breadth == Breadth::everywhere) return MPI_T_PVAR_CLASS_SIZE;
-  return variable.what.measure == Measure::bytes ? MPI_T_PVAR_CLASS_AGGREGATE : MPI_T_PVAR_CLASS_COUNTER;
+  if (variable.is_of_monitoring && variable.selection.breadth == Breadth::everywhere) return MPI_T_PVAR_CLASS_SIZE;
+  return variable.selection.measure == Measure::bytes ? MPI_T_PVAR_CLASS_AGGREGATE : MPI_T_PVAR_CLASS_COUNTER;
 }
 
 MPI_Datatype unsigned_long() noexcept {
@@ -159,12 +159,12 @@ void give(T* to, T value) noexcept {
 bool is_open(const State& s, MPI_T_pvar_session session) { return s.sessions.count(session) != 0; }
 
 // Creates a watch for the communicator at this address.  Returns false if commlens does not know it.
-bool watched(const What& what, const void* obj_handle, std::optional<Watch>& watch) {
+bool watched(const Selection& selection, const void* obj_handle, std::optional<Watch>& watch) {
   if (obj_handle == nullptr || !job.ready) return false;
   const auto* const view = static_cast<const CommView*>(comms.find(bits(*static_cast<const MPI_Comm*>(obj_handle))));
   if (view == nullptr) return false;
-  std::optional<Members> found = members(view->index);
-  if (found) watch.emplace(what, std::move(*found));
+  std::optional<MemberRanks> found = members(view->index);
+  if (found) watch.emplace(selection, std::move(*found));
   return watch.has_value();
 }
 
@@ -278,12 +278,12 @@ int pvar_get_info(decltype(&PMPI_T_pvar_get_info) next, int pvar_index, char* na
                   int* var_class, MPI_Datatype* datatype, MPI_T_enum* enumtype, char* desc, int* desc_len, int* bind,
                   int* readonly, int* continuous, int* atomic) noexcept {
   return guarded([&](State& s) {
-    const Located there = variable_at(s, pvar_index);
-    if (!there.is_valid) return MPI_T_ERR_INVALID_INDEX;
-    if (!there.is_ours)
-      return next(there.which, name, name_len, verbosity, var_class, datatype, enumtype, desc, desc_len, bind, readonly,
+    const Located entry = variable_at(s, pvar_index);
+    if (!entry.is_valid) return MPI_T_ERR_INVALID_INDEX;
+    if (!entry.is_ours)
+      return next(entry.which, name, name_len, verbosity, var_class, datatype, enumtype, desc, desc_len, bind, readonly,
                   continuous, atomic);
-    const Variable& variable = variables()[static_cast<std::size_t>(there.which)];
+    const Variable& variable = variables()[static_cast<std::size_t>(entry.which)];
     const int kind = class_of(variable);
     give(name_of(variable, place_in_library(variable.name, kind) >= 0), name, name_len);
     give(variable.text, desc, desc_len);
@@ -342,15 +342,15 @@ int pvar_handle_alloc(decltype(&PMPI_T_pvar_handle_alloc) next, MPI_T_pvar_sessi
     if (is_not_in_use(s)) return next(session, pvar_index, obj_handle, handle, count);
     if (!is_open(s, session)) return MPI_T_ERR_INVALID_SESSION;
     if (handle == nullptr || count == nullptr) return MPI_T_ERR_INVALID;
-    const Located there = variable_at(s, pvar_index);
-    if (!there.is_valid) return MPI_T_ERR_INVALID_INDEX;
-    if (!there.is_ours) {
-      const int rc = next(session, there.which, obj_handle, handle, count);
+    const Located entry = variable_at(s, pvar_index);
+    if (!entry.is_valid) return MPI_T_ERR_INVALID_INDEX;
+    if (!entry.is_ours) {
+      const int rc = next(session, entry.which, obj_handle, handle, count);
       if (rc == MPI_SUCCESS) s.theirs[*handle] = session;
       return rc;
     }
     std::optional<Watch> watch;
-    if (!watched(variables()[static_cast<std::size_t>(there.which)].what, obj_handle, watch))
+    if (!watched(variables()[static_cast<std::size_t>(entry.which)].selection, obj_handle, watch))
       return MPI_T_ERR_INVALID_HANDLE;
     auto h = std::find_if(s.handles.begin(), s.handles.end(), [](const Handle& one) { return !one.watch; });
     if (h == s.handles.end()) h = s.handles.emplace(h);
@@ -422,9 +422,9 @@ namespace {
 template <class Next>
 int in_category(Next next, int cat_index, int len, int indices[]) noexcept {
   return guarded([&](State& s) {
-    const Located there = category_at(s, cat_index);
-    if (!there.is_valid) return MPI_T_ERR_INVALID_INDEX;
-    return there.is_ours ? MPI_SUCCESS : next(there.which, len, indices);
+    const Located entry = category_at(s, cat_index);
+    if (!entry.is_valid) return MPI_T_ERR_INVALID_INDEX;
+    return entry.is_ours ? MPI_SUCCESS : next(entry.which, len, indices);
   });
 }
 
@@ -451,9 +451,9 @@ int category_get_num(decltype(&PMPI_T_category_get_num) next, int* num_cat) noex
 int category_get_info(decltype(&PMPI_T_category_get_info) next, int cat_index, char* name, int* name_len, char* desc,
                       int* desc_len, int* num_cvars, int* num_pvars, int* num_categories) noexcept {
   return guarded([&](State& s) {
-    const Located there = category_at(s, cat_index);
-    if (!there.is_valid) return MPI_T_ERR_INVALID_INDEX;
-    if (!there.is_ours) return next(there.which, name, name_len, desc, desc_len, num_cvars, num_pvars, num_categories);
+    const Located entry = category_at(s, cat_index);
+    if (!entry.is_valid) return MPI_T_ERR_INVALID_INDEX;
+    if (!entry.is_ours) return next(entry.which, name, name_len, desc, desc_len, num_cvars, num_pvars, num_categories);
     give(category, name, name_len);
     give(category_text, desc, desc_len);
     give(num_cvars, 0);
@@ -480,16 +480,16 @@ int category_get_index(decltype(&PMPI_T_category_get_index) next, const char* na
 
 int category_get_pvars(decltype(&PMPI_T_category_get_pvars) next, int cat_index, int len, int indices[]) noexcept {
   return guarded([&](State& s) {
-    const Located there = category_at(s, cat_index);
-    if (!there.is_valid) return MPI_T_ERR_INVALID_INDEX;
-    if (there.is_ours) {
+    const Located entry = category_at(s, cat_index);
+    if (!entry.is_valid) return MPI_T_ERR_INVALID_INDEX;
+    if (entry.is_ours) {
       for (int i = 0; indices != nullptr && i < std::min(len, variable_count()); ++i)
         indices[i] = s.variables.of_ours(i);
       return MPI_SUCCESS;
     }
     int n = 0, m = 0;
-    const int rc = next(there.which, len, indices);
-    if (rc != MPI_SUCCESS || indices == nullptr || !sizes_of(there.which, n, m)) return rc;
+    const int rc = next(entry.which, len, indices);
+    if (rc != MPI_SUCCESS || indices == nullptr || !sizes_of(entry.which, n, m)) return rc;
     for (int i = 0; i < std::min(len, n); ++i) indices[i] = s.variables.of_theirs(indices[i]);
     return rc;
   });
@@ -498,12 +498,12 @@ int category_get_pvars(decltype(&PMPI_T_category_get_pvars) next, int cat_index,
 int category_get_categories(decltype(&PMPI_T_category_get_categories) next, int cat_index, int len,
                             int indices[]) noexcept {
   return guarded([&](State& s) {
-    const Located there = category_at(s, cat_index);
-    if (!there.is_valid) return MPI_T_ERR_INVALID_INDEX;
-    if (there.is_ours) return MPI_SUCCESS;
+    const Located entry = category_at(s, cat_index);
+    if (!entry.is_valid) return MPI_T_ERR_INVALID_INDEX;
+    if (entry.is_ours) return MPI_SUCCESS;
     int n = 0, m = 0;
-    const int rc = next(there.which, len, indices);
-    if (rc != MPI_SUCCESS || indices == nullptr || !sizes_of(there.which, n, m)) return rc;
+    const int rc = next(entry.which, len, indices);
+    if (rc != MPI_SUCCESS || indices == nullptr || !sizes_of(entry.which, n, m)) return rc;
     for (int i = 0; i < std::min(len, m); ++i) indices[i] = s.categories.of_theirs(indices[i]);
     return rc;
   });
@@ -519,9 +519,9 @@ int category_get_events(decltype(&PMPI_T_category_get_events) next, int cat_inde
 
 int category_get_num_events(decltype(&PMPI_T_category_get_num_events) next, int cat_index, int* num_events) noexcept {
   return guarded([&](State& s) {
-    const Located there = category_at(s, cat_index);
-    if (!there.is_valid) return MPI_T_ERR_INVALID_INDEX;
-    if (!there.is_ours) return next(there.which, num_events);
+    const Located entry = category_at(s, cat_index);
+    if (!entry.is_valid) return MPI_T_ERR_INVALID_INDEX;
+    if (!entry.is_ours) return next(entry.which, num_events);
     give(num_events, 0);
     return MPI_SUCCESS;
   });

@@ -12,6 +12,6 @@ namespace commlens {
 std::int32_t world_rank(std::uint32_t comm, std::uint32_t peer) noexcept;
 
 // Returns the members of a communicator, for ask_for_members() of core/state/online.h.
-std::optional<Members> members(std::uint32_t comm);
+std::optional<MemberRanks> members(std::uint32_t comm);
 
 }  // namespace commlens

@@ -59,7 +59,7 @@ void learn_kinds() noexcept {
   kinds[op::MPI_Start] = kinds[op::MPI_Startall] = Kind::start;
 }
 
-std::uint32_t op_now(const Thread& thread) noexcept { return thread.outermost == nullptr ? 0 : thread.doing.op; }
+std::uint32_t op_now(const Thread& thread) noexcept { return thread.outermost == nullptr ? 0 : thread.current.op; }
 
 // A non-blocking or persistent collective gets a tag of its own from this range, each time the next lower one.  It
 // continues to send with it during whatever call comes later.  All other internal messages use fixed tags outside the
@@ -178,7 +178,7 @@ Cause cause_of(const Thread& thread, MPI_Comm comm, int tag, std::uint32_t index
 const CommView* view_of(const Thread& thread, MPI_Comm comm) noexcept {
   const void* const known = comms.find(bits(comm));
   if (known != nullptr) return static_cast<const CommView*>(known);
-  return thread.going.handle == bits(comm) ? thread.going.view : nullptr;
+  return thread.freeing.handle == bits(comm) ? thread.freeing.view : nullptr;
 }
 
 // ---- communicators that the library made for itself ----
@@ -199,8 +199,8 @@ bool makes_intercomm(const Thread& thread, std::uint32_t op) noexcept {
     default: break;
   }
   // A collective on an intercommunicator also uses communicators within each group, but creates none between them.
-  if (thread.doing.what != Doing::handle || kinds[op] == Kind::collective) return false;
-  const void* const parent = comms.find(thread.doing.where);
+  if (thread.current.comm_by != CurrentCall::handle || kinds[op] == Kind::collective) return false;
+  const void* const parent = comms.find(thread.current.comm);
   return parent != nullptr && static_cast<const CommView*>(parent)->inter;
 }
 
@@ -482,7 +482,7 @@ void end_watching() noexcept {}
 
 }  // namespace
 
-void watch_below() noexcept {
+void install_pml_hook() noexcept {
   if (!matrix.inside || is_watching || why_not != nullptr) return;
   why_not = begin_watching();
   is_watching = why_not == nullptr;
@@ -490,19 +490,19 @@ void watch_below() noexcept {
     say("COMMLENS_MATRIX=all: the messages inside collectives are not seen: %s", why_not);
 }
 
-void leave_below() noexcept {
+void remove_pml_hook() noexcept {
   if (!is_watching) return;
   is_watching = false;
   give_table_back();
   end_watching();
 }
 
-void leave_below_in_child() noexcept {
+void remove_pml_hook_in_child() noexcept {
   if (is_watching) give_table_back();
   is_watching = false;
 }
 
-std::string told_of_below() {
+std::string pml_hook_outcome() {
   if (!matrix.inside) return "not asked for";
   return why_not == nullptr ? "measured" : std::string("not seen: ") + why_not;
 }

@@ -13,16 +13,16 @@ namespace [[gnu::visibility("hidden")]] commlens {
 
 // Installs the hook if COMMLENS_MATRIX=all asks for it and it is not there yet.  Call after MPI is initialised and
 // MPI_COMM_WORLD is known; prints a message on rank 0 if the hook cannot be installed.
-void watch_below() noexcept;
+void install_pml_hook() noexcept;
 
 // Removes the hook.  Call before MPI is finalised and before commlens communicates.
-void leave_below() noexcept;
+void remove_pml_hook() noexcept;
 
 // The same in a forked child, which shares the parent's counters and must not write to them.
-void leave_below_in_child() noexcept;
+void remove_pml_hook_in_child() noexcept;
 
 // Returns the outcome of the hook, as stored in `meta.inside`.
-std::string told_of_below();
+std::string pml_hook_outcome();
 
 // The persistent requests that a start call starts.  Their messages are attributed to the procedures that created the
 // requests.

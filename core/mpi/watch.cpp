@@ -33,7 +33,7 @@ constexpr Flow flows[] = {Flow::sent, Flow::received, Flow::written, Flow::read,
 commlens_watched* watch_of(MPI_Comm comm, int kind) noexcept try {
   if (!job.ready || !matrix.peers || kind < COMMLENS_SENT || kind > COMMLENS_COLLECTIVE) return nullptr;
   const auto* const view = static_cast<const CommView*>(comms.find(bits(comm)));
-  const std::optional<Members> found = view == nullptr ? std::nullopt : members(view->index);
+  const std::optional<MemberRanks> found = view == nullptr ? std::nullopt : members(view->index);
   if (!found) return nullptr;
   const Flow flow = flows[kind];
   return new commlens_watched{{},

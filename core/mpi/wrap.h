@@ -42,8 +42,8 @@ inline const CommView& comm_of(MPI_Comm comm, int rc, std::uint64_t freed) noexc
 inline const CommView& known_comm(MPI_Comm comm) noexcept {
   const void* const known = comms.find(bits(comm));
   if (known != nullptr) return *static_cast<const CommView*>(known);
-  const Going& going = this_thread().going;
-  if (going.view != nullptr && going.handle == bits(comm)) return *going.view;
+  const FreeingComm& freeing = this_thread().freeing;
+  if (freeing.view != nullptr && freeing.handle == bits(comm)) return *freeing.view;
   return no_comm();
 }
 
@@ -209,11 +209,11 @@ class Call {
   // True if the call is not the application's own: pass it on, do not count it.
   bool nested() const noexcept { return nested_; }
   Thread& thread() noexcept { return thread_; }
-  Site site() const noexcept { return nested_ ? site_ : thread_.doing.site; }  // pre: nested, or started
+  Site site() const noexcept { return nested_ ? site_ : thread_.current.site; }  // pre: nested, or started
 
-  void start() noexcept { begin(0, Doing::nothing); }
-  void start_in(MPI_Comm comm) noexcept { begin(bits(comm), Doing::handle); }
-  void start_under(std::uint32_t comm) noexcept { begin(comm, Doing::index); }
+  void start() noexcept { begin(0, CurrentCall::nothing); }
+  void start_in(MPI_Comm comm) noexcept { begin(bits(comm), CurrentCall::handle); }
+  void start_under(std::uint32_t comm) noexcept { begin(comm, CurrentCall::index); }
   std::uint64_t freed() const noexcept { return freed_; }  // HandleMap::freed when it began
   // Computes the size bin of a collective for its internal messages.  Runs before MPI is called, so it may only use
   // arguments that are known to be valid.  The volume that is measured after the call has the same bin.
@@ -231,39 +231,39 @@ class Call {
   }
   void stop() noexcept { end_ = now(); }
 
-  // Returns the cache entry of an equal call, or null.  If null, keep() caches this call after it was counted.
-  //  pre:  the call succeeded; its volume and peers depend only on `where`, `words` and what it received.
+  // Returns the cache entry of an equal call, or null.  If null, cache() caches this call after it was counted.
+  //  pre:  the call succeeded; its volume and peers depend only on `object`, `words` and what it received.
   template <class... Words>
-  COMMLENS_IN_REGISTERS Repeat* like(std::uint64_t where, Words... words) noexcept {
-    const Site site = thread_.doing.site;
-    const std::uint64_t what = Repeat::what_of(op_, where);
+  COMMLENS_IN_REGISTERS CachedCall* find_cached(std::uint64_t object, Words... words) noexcept {
+    const Site site = thread_.current.site;
+    const std::uint64_t subject = CachedCall::subject_of(op_, object);
     const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
-    Repeat* const r = thread_.repeats->find(site, what, freed, words...);
+    CachedCall* const r = thread_.call_cache->find(site, subject, freed, words...);
     if (r != nullptr && __builtin_expect(r->region == thread_.region() && !thread_.is_due(end_), 1)) return r;
-    repeat_ = place_to_keep(thread_, thread_.repeats->place(site, what, words...), r, freed);
-    if (repeat_ != nullptr) {
-      repeat_->note(site, what, words...);
-      thread_.repeats->follow(*repeat_);
+    cached_ = slot_to_fill(thread_, thread_.call_cache->place(site, subject, words...), r, freed);
+    if (cached_ != nullptr) {
+      cached_->note(site, subject, words...);
+      thread_.call_cache->follow(*cached_);
     }
     return nullptr;
   }
-  // pre: like() returned it.
+  // pre: find_cached() returned it.
   template <unsigned parts, class... Arrived>
-  COMMLENS_IN_REGISTERS void count(Repeat& r, Arrived... arrived) noexcept {
+  COMMLENS_IN_REGISTERS void count(CachedCall& r, Arrived... arrived) noexcept {
     count_as<parts>(thread_, r, end_, arrived...);
   }
   template <unsigned parts>
-  COMMLENS_IN_REGISTERS void keep(Cell& cell, const Volume& v) noexcept {
-    if (repeat_ == nullptr) return;
-    Repeat& r = *repeat_;
+  COMMLENS_IN_REGISTERS void cache(Cell& cell, const Volume& v) noexcept {
+    if (cached_ == nullptr) return;
+    CachedCall& r = *cached_;
     const std::uint32_t region = region_of_key(cell.key);
     // The overflow cell has no procedure.
     if (op_of_key(cell.key) != op_ || comm_of_key(cell.key) == 0) return;
     if (region == uncounted_region || matrix.by_any) return;
-    const bool has_more = ((parts & Repeat::sends) == 0 && v.sent != 0) ||
-                          ((parts & Repeat::receives) == 0 && v.received != 0) ||
-                          ((parts & Repeat::out_message) == 0 && out_ != nullptr) ||
-                          ((parts & Repeat::in_message) == 0 && in_ != nullptr);
+    const bool has_more = ((parts & CachedCall::sends) == 0 && v.sent != 0) ||
+                          ((parts & CachedCall::receives) == 0 && v.received != 0) ||
+                          ((parts & CachedCall::out_message) == 0 && out_ != nullptr) ||
+                          ((parts & CachedCall::in_message) == 0 && in_ != nullptr);
     if (has_more) return;
     r.region = region;
     r.source = v.from;
@@ -278,14 +278,14 @@ class Call {
   // Counts a call without a volume, in the cells of an equal call if there is one.
   COMMLENS_IN_REGISTERS void count_under(std::uint32_t comm) noexcept {
     if (comm != 0) {
-      if (Repeat* const again = like(comm)) return count<Repeat::nothing>(*again);
+      if (CachedCall* const again = find_cached(comm)) return count<CachedCall::nothing>(*again);
     }
-    keep<Repeat::nothing>(record(comm, Volume{}), Volume{});
+    cache<CachedCall::nothing>(record(comm, Volume{}), Volume{});
   }
 
   COMMLENS_IN_REGISTERS Cell& record(std::uint32_t comm, const Volume& v) noexcept {
-    return *commlens::record(thread_, make_key(comm, op_, v.bin, thread_.region(), v.noncontiguous), thread_.doing.site,
-                             spent(), v.sent, v.received);
+    return *commlens::record(thread_, make_key(comm, op_, v.bin, thread_.region(), v.noncontiguous),
+                             thread_.current.site, spent(), v.sent, v.received);
   }
   COMMLENS_IN_REGISTERS Cell& record(const CommView& comm, const Volume& v) noexcept { return record(comm.index, v); }
   // Count the messages of procedures that send to, and receive from, at most one process each.
@@ -304,7 +304,7 @@ class Call {
       const Volume copy = v;
       exchanged += share_out(thread_, op_, comm, copy);
     }
-    keep_if(out_ = count_shape(thread_, v.shape, comm.index, op_, exchanged));
+    cache_if(out_ = count_shape(thread_, v.shape, comm.index, op_, exchanged));
   }
 
   COMMLENS_IN_REGISTERS Cell& record_request(const CommView& comm, const Volume& v, int rc, const MPI_Request* request,
@@ -329,73 +329,75 @@ class Call {
  private:
   COMMLENS_IN_REGISTERS void peers(const CommView& comm, const Volume& v, Flow out, Flow in) noexcept {
     if (!matrix.peers) return;
-    if (v.to >= 0) keep_if(out_ = count_message(thread_, out, comm.index, 0, v.to, v.sent));
-    if (v.from >= 0) keep_if(in_ = count_message(thread_, in, comm.index, 0, v.from, v.received));
+    if (v.to >= 0) cache_if(out_ = count_message(thread_, out, comm.index, 0, v.to, v.sent));
+    if (v.from >= 0) cache_if(in_ = count_message(thread_, in, comm.index, 0, v.from, v.received));
   }
   // Does not cache the call if its message was not counted: another thread has paused counting since the call was
   // counted.  The messages of later equal calls may be counted.
-  COMMLENS_IN_REGISTERS void keep_if(const PeerCell* counted) noexcept {
-    if (__builtin_expect(counted == nullptr, 0)) repeat_ = nullptr;
+  COMMLENS_IN_REGISTERS void cache_if(const PeerCell* counted) noexcept {
+    if (__builtin_expect(counted == nullptr, 0)) cached_ = nullptr;
   }
-  COMMLENS_IN_REGISTERS void begin(std::uint64_t where, Doing::What what) noexcept {
+  COMMLENS_IN_REGISTERS void begin(std::uint64_t comm, CurrentCall::CommBy comm_by) noexcept {
     freed_ = HandleMap::freed.load(std::memory_order_relaxed);
     thread_.call = 0;
     const Ticks start = now();
-    thread_.doing = {where, start, site_, static_cast<std::uint16_t>(op_), what};
+    thread_.current = {comm, start, site_, static_cast<std::uint16_t>(op_), comm_by};
   }
   // A thread may move to a core whose counter is slightly behind; the duration is then 0.
-  Ticks spent() const noexcept { return end_ > thread_.doing.since ? end_ - thread_.doing.since : 0; }
+  Ticks spent() const noexcept { return end_ > thread_.current.since ? end_ - thread_.current.since : 0; }
 
   Thread& thread_;
   const Op op_;
   bool nested_;
-  Site site_;  // until the call begins; then Thread::doing has it, and no register is needed
+  Site site_;  // until the call begins; then Thread::current has it, and no register is needed
   std::uint64_t freed_ = 0;
   Ticks end_ = 0;
-  Repeat* repeat_ = nullptr;  // the cache entry for this call; null: not cached
+  CachedCall* cached_ = nullptr;  // the cache entry for this call; null: not cached
   PeerCell *out_ = nullptr, *in_ = nullptr;
 };
 
 // A plain call that is in the call cache.  Calls no function before MPI, so that the arguments stay in their registers.
 // After MPI it needs only the cache entry.
 template <unsigned parts>
-class KeptCall {
+class CachedPath {
  public:
   template <class... Words>
-  __attribute__((always_inline)) KeptCall(Op op, Site caller, std::uint64_t where, Words... words) noexcept
+  __attribute__((always_inline)) CachedPath(Op op, Site caller, std::uint64_t object, Words... words) noexcept
       : thread_(current_thread), site_(caller) {
     asm volatile(".cfi_personality 0x1b, commlens_personality");
     if (__builtin_expect(!is_plain_call(thread_), 0)) return;
-    const std::uint64_t what = Repeat::what_of(op, where);
+    const std::uint64_t subject = CachedCall::subject_of(op, object);
     const std::uint64_t freed = HandleMap::freed.load(std::memory_order_acquire);
-    known_ = thread_->repeats->find(caller, what, freed, words...);
+    cached_ = thread_->call_cache->find(caller, subject, freed, words...);
   }
-  bool is_known() const noexcept { return __builtin_expect(known_ != nullptr, 1); }
+  bool is_cached() const noexcept { return __builtin_expect(cached_ != nullptr, 1); }
 
-  __attribute__((always_inline)) void start_in(Op op, MPI_Comm comm) noexcept { begin(op, bits(comm), Doing::handle); }
+  __attribute__((always_inline)) void start_in(Op op, MPI_Comm comm) noexcept {
+    begin(op, bits(comm), CurrentCall::handle);
+  }
   __attribute__((always_inline)) void start_under_comm(Op op) noexcept {
-    begin(op, comm_of_key(known_->cell->key), Doing::index);
+    begin(op, comm_of_key(cached_->cell->key), CurrentCall::index);
   }
   // Counts the call and returns its cell.
   COMMLENS_IN_REGISTERS Cell& count(int rc) noexcept {
     const Ticks end = time_stamp();
-    Cell* cell = known_->cell;
-    if (__builtin_expect(rc == MPI_SUCCESS && is_as_known(end), 1)) {
-      count_as<parts>(*thread_, *known_, end);
+    Cell* cell = cached_->cell;
+    if (__builtin_expect(rc == MPI_SUCCESS && is_as_cached(end), 1)) {
+      count_as<parts>(*thread_, *cached_, end);
     } else {
-      cell = count_late(*thread_, *known_, parts, end, rc == MPI_SUCCESS, known_->received, known_->source);
+      cell = count_late(*thread_, *cached_, parts, end, rc == MPI_SUCCESS, cached_->received, cached_->source);
     }
     thread_->outermost = nullptr;
     return *cell;
   }
   COMMLENS_IN_REGISTERS void count(int rc, const StatusFor& status) noexcept {
     const Ticks end = time_stamp();
-    if (__builtin_expect(rc == MPI_SUCCESS && is_as_known(end), 1)) {
-      count_as<parts>(*thread_, *known_, end, status.received(), status.source());
+    if (__builtin_expect(rc == MPI_SUCCESS && is_as_cached(end), 1)) {
+      count_as<parts>(*thread_, *cached_, end, status.received(), status.source());
     } else if (rc == MPI_SUCCESS) {
-      count_late(*thread_, *known_, parts, end, true, status.received(), status.source());
+      count_late(*thread_, *cached_, parts, end, true, status.received(), status.source());
     } else {
-      count_late(*thread_, *known_, parts, end, false, 0, -1);
+      count_late(*thread_, *cached_, parts, end, false, 0, -1);
     }
     thread_->outermost = nullptr;
   }
@@ -406,16 +408,16 @@ class KeptCall {
  private:
   // False if a callback has changed the region, or if this thread has something else to do now, for example because
   // another thread has paused counting.
-  bool is_as_known(Ticks end) const noexcept { return known_->region == thread_->region() && !thread_->is_due(end); }
-  __attribute__((always_inline)) void begin(Op op, std::uint64_t where, Doing::What what) noexcept {
-    thread_->repeats->look_ahead(*known_);
+  bool is_as_cached(Ticks end) const noexcept { return cached_->region == thread_->region() && !thread_->is_due(end); }
+  __attribute__((always_inline)) void begin(Op op, std::uint64_t comm, CurrentCall::CommBy comm_by) noexcept {
+    thread_->call_cache->look_ahead(*cached_);
     thread_->enter(static_cast<char*>(__builtin_frame_address(0)));
-    thread_->doing = {where, time_stamp(), site_, static_cast<std::uint16_t>(op), what};
+    thread_->current = {comm, time_stamp(), site_, static_cast<std::uint16_t>(op), comm_by};
   }
 
   Thread* const thread_;
   const Site site_;
-  Repeat* known_ = nullptr;
+  CachedCall* cached_ = nullptr;
 };
 
 }  // namespace commlens

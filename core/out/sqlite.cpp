@@ -139,7 +139,7 @@ std::vector<char> ops_of(const Profile& profile) {
   for (std::size_t i = 0; i < profile.comms.size(); ++i) {
     if (profile.has_comm[i] != 0) use(profile.comms[i].op);
   }
-  for (const Profile::Place& place : profile.places) use(place.op);
+  for (const Profile::LastCall& place : profile.last_calls) use(place.op);
   return used;
 }
 
@@ -320,7 +320,7 @@ void fill_rows(Database& db, const Profile& profile, const Phases& phases, Gap& 
   }
   {
     Insert insert(db, "position", 8);
-    for (const Profile::Place& p : profile.places) {
+    for (const Profile::LastCall& p : profile.last_calls) {
       insert.number(p.rank).number(p.thread).number(p.inside ? 1 : 0).number(p.op).number(p.comm).number(p.site);
       insert.count(p.since).number(p.region).row();
     }

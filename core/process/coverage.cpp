@@ -197,8 +197,8 @@ bool read_coverage(const std::string& text, std::vector<Covered>& coverage) {
   WireReader in(text.data(), text.size());
   std::string object;
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    std::string told = in.text();
-    if (!told.empty()) object = std::move(told);
+    std::string name = in.text();
+    if (!name.empty()) object = std::move(name);
     std::string symbol = in.text();
     const std::uint64_t treatment = in.number();
     if (!in.ok() || treatment > static_cast<std::uint64_t>(Treatment::unknown)) return false;

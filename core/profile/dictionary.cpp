@@ -117,59 +117,59 @@ void Dictionary::tag(std::uint32_t region, std::string name, std::string value) 
 
 std::uint32_t Dictionary::draft_index(Identity identity) {
   const auto [entry, is_new] = by_identity_.try_emplace(identity, static_cast<std::uint32_t>(drafts_.size()));
-  if (is_new) drafts_.emplace_back().told.comm.identity = identity;
+  if (is_new) drafts_.emplace_back().facts.comm.identity = identity;
   return entry->second;
 }
 
 // For communicators that share a row: clears the facts in which their leaders differ.
-void Dictionary::compare(CommDraft& known, CommDraft& told) const {
-  unsigned unlike = known.unlike | told.unlike;
-  if (known.comm.site != told.comm.site) unlike |= unlike_sites;
-  if (known.comm.communicators > 0 && told.comm.communicators > 0) {
-    if (known.comm.leader != told.comm.leader) unlike |= unlike_leaders;
-    if (known.comm.user_name != told.comm.user_name) unlike |= unlike_names;
-    if (known.comm.topology != told.comm.topology) unlike |= unlike_topologies;
+void Dictionary::compare(CommDraft& known, CommDraft& reported) const {
+  unsigned differences = known.differences | reported.differences;
+  if (known.comm.site != reported.comm.site) differences |= different_sites;
+  if (known.comm.communicators > 0 && reported.comm.communicators > 0) {
+    if (known.comm.leader != reported.comm.leader) differences |= different_leaders;
+    if (known.comm.user_name != reported.comm.user_name) differences |= different_names;
+    if (known.comm.topology != reported.comm.topology) differences |= different_topologies;
   }
-  for (CommDraft* const d : {&known, &told}) {
-    d->unlike = unlike;
-    if ((unlike & unlike_leaders) != 0) d->comm.leader = -1;
-    if ((unlike & unlike_names) != 0) d->comm.user_name.clear();
-    if ((unlike & unlike_topologies) != 0) d->comm.topology.clear();
+  for (CommDraft* const d : {&known, &reported}) {
+    d->differences = differences;
+    if ((differences & different_leaders) != 0) d->comm.leader = -1;
+    if ((differences & different_names) != 0) d->comm.user_name.clear();
+    if ((differences & different_topologies) != 0) d->comm.topology.clear();
   }
 }
 
 // Merges the report about a communicator, except for its members.
-Dictionary::Draft& Dictionary::absorb(CommDraft told) {
-  Draft& draft = drafts_[draft_index(told.comm.identity)];
-  CommDraft& known = draft.told;
+Dictionary::Draft& Dictionary::absorb(CommDraft reported) {
+  Draft& draft = drafts_[draft_index(reported.comm.identity)];
+  CommDraft& known = draft.facts;
   const bool is_new = known.comm.kind == CommKind::none;
-  const std::uint32_t communicators = (is_new ? 0 : known.comm.communicators) + told.comm.communicators;
-  if (folds_ && !is_new) compare(known, told);
-  if (is_new || place(told) < place(known)) {
-    if (told.comm.user_name.empty()) told.comm.user_name = known.comm.user_name;
-    known = std::move(told);
+  const std::uint32_t communicators = (is_new ? 0 : known.comm.communicators) + reported.comm.communicators;
+  if (folds_ && !is_new) compare(known, reported);
+  if (is_new || place(reported) < place(known)) {
+    if (reported.comm.user_name.empty()) reported.comm.user_name = known.comm.user_name;
+    known = std::move(reported);
   } else if (known.comm.user_name.empty()) {
-    known.comm.user_name = told.comm.user_name;
+    known.comm.user_name = reported.comm.user_name;
   }
   if (folds_) known.comm.communicators = communicators;
   return draft;
 }
 
-std::uint32_t Dictionary::comm(CommDraft told) {
-  if (told.comm.kind == CommKind::set) {
+std::uint32_t Dictionary::comm(CommDraft reported) {
+  if (reported.comm.kind == CommKind::set) {
     // The identity of a set is that of its members, independent of the order in which a rank met them.
-    std::sort(told.set.begin(), told.set.end());
+    std::sort(reported.set.begin(), reported.set.end());
     // Members may be equal, because siblings share an identity (fold()).
-    told.set.erase(std::unique(told.set.begin(), told.set.end()), told.set.end());
+    reported.set.erase(std::unique(reported.set.begin(), reported.set.end()), reported.set.end());
     // 0 is "no communicator"; the set without members is the one for all sets beyond a limit.
-    told.comm.identity =
-        told.set.empty() ? 1 : commlens::identity_of(told.set.data(), told.set.size() * sizeof(Identity));
+    reported.comm.identity =
+        reported.set.empty() ? 1 : commlens::identity_of(reported.set.data(), reported.set.size() * sizeof(Identity));
   }
-  const Members::Run own{told.rank_in_comm, told.world_rank, 1, 1};
-  const int side = told.second_side ? 1 : 0;
-  const bool is_set = told.comm.kind == CommKind::set;
-  const Identity identity = told.comm.identity;
-  Draft& draft = absorb(std::move(told));
+  const MemberRuns::Run own{reported.rank_in_comm, reported.world_rank, 1, 1};
+  const int side = reported.second_side ? 1 : 0;
+  const bool is_set = reported.comm.kind == CommKind::set;
+  const Identity identity = reported.comm.identity;
+  Draft& draft = absorb(std::move(reported));
   if (!is_set && !folds_) draft.members[side].add(own);
   return by_identity_.at(identity);
 }
@@ -184,31 +184,33 @@ std::uint32_t Dictionary::site_of(Identity site) const {
   return found == by_site_.end() ? 0 : found->second;
 }
 
-std::vector<Dictionary::Place> Dictionary::places() const {
-  std::vector<Place> places(drafts_.size(), {0, 0});
-  const auto parent_of = [this](std::size_t i) { return std::size_t{comm_of(drafts_[i].told.parent)}; };
+std::vector<Dictionary::CommAndFamily> Dictionary::comm_identities() const {
+  std::vector<CommAndFamily> identities(drafts_.size(), {0, 0});
+  const auto parent_of = [this](std::size_t i) { return std::size_t{comm_of(drafts_[i].facts.parent)}; };
   each_behind_its_parent(drafts_.size(), parent_of, [&](std::size_t i, std::size_t parent) {
     if (i == 0) return;
-    Place& place = places[i];
-    const CommDraft& d = drafts_[i].told;
-    place.comm = d.comm.identity;
-    const auto settled = settled_sites_.find(place.comm);
+    CommAndFamily& own = identities[i];
+    const CommDraft& d = drafts_[i].facts;
+    own.comm = d.comm.identity;
+    const auto settled = settled_sites_.find(own.comm);
     const Identity site = settled != settled_sites_.end()
                               ? settled->second
                               : site_identities_[static_cast<std::size_t>(std::max(d.comm.site, 0))];
-    place.family = identity_from(places[parent].family, d.comm.op, site, d.comm.kind == CommKind::set ? '{' : d.letter);
+    own.family =
+        identity_from(identities[parent].family, d.comm.op, site, d.comm.kind == CommKind::set ? '{' : d.letter);
   });
-  return places;
+  return identities;
 }
 
 std::vector<char> Dictionary::settled_sites() const {
   WireWriter out;
-  out.number(static_cast<std::uint64_t>(std::count_if(
-      drafts_.begin(), drafts_.end(), [](const Draft& draft) { return (draft.told.unlike & unlike_sites) != 0; })));
+  out.number(static_cast<std::uint64_t>(std::count_if(drafts_.begin(), drafts_.end(), [](const Draft& draft) {
+    return (draft.facts.differences & different_sites) != 0;
+  })));
   for (const Draft& draft : drafts_) {
-    if ((draft.told.unlike & unlike_sites) == 0) continue;
-    out.number(draft.told.comm.identity);
-    out.number(site_identities_[static_cast<std::size_t>(std::max(draft.told.comm.site, 0))]);
+    if ((draft.facts.differences & different_sites) == 0) continue;
+    out.number(draft.facts.comm.identity);
+    out.number(site_identities_[static_cast<std::size_t>(std::max(draft.facts.comm.site, 0))]);
   }
   return out.bytes();
 }
@@ -247,37 +249,38 @@ std::uint32_t Dictionary::key(const Catalogue::KeyFacts& key) {
   return index;
 }
 
-bool Dictionary::imports(std::string told, int ranks) {
+bool Dictionary::imports(std::string coverage, int ranks) {
   std::vector<Covered> names;
   // Most ranks import the same names, so only a new text is parsed.
-  if (imports_.count(told) == 0 && !read_coverage(told, names)) return false;
-  imports_[std::move(told)] += ranks;
+  if (imports_.count(coverage) == 0 && !read_coverage(coverage, names)) return false;
+  imports_[std::move(coverage)] += ranks;
   return true;
 }
 
 // The times and the `count` of a report are left out, because every rank has its own.  If all else is equal, the ranks
 // of the lower block are those whose report counts.
 Identity Dictionary::identity(const Draft& draft) const {
-  const CommDraft& d = draft.told;
+  const CommDraft& d = draft.facts;
   const Catalogue::Comm& c = d.comm;
   Identity id =
       identity_from(comm_entry, c.identity, c.kind, d.parent, c.op, d.letter,
                     site_identities_[static_cast<std::size_t>(std::max(c.site, 0))], c.leader, c.size, c.remote_size,
-                    c.communicators, d.unlike, identity_of(c.user_name), identity_of(c.topology));
+                    c.communicators, d.differences, identity_of(c.user_name), identity_of(c.topology));
   for (const Identity member : d.set) id = combine(id, member);
-  for (const Members& members : draft.members) {
+  for (const MemberRuns& members : draft.members) {
     if (members.are(block_)) {
       id = identity_from(id, 1, members.runs()[0].rank - block_.first);
       continue;
     }
-    for (const Members::Run& run : members.runs()) id = identity_from(id, run.rank, run.world, run.stride, run.count);
+    for (const MemberRuns::Run& run : members.runs())
+      id = identity_from(id, run.rank, run.world, run.stride, run.count);
     id = combine(id, 0);
   }
   return id;
 }
 
 Identity Dictionary::identity(const Catalogue::KeyFacts& key) const {
-  return identity_from(key_entry, drafts_[key.comm].told.comm.identity, key.op, key.bin, regions_[key.region].identity,
+  return identity_from(key_entry, drafts_[key.comm].facts.comm.identity, key.op, key.bin, regions_[key.region].identity,
                        site_identities_[key.site]);
 }
 
@@ -314,7 +317,7 @@ std::vector<Identity> Dictionary::identities() const {
 }
 
 void Dictionary::write(WireWriter& out, const Draft& draft, Identity site) {
-  const CommDraft& d = draft.told;
+  const CommDraft& d = draft.facts;
   const Catalogue::Comm& c = d.comm;
   out.number(c.identity);
   out.number(static_cast<std::uint64_t>(c.kind));
@@ -325,7 +328,7 @@ void Dictionary::write(WireWriter& out, const Draft& draft, Identity site) {
   for (const int n : {c.leader, c.size, c.remote_size, d.rank_in_comm, d.world_rank}) out.signed_number(n);
   out.number(d.second_side ? 1 : 0);
   out.number(d.count);
-  out.number(d.unlike);
+  out.number(d.differences);
   out.number(c.communicators);
   out.signed_number(c.created_ns);
   out.signed_number(c.freed_ns);
@@ -333,9 +336,9 @@ void Dictionary::write(WireWriter& out, const Draft& draft, Identity site) {
   out.text(c.topology);
   out.number(d.set.size());
   for (const Identity member : d.set) out.number(member);
-  for (const Members& members : draft.members) {
+  for (const MemberRuns& members : draft.members) {
     out.number(members.runs().size());
-    for (const Members::Run& run : members.runs()) {
+    for (const MemberRuns::Run& run : members.runs()) {
       for (const int n : {run.rank, run.world, run.stride, run.count}) out.signed_number(n);
     }
   }
@@ -356,7 +359,7 @@ std::vector<char> Dictionary::entries(const std::vector<char>& wanted) const {
   }
   for (std::size_t i = 1; i < drafts_.size(); ++i) {
     if (!is_wanted(comm_entry)) continue;
-    write(out, drafts_[i], site_identities_[static_cast<std::size_t>(std::max(drafts_[i].told.comm.site, 0))]);
+    write(out, drafts_[i], site_identities_[static_cast<std::size_t>(std::max(drafts_[i].facts.comm.site, 0))]);
   }
   for (std::size_t i = 1; i < regions_.size(); ++i) {
     if (!is_wanted(region_entry)) continue;
@@ -378,7 +381,7 @@ std::vector<char> Dictionary::entries(const std::vector<char>& wanted) const {
   }
   for (const Catalogue::KeyFacts& key : keys_) {
     if (!is_wanted(key_entry)) continue;
-    out.number(drafts_[key.comm].told.comm.identity);
+    out.number(drafts_[key.comm].facts.comm.identity);
     for (const std::uint32_t n : {key.op, key.bin}) out.number(n);
     out.number(regions_[key.region].identity);
     out.number(site_identities_[key.site]);
@@ -423,8 +426,8 @@ std::vector<char> Dictionary::wanted(const std::vector<Identity>& identities, co
 // Another block has reported the same communicator.  If the members are all ranks of this block, they are now also all
 // ranks of the other one.
 void Dictionary::extend(Draft& draft, const Block& to) const {
-  if (folds_) draft.told.comm.communicators *= 2;  // the other block has as many
-  for (Members& members : draft.members) {
+  if (folds_) draft.facts.comm.communicators *= 2;  // the other block has as many
+  for (MemberRuns& members : draft.members) {
     if (!members.are(block_)) continue;
     members.add({members.runs()[0].rank + to.first - block_.first, to.first, 1, to.end - to.first});
   }
@@ -460,17 +463,17 @@ bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) 
         *n = static_cast<int>(in.signed_number());
       d.second_side = in.number() != 0;
       d.count = static_cast<std::uint32_t>(in.number());
-      d.unlike = static_cast<unsigned>(in.number());
+      d.differences = static_cast<unsigned>(in.number());
       c.communicators = static_cast<std::uint32_t>(in.number());
       c.created_ns = in.signed_number();
       c.freed_ns = in.signed_number();
       c.user_name = in.text();
       c.topology = in.text();
       for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) d.set.push_back(in.number());
-      Members members[2];
-      for (Members& side : members) {
+      MemberRuns members[2];
+      for (MemberRuns& side : members) {
         for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-          Members::Run run{};
+          MemberRuns::Run run{};
           for (int* const field : {&run.rank, &run.world, &run.stride, &run.count})
             *field = static_cast<int>(in.signed_number());
           side.add(run);
@@ -558,7 +561,7 @@ Catalogue Dictionary::catalogue() const {
   std::vector<std::uint32_t> order(drafts_.size());
   std::iota(order.begin(), order.end(), 0u);
   const auto comm_place = [this](std::uint32_t i) {
-    const CommDraft& d = drafts_[i].told;
+    const CommDraft& d = drafts_[i].facts;
     return std::make_tuple(d.comm.kind == CommKind::set, d.letter == letter_self, d.count, d.world_rank, d.letter,
                            d.comm.identity);
   };
@@ -569,8 +572,8 @@ Catalogue Dictionary::catalogue() const {
 
   std::vector<Catalogue::Comm>& comms = result.comms;
   for (const std::uint32_t old : order) {
-    const CommDraft& d = drafts_[old].told;
-    const Members* const members = drafts_[old].members;
+    const CommDraft& d = drafts_[old].facts;
+    const MemberRuns* const members = drafts_[old].members;
     Catalogue::Comm c = d.comm;
     c.communicators = std::max(c.communicators, 1u);  // the leader may not have reported
     c.site = c.site <= 0 ? -1 : static_cast<int>(new_site[static_cast<std::size_t>(c.site)]);
@@ -579,7 +582,7 @@ Catalogue Dictionary::catalogue() const {
     } else if (c.kind != CommKind::set) {
       // MPI_COMM_WORLD is W0.0 even if the data of rank 0 is missing.
       const int leader = d.letter == letter_world ? 0 : d.world_rank;
-      const bool has_many_leaders = (d.unlike & unlike_leaders) != 0;
+      const bool has_many_leaders = (d.differences & different_leaders) != 0;
       c.name = std::string(1, d.letter) + (has_many_leaders ? "*" : std::to_string(leader)) + "." +
                std::to_string(d.count) + (c.communicators > 1 && !has_many_leaders ? "+" : "");
       c.members = members[0].text();
@@ -633,9 +636,9 @@ Catalogue Dictionary::catalogue() const {
 
 std::map<std::pair<std::string, std::string>, Dictionary::ImportedName> Dictionary::coverage() const {
   std::map<std::pair<std::string, std::string>, ImportedName> coverage;
-  for (const auto& [told, importing] : imports_) {
+  for (const auto& [encoded, importing] : imports_) {
     std::vector<Covered> names;
-    read_coverage(told, names);
+    read_coverage(encoded, names);
     for (Covered& name : names) {
       ImportedName& sum =
           coverage.try_emplace({std::move(name.symbol), std::move(name.object)}, ImportedName{name.treatment, 0})
@@ -662,7 +665,7 @@ Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {
     const auto found = in.find(identity);
     return found == in.end() ? 0 : found->second;
   };
-  for (const Draft& draft : drafts_) numbers.comms.push_back(find(comms, draft.told.comm.identity));
+  for (const Draft& draft : drafts_) numbers.comms.push_back(find(comms, draft.facts.comm.identity));
   for (const Identity site : site_identities_) numbers.sites.push_back(find(sites, site));
   for (const Catalogue::Region& region : regions_) numbers.regions.push_back(find(regions, region.identity));
   for (const QuantityFacts& quantity : quantities_)

@@ -65,7 +65,12 @@ struct Catalogue {
 };
 
 // Bits: the facts in which communicators that share a row differ.
-enum Unlike : std::uint8_t { unlike_leaders = 1, unlike_names = 2, unlike_topologies = 4, unlike_sites = 8 };
+enum Difference : std::uint8_t {
+  different_leaders = 1,
+  different_names = 2,
+  different_topologies = 4,
+  different_sites = 8
+};
 
 // What one rank reports about a communicator; after merging, what all ranks report together.
 struct CommDraft {
@@ -74,7 +79,7 @@ struct CommDraft {
   std::vector<Identity> set;
   char letter = '-';
   std::uint32_t count = 0;
-  unsigned unlike = 0;
+  unsigned differences = 0;
   // The member that reported this.  If the members differ, the report of the lowest (second_side, rank_in_comm,
   // world_rank) counts.
   bool second_side = false;
@@ -103,9 +108,9 @@ class Dictionary {
   std::uint32_t region(std::uint32_t parent, RegionKind kind, std::string name);
   std::uint32_t quantity(QuantityFacts quantity);
   void tag(std::uint32_t region, std::string name, std::string value);
-  std::uint32_t comm(CommDraft told);                 // reported by one rank, which is a member
+  std::uint32_t comm(CommDraft reported);             // reported by one rank, which is a member
   std::uint32_t key(const Catalogue::KeyFacts& key);  // with the counters of one rank
-  bool imports(std::string told, int ranks = 1);      // false: garbled
+  bool imports(std::string coverage, int ranks = 1);  // false: garbled
 
   // From now on, one entry stands for all sibling communicators that one collective call created (CommRecord::kin).
   // Their members are not recorded.  Each leader reports how many communicators it leads.
@@ -113,10 +118,10 @@ class Dictionary {
 
   // The identities of each communicator and of its family, by index.  A family is computed from the ancestors that this
   // dictionary contains.
-  struct Place {
+  struct CommAndFamily {
     Identity comm, family;
   };
-  std::vector<Place> places() const;
+  std::vector<CommAndFamily> comm_identities() const;
 
   // Call sites of the communicators for which ranks report different ones.  Rank 0, whose dictionary contains all
   // reports, chooses them and sends them to the others.  Otherwise a rank could take two families for one.  Returns
@@ -175,15 +180,15 @@ class Dictionary {
 
  private:
   struct Draft {
-    CommDraft told;
-    Members members[2];
+    CommDraft facts;
+    MemberRuns members[2];
   };
   using KeyOf = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
   std::vector<std::uint32_t> add_regions(Catalogue& to) const;
   std::uint32_t draft_index(Identity identity);
-  Draft& absorb(CommDraft told);
-  void compare(CommDraft& known, CommDraft& told) const;
+  Draft& absorb(CommDraft reported);
+  void compare(CommDraft& known, CommDraft& reported) const;
   void extend(Draft& draft, const Block& to) const;
   int extended(int ranks, const Block& by) const;
   Identity identity(const Draft& draft) const;

@@ -6,7 +6,7 @@
 namespace commlens {
 
 // Extends the last run if one rule describes both.
-void Members::add(Run run) {
+void MemberRuns::add(Run run) {
   if (run.count == 1) run.stride = 1;
   if (runs_.empty() || run.rank != runs_.back().rank + runs_.back().count) {
     runs_.push_back(run);
@@ -28,10 +28,10 @@ void Members::add(Run run) {
   }
 }
 
-std::string Members::text() const {
+std::string MemberRuns::text() const {
   std::vector<Run> sorted = runs_;
   std::sort(sorted.begin(), sorted.end(), [](const Run& a, const Run& b) { return a.rank < b.rank; });
-  Members joined;
+  MemberRuns joined;
   for (const Run& run : sorted) joined.add(run);
   std::string text;
   const auto say = [&text](int world) { text += (text.empty() ? "" : ",") + std::to_string(world); };

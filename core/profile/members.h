@@ -12,7 +12,7 @@ struct Block {
 };
 
 // The members of a group, stored as runs: a regular pattern of 100,000 ranks takes one run.
-class Members {
+class MemberRuns {
  public:
   // Ranks `rank`, rank + 1, ... of the group are `world`, world + stride, ... in the world.
   struct Run {
@@ -20,7 +20,7 @@ class Members {
   };
 
   void add(Run run);
-  void add(const Members& others) {
+  void add(const MemberRuns& others) {
     for (const Run& run : others.runs_) add(run);
   }
   const std::vector<Run>& runs() const { return runs_; }

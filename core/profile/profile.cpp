@@ -12,9 +12,9 @@ namespace commlens {
 
 // The read functions parse the package that packed() (collect/package.cpp) writes.  read() returns false if it is cut
 // off or garbled.
-void Profile::read_regions(WireReader& in, Told& told) {
-  const int rank = told.rank.facts.rank;
-  const auto read_place = [&in] {
+void Profile::read_regions(WireReader& in, RankData& data) {
+  const int rank = data.rank.facts.rank;
+  const auto read_last_call = [&in] {
     Within within{};
     within.region = static_cast<std::uint32_t>(in.number());
     within.execution = static_cast<std::uint32_t>(in.number());
@@ -23,49 +23,49 @@ void Profile::read_regions(WireReader& in, Told& told) {
   };
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     RegionRow row{};
-    row.within = read_place();
+    row.within = read_last_call();
     row.rank = rank;
     const bool is_of_iterations = in.number() != 0;
     for (std::uint64_t* const field : {&row.calls, &row.open}) *field = in.number();
     for (Ns* const field : {&row.time, &row.time_min, &row.time_max, &row.nested, &row.mpi}) *field = in.number();
-    (is_of_iterations ? told.loop_rows : told.region_rows).push_back(row);
+    (is_of_iterations ? data.loop_rows : data.region_rows).push_back(row);
   }
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     LoopRow row{};
-    row.within = read_place();
+    row.within = read_last_call();
     row.rank = rank;
     for (std::uint64_t& bin : row.bins) bin = in.number();
-    told.loop_bins.push_back(row);
+    data.loop_bins.push_back(row);
   }
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     QuantityFacts quantity;
     quantity.name = in.text();
     quantity.unit = in.text();
-    told.quantities.push_back(std::move(quantity));
+    data.quantities.push_back(std::move(quantity));
   }
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     QuantityRow row{};
-    row.within = read_place();
+    row.within = read_last_call();
     row.rank = rank;
     row.quantity = static_cast<std::uint32_t>(in.number());
     row.count = in.number();
     row.not_finite = in.number();
     for (double* const field : {&row.sum, &row.min, &row.max, &row.last}) *field = in.real();
-    told.quantity_rows.push_back(row);
+    data.quantity_rows.push_back(row);
   }
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     TagFacts tag;
     tag.region = static_cast<std::uint32_t>(in.number());
     tag.name = in.text();
     tag.value = in.text();
-    told.tags.push_back(std::move(tag));
+    data.tags.push_back(std::move(tag));
   }
 }
 
-void Profile::read_peers(WireReader& in, Told& told) {
+void Profile::read_peers(WireReader& in, RankData& data) {
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     PeerRow row{};
-    row.rank = told.rank.facts.rank;
+    row.rank = data.rank.facts.rank;
     row.comm = static_cast<std::uint32_t>(in.number());
     row.flow = static_cast<Flow>(in.number());
     row.op = static_cast<std::uint32_t>(in.number());
@@ -78,12 +78,12 @@ void Profile::read_peers(WireReader& in, Told& told) {
     row.call = static_cast<std::uint32_t>(in.number());
     row.messages = in.number();
     row.bytes = in.number();
-    told.peer_rows.push_back(row);
+    data.peer_rows.push_back(row);
   }
 }
 
-bool Profile::read(WireReader& in, Told& told) {
-  RankFacts& facts = told.rank.facts;
+bool Profile::read(WireReader& in, RankData& data) {
+  RankFacts& facts = data.rank.facts;
   facts.rank = static_cast<int>(in.number());
   facts.world = in.number();
   facts.node = in.text();
@@ -95,12 +95,12 @@ bool Profile::read(WireReader& in, Told& told) {
   facts.own_init_ns = in.number();
   facts.own_call_ns = in.number();
   facts.own_wait_ns = in.number();
-  told.rank.lost_calls = in.number();
+  data.rank.lost_calls = in.number();
   facts.state = in.text();
   facts.coverage = in.text();
 
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    told.sites.push_back(SiteFacts::read(in));
+    data.sites.push_back(SiteFacts::read(in));
   }
 
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
@@ -108,7 +108,7 @@ bool Profile::read(WireReader& in, Told& told) {
     region.parent = static_cast<std::uint32_t>(in.number());
     region.kind = static_cast<RegionKind>(in.number());
     region.name = in.text();
-    told.regions.push_back(std::move(region));
+    data.regions.push_back(std::move(region));
   }
 
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
@@ -133,7 +133,7 @@ bool Profile::read(WireReader& in, Told& told) {
     draft.comm.user_name = in.text();
     draft.comm.topology = in.text();
     for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) draft.set.push_back(in.number());
-    told.comms.emplace_back(local, std::move(draft));
+    data.comms.emplace_back(local, std::move(draft));
   }
 
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
@@ -152,10 +152,10 @@ bool Profile::read(WireReader& in, Told& told) {
     row.bytes_sent = in.number();
     row.bytes_received = in.number();
     row.noncontiguous = in.number();
-    told.cells.emplace_back(key, row);
+    data.cells.emplace_back(key, row);
   }
-  told.slice_ns = std::max<Ns>(in.number(), 1);
-  told.slices_folded = in.number() != 0;
+  data.slice_ns = std::max<Ns>(in.number(), 1);
+  data.slices_folded = in.number() != 0;
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     Slice slice{};
     slice.rank = facts.rank;
@@ -166,10 +166,10 @@ bool Profile::read(WireReader& in, Told& told) {
     slice.time = in.number();
     slice.bytes_sent = in.number();
     slice.bytes_received = in.number();
-    told.slices.push_back(slice);
+    data.slices.push_back(slice);
   }
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    Place place{};
+    LastCall place{};
     place.rank = facts.rank;
     place.thread = static_cast<int>(in.signed_number());
     place.inside = in.number() != 0;
@@ -178,13 +178,13 @@ bool Profile::read(WireReader& in, Told& told) {
     place.site = static_cast<std::uint32_t>(in.number());
     place.since = in.number();
     place.region = static_cast<std::uint32_t>(in.number());
-    told.places.push_back(place);
+    data.last_calls.push_back(place);
   }
-  read_regions(in, told);
-  read_peers(in, told);
+  read_regions(in, data);
+  read_peers(in, data);
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     const auto kind = static_cast<Notice>(in.number());
-    told.notices.push_back({kind, in.text()});
+    data.notices.push_back({kind, in.text()});
   }
   facts.own_collect_ns = in.number();
   return in.ok();
@@ -192,24 +192,24 @@ bool Profile::read(WireReader& in, Told& told) {
 
 bool Profile::add(const char* bytes, std::size_t size) {
   WireReader in(bytes, size);
-  Told told;
-  if (!read(in, told)) return false;
-  if (!dictionary.imports(std::move(told.rank.facts.coverage))) return false;
-  dictionary.add_rank(told.rank.facts.rank);
-  world_size = std::max(world_size, told.rank.facts.rank + 1);
+  RankData data;
+  if (!read(in, data)) return false;
+  if (!dictionary.imports(std::move(data.rank.facts.coverage))) return false;
+  dictionary.add_rank(data.rank.facts.rank);
+  world_size = std::max(world_size, data.rank.facts.rank + 1);
 
   std::vector<std::uint32_t> site_numbers{0};
-  for (SiteFacts& site : told.sites) site_numbers.push_back(dictionary.site(std::move(site)));
+  for (SiteFacts& site : data.sites) site_numbers.push_back(dictionary.site(std::move(site)));
   const auto site_at = [&](std::uint32_t n) { return n < site_numbers.size() ? site_numbers[n] : 0; };
 
   std::vector<std::uint32_t> region_numbers{0};
   const auto region_at = [&](std::uint32_t n) { return n < region_numbers.size() ? region_numbers[n] : 0; };
-  for (RegionFacts& region : told.regions)
+  for (RegionFacts& region : data.regions)
     region_numbers.push_back(dictionary.region(region_at(region.parent), region.kind, std::move(region.name)));
-  add_regions(told, region_numbers);
+  add_regions(data, region_numbers);
 
   std::unordered_map<std::uint64_t, std::uint32_t> comm_numbers{{0, 0}};
-  for (auto& [local, draft] : told.comms) {
+  for (auto& [local, draft] : data.comms) {
     draft.comm.site = static_cast<int>(site_at(static_cast<std::uint32_t>(draft.comm.site)));
     comm_numbers[local] = dictionary.comm(std::move(draft));
   }
@@ -222,7 +222,7 @@ bool Profile::add(const char* bytes, std::size_t size) {
   // Different keys of a rank may be equal here, for example those of a library that is loaded twice, or of calls with
   // and without a contiguous datatype.  They become one row.
   std::unordered_map<std::uint32_t, std::size_t> row_of_key;
-  for (auto& [key, row] : told.cells) {
+  for (auto& [key, row] : data.cells) {
     key.comm = comm_at(key.comm);
     key.site = site_at(key.site);
     key.region = region_at(key.region);
@@ -231,8 +231,8 @@ bool Profile::add(const char* bytes, std::size_t size) {
     key.bytes_received = row.bytes_received;
     key.noncontiguous = row.noncontiguous;
     row.key = dictionary.key(key);
-    told.rank.calls += row.calls;
-    told.rank.mpi_ns += row.time;
+    data.rank.calls += row.calls;
+    data.rank.mpi_ns += row.time;
     const auto [place, is_first] = row_of_key.try_emplace(row.key, rows.size());
     if (is_first) {
       rows.push_back(row);
@@ -242,44 +242,44 @@ bool Profile::add(const char* bytes, std::size_t size) {
     add_calls(sum, row);
     sum.noncontiguous += row.noncontiguous;
   }
-  for (Slice& slice : told.slices) slice.comm = slice.op == region_op ? region_at(slice.comm) : comm_at(slice.comm);
-  slice_ns = std::max(slice_ns, told.slice_ns);
-  told_slices_.emplace_back(told.slice_ns, std::move(told.slices));
-  slices_folded = slices_folded || told.slices_folded;
-  for (PeerRow& row : told.peer_rows) {
+  for (Slice& slice : data.slices) slice.comm = slice.op == region_op ? region_at(slice.comm) : comm_at(slice.comm);
+  slice_ns = std::max(slice_ns, data.slice_ns);
+  rank_slices_.emplace_back(data.slice_ns, std::move(data.slices));
+  slices_folded = slices_folded || data.slices_folded;
+  for (PeerRow& row : data.peer_rows) {
     row.comm = comm_at(row.comm);
     row.region = region_at(row.region);
   }
-  told_peers_.emplace_back(told.slice_ns, std::move(told.peer_rows));
-  for (Place& place : told.places) {
+  rank_peers_.emplace_back(data.slice_ns, std::move(data.peer_rows));
+  for (LastCall& place : data.last_calls) {
     place.comm = comm_at(place.comm);
     place.site = site_at(place.site);
     place.region = region_at(place.region);
-    places.push_back(place);
+    last_calls.push_back(place);
   }
-  for (NoticeText& notice : told.notices)
-    add_oddities(oddities, {{notice.kind, {told.rank.facts.rank, std::move(notice.text), 1}}});
-  ranks.push_back(std::move(told.rank));
+  for (NoticeText& notice : data.notices)
+    add_oddities(oddities, {{notice.kind, {data.rank.facts.rank, std::move(notice.text), 1}}});
+  ranks.push_back(std::move(data.rank));
   return true;
 }
 
-void Profile::add_regions(Told& told, const std::vector<std::uint32_t>& numbers) {
+void Profile::add_regions(RankData& data, const std::vector<std::uint32_t>& numbers) {
   const auto number = [&numbers](std::uint32_t n) { return n < numbers.size() ? numbers[n] : 0; };
   std::vector<std::uint32_t> quantity_numbers{0};
-  for (QuantityFacts& quantity : told.quantities) quantity_numbers.push_back(dictionary.quantity(std::move(quantity)));
-  for (TagFacts& tag : told.tags) dictionary.tag(number(tag.region), std::move(tag.name), std::move(tag.value));
+  for (QuantityFacts& quantity : data.quantities) quantity_numbers.push_back(dictionary.quantity(std::move(quantity)));
+  for (TagFacts& tag : data.tags) dictionary.tag(number(tag.region), std::move(tag.name), std::move(tag.value));
   const auto take = [&](auto& all, auto& own) {
     for (auto& row : own) {
       row.within.region = number(row.within.region);
       all.push_back(row);
     }
   };
-  for (QuantityRow& row : told.quantity_rows)
+  for (QuantityRow& row : data.quantity_rows)
     row.quantity = row.quantity < quantity_numbers.size() ? quantity_numbers[row.quantity] : 0;
-  take(region_rows, told.region_rows);
-  take(loop_rows, told.loop_rows);
-  take(loop_bins, told.loop_bins);
-  take(quantity_rows, told.quantity_rows);
+  take(region_rows, data.region_rows);
+  take(loop_rows, data.loop_rows);
+  take(loop_bins, data.loop_bins);
+  take(quantity_rows, data.quantity_rows);
 }
 
 void Profile::settle_regions(const Dictionary::Numbers& numbers) {
@@ -306,9 +306,9 @@ void Profile::settle_slices(const Dictionary::Numbers& numbers) {
   std::vector<std::uint32_t> first_of_family(comms.size());
   for (std::size_t i = comms.size(); i-- > 0;)
     first_of_family[static_cast<std::size_t>(comms[i].family)] = static_cast<std::uint32_t>(i);
-  for (auto& [width, told] : told_slices_) {
+  for (auto& [width, data] : rank_slices_) {
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, std::size_t> known;  // of this rank
-    for (Slice& slice : told) {
+    for (Slice& slice : data) {
       slice.slot = (2 * slice.slot + 1) * width / 2 / slice_ns;
       if (slice.op == region_op) {
         slice.comm = numbers.regions[slice.comm];
@@ -325,7 +325,7 @@ void Profile::settle_slices(const Dictionary::Numbers& numbers) {
       add_counters(slices[place->second], slice);
     }
   }
-  told_slices_.clear();
+  rank_slices_.clear();
   std::sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
     return std::make_tuple(a.comm, a.op, a.rank, a.slot) < std::make_tuple(b.comm, b.op, b.rank, b.slot);
   });
@@ -337,8 +337,8 @@ void Profile::settle_peers(const Dictionary::Numbers& numbers) {
     return std::make_tuple(row.comm, row.flow, row.op, row.call, row.region, row.slice, row.rank, row.peer, row.first,
                            row.peers, row.bin);
   };
-  for (auto& [width, told] : told_peers_) {
-    for (PeerRow& row : told) {
+  for (auto& [width, data] : rank_peers_) {
+    for (PeerRow& row : data) {
       row.comm = numbers.comms[row.comm];
       row.region = numbers.regions[row.region];
       row.slice = (2 * row.slice + 1) * width / 2 / slice_ns;
@@ -346,7 +346,7 @@ void Profile::settle_peers(const Dictionary::Numbers& numbers) {
       peer_rows.push_back(row);
     }
   }
-  told_peers_.clear();
+  rank_peers_.clear();
   std::sort(peer_rows.begin(), peer_rows.end(),
             [&place](const PeerRow& a, const PeerRow& b) { return place(a) < place(b); });
   std::size_t kept = 0;
@@ -365,9 +365,9 @@ void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
   static_cast<Catalogue&>(*this) = std::move(catalogue);
   const Dictionary::Numbers numbers = dictionary.numbers_in(*this);
   const auto mark = [](std::vector<char>& has, std::size_t size, const std::vector<std::uint32_t>& in,
-                       std::size_t told) {
+                       std::size_t data) {
     has.assign(size, 0);
-    for (std::size_t i = 0; i < told; ++i) {
+    for (std::size_t i = 0; i < data; ++i) {
       if (in[i] < size) has[in[i]] = 1;
     }
   };
@@ -384,12 +384,12 @@ void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
   settle_slices(numbers);
   settle_peers(numbers);
   settle_regions(numbers);
-  for (Place& p : places) {
+  for (LastCall& p : last_calls) {
     p.comm = numbers.comms[p.comm];
     p.site = numbers.sites[p.site];
     p.region = numbers.regions[p.region];
   }
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
+  std::sort(last_calls.begin(), last_calls.end(), [](const LastCall& a, const LastCall& b) {
     return std::make_pair(a.rank, a.thread) < std::make_pair(b.rank, b.thread);
   });
 }

@@ -35,7 +35,7 @@ class Profile : public Catalogue {
   };
 
   // What a thread was doing when its arena was read; only for processes that had not finalised.
-  struct Place {
+  struct LastCall {
     int rank, thread;
     bool inside;
     std::uint32_t op, comm, site;  // indices
@@ -159,8 +159,8 @@ class Profile : public Catalogue {
   std::vector<QuantityRow> quantity_rows;         // by (quantity, region, execution, iteration, rank)
   std::vector<PeerRow> peer_rows;  // by (communicator, flow, procedure, call, region, slice, rank, peer, ...)
   Oddities oddities;
-  std::vector<Place> places;  // by rank and thread
-  std::vector<Line> lines;    // of a summary, which has no rows per rank
+  std::vector<LastCall> last_calls;  // by rank and thread
+  std::vector<Line> lines;           // of a summary, which has no rows per rank
   bool is_summary = false;
   // Flags by index in the catalogue: the ranks of this block reported the entry.  This includes parents and members of
   // sets.
@@ -168,7 +168,7 @@ class Profile : public Catalogue {
 
  private:
   // The package of one rank, in the numbers of that rank.
-  struct Told {
+  struct RankData {
     Rank rank;
     std::vector<SiteFacts> sites;
     std::vector<std::pair<std::uint64_t, CommDraft>> comms;
@@ -177,7 +177,7 @@ class Profile : public Catalogue {
     bool slices_folded = false;
     std::vector<Slice> slices;
     std::vector<PeerRow> peer_rows;
-    std::vector<Place> places;
+    std::vector<LastCall> last_calls;
     std::vector<RegionFacts> regions;
     std::vector<RegionRow> region_rows, loop_rows;
     std::vector<LoopRow> loop_bins;
@@ -187,16 +187,16 @@ class Profile : public Catalogue {
     std::vector<NoticeText> notices;
   };
 
-  static bool read(WireReader& in, Told& told);
-  static void read_regions(WireReader& in, Told& told);
-  static void read_peers(WireReader& in, Told& told);
-  void add_regions(Told& told, const std::vector<std::uint32_t>& numbers);
+  static bool read(WireReader& in, RankData& data);
+  static void read_regions(WireReader& in, RankData& data);
+  static void read_peers(WireReader& in, RankData& data);
+  void add_regions(RankData& data, const std::vector<std::uint32_t>& numbers);
   void settle_regions(const Dictionary::Numbers& numbers);
   void settle_slices(const Dictionary::Numbers& numbers);
   void settle_peers(const Dictionary::Numbers& numbers);
 
-  std::vector<std::pair<Ns, std::vector<Slice>>> told_slices_;   // per rank: width of its slices, slices
-  std::vector<std::pair<Ns, std::vector<PeerRow>>> told_peers_;  // per rank: width of its slices, rows
+  std::vector<std::pair<Ns, std::vector<Slice>>> rank_slices_;   // per rank: width of its slices, slices
+  std::vector<std::pair<Ns, std::vector<PeerRow>>> rank_peers_;  // per rank: width of its slices, rows
 };
 
 // Merges notices by kind: the text of the lowest rank stays, the numbers of ranks are added.

@@ -47,9 +47,9 @@ void Summary::add_run(const Profile::Rank& rank) {
 
 Summary::Summary(const Profile& profile) {
   for (const Profile::Rank& rank : profile.ranks) add_run(rank);
-  const std::vector<Dictionary::Place> comms = profile.dictionary.places();
+  const std::vector<Dictionary::CommAndFamily> comms = profile.dictionary.comm_identities();
   const int rank = profile.ranks.empty() ? 0 : profile.ranks.front().facts.rank;
-  for (const Dictionary::Place& place : comms) {
+  for (const Dictionary::CommAndFamily& place : comms) {
     for (const About& about : {About{About::family, place.family}, About{About::comm, place.comm}}) {
       Line& line = lines_[about];
       line.comm = place.comm;
@@ -95,8 +95,8 @@ Summary::Summary(const Profile& profile) {
     if (sum.time >= sum.mpi) line.counters[Counter::outside].add(sum.time - sum.mpi, rank);
   }
   oddities_ = profile.oddities;
-  for (const auto& [about, told] : sums) {
-    const auto& [comm, sum] = told;
+  for (const auto& [about, entry] : sums) {
+    const auto& [comm, sum] = entry;
     Line& line = lines_[about];
     line.comm = comm;
     line.counters[Counter::calls].add(sum.calls, rank);
@@ -201,8 +201,8 @@ std::vector<Profile::Line> Summary::lines(const Profile& profile) const {
     if (is_new && result.site >= 0) ++parts[sums_of(result)];
   }
   std::vector<Profile::Line> lines;
-  for (auto& [place, told] : found) {
-    auto& [line, sum] = told;
+  for (auto& [place, entry] : found) {
+    auto& [line, sum] = entry;
     const bool has_members = line.op < 0 && line.region < 0;
     if (line.op >= 0 && line.site < 0 && parts[sums_of(line)] == 1) continue;  // equals its only part
     // Skips "no communicator" if no call was counted under it.

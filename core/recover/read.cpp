@@ -104,7 +104,7 @@ std::string Reader::notice() const {
   std::string text;
   const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
   if (missing_ != 0) {
-    add("cut short: " + std::to_string(there_) + " of " + std::to_string(there_ + missing_) +
+    add("cut short: " + std::to_string(present_) + " of " + std::to_string(present_ + missing_) +
         " bytes are there, and what they say is taken");
   }
   if (is_damaged_) add("damaged: what makes no sense in it is left out");
@@ -177,15 +177,15 @@ bool Reader::read_content(const Content& content) {
   process_ = header.process;
   state_ = header.state.load(std::memory_order_relaxed);
   is_full_ = header.is_full.load(std::memory_order_relaxed) != 0;
-  const std::uint64_t told = header.used.load(std::memory_order_relaxed);
-  there_ = content.size;
+  const std::uint64_t stated_end = header.used.load(std::memory_order_relaxed);
+  present_ = content.size;
   // The arena of a running process may have grown since open() read its size.
-  if (liveness_ == Liveness::gone && told > content.size) missing_ = told - content.size;
-  if (told < header_bytes || told % alignment != 0 || told > most_bytes) {
+  if (liveness_ == Liveness::gone && stated_end > content.size) missing_ = stated_end - content.size;
+  if (stated_end < header_bytes || stated_end % alignment != 0 || stated_end > most_bytes) {
     is_damaged_ = true;
     missing_ = 0;
   }
-  const Segments segments(content, told);
+  const Segments segments(content, stated_end);
   is_damaged_ = is_damaged_ || segments.is_damaged;
   // If journal entries are lost, the places of their communicators stay empty.  This limits their number to that of the
   // entries the file can hold.
@@ -198,10 +198,10 @@ bool Reader::read_content(const Content& content) {
     read_journal(segments.content(s), std::min(filled, s.head->bytes));
   });
   if (job_.rank < 0) {
-    error = is_damaged_ ? "damaged: it does not say of which process it is"
-            : missing_ != 0
-                ? "cut short: " + std::to_string(content.size) + " of " + std::to_string(told) + " bytes are there"
-                : "its process had not come out of MPI_Init";
+    error = is_damaged_     ? "damaged: it does not say of which process it is"
+            : missing_ != 0 ? "cut short: " + std::to_string(content.size) + " of " + std::to_string(stated_end) +
+                                  " bytes are there"
+                            : "its process had not come out of MPI_Init";
     return false;
   }
   std::uint64_t first = 0;
@@ -254,7 +254,7 @@ void Reader::take_clocks(const Header& header) {
 }
 
 void Reader::take_cell(Cell cell, std::uint32_t thread) {
-  if (!is_to_be_told(cell)) return;
+  if (!is_reported(cell)) return;
   // Cells never have the key of a region; only slices have.
   cell.key = is_of_region(cell.key) ? 0 : known(cell.key);
   if (cell.key == 0 || !is_counted(cell)) {
@@ -374,7 +374,7 @@ void Reader::take_threads(const Segments& segments) {
     if (t < beyond_all) last_seen_ = std::max(last_seen_, t);
   };
   for (const auto& [number, thread] : threads) {
-    was_there(copy_of<Ticks>(&thread->doing.since));
+    was_there(copy_of<Ticks>(&thread->current.since));
     was_there(copy_of<Ticks>(&thread->slices.looked));
   }
   for (const auto& [number, stack] : stacks) was_there(copy_of<Ticks>(&stack->last));
@@ -569,23 +569,23 @@ void Reader::take_states(const CommState* states, std::uint64_t n, std::uint64_t
 }
 
 void Reader::take_position(std::uint32_t number, const Thread& thread, std::uint32_t region) {
-  const auto doing = copy_of<Doing>(&thread.doing);
-  if (doing.since == 0) return;  // not a single call
+  const auto current = copy_of<CurrentCall>(&thread.current);
+  if (current.since == 0) return;  // not a single call
   Position position;
   position.region = region;
   position.thread = static_cast<int>(number);
   position.inside = copy_of<char*>(&thread.outermost) != nullptr;
-  if (doing.since >= beyond_all || doing.op >= std::size(op_facts)) {
+  if (current.since >= beyond_all || current.op >= std::size(op_facts)) {
     is_damaged_ = true;
     return;
   }
-  position.op = doing.op;
-  position.site = doing.site;
-  position.since = doing.since;
-  if (doing.what == Doing::index) {
-    position.comm = static_cast<std::uint32_t>(doing.where);
-  } else if (doing.what == Doing::handle) {
-    const auto found = handles_.find(doing.where);
+  position.op = current.op;
+  position.site = current.site;
+  position.since = current.since;
+  if (current.comm_by == CurrentCall::index) {
+    position.comm = static_cast<std::uint32_t>(current.comm);
+  } else if (current.comm_by == CurrentCall::handle) {
+    const auto found = handles_.find(current.comm);
     position.comm = found == handles_.end() ? 0 : found->second;
   }
   if (!is_comm(position.comm)) position.comm = 0;

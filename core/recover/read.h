@@ -83,7 +83,7 @@ class Reader {
   bool is_of_this_boot_ = false;
   bool is_copy_ = false;  // the process may still count in the original
   bool is_full_ = false, is_damaged_ = false;
-  std::uint64_t there_ = 0, missing_ = 0;  // bytes of the file that are present, and that are not
+  std::uint64_t present_ = 0, missing_ = 0;  // bytes of the file that are present, and that are not
   Ticks last_seen_ = 0;
   std::uint32_t pause_changes_ = 0;
   Ticks paused_before_ = 0, held_ = 0;

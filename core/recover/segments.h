@@ -26,9 +26,9 @@ class Segments {
     std::uint64_t at;  // offset of its content
   };
 
-  // told: end of the segments in bytes, from the header.
-  Segments(const Content& content, std::uint64_t told) : content_(content) {
-    const std::uint64_t used = std::min(told, content.size);
+  // stated_end: end of the segments in bytes, from the header.
+  Segments(const Content& content, std::uint64_t stated_end) : content_(content) {
+    const std::uint64_t used = std::min(stated_end, content.size);
     for (std::uint64_t at = header_bytes; at + sizeof(SegmentHead) <= used;) {
       const auto* const head = reinterpret_cast<const SegmentHead*>(content.bytes + at);
       if (head->kind == Kind::none && head->bytes == 0) {  // the end of a chunk, or a hole
@@ -37,7 +37,7 @@ class Segments {
       }
       at += sizeof(SegmentHead);
       if (head->bytes > used - at || head->bytes % alignment != 0) {
-        is_damaged = used == told;  // otherwise it is cut off
+        is_damaged = used == stated_end;  // otherwise it is cut off
         return;
       }
       if (head->kind > Kind::peers) is_damaged = true;

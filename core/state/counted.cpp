@@ -32,7 +32,7 @@ Counted counted_here(const Registry& registry, Ticks end) {
     finish_slices(*t, until);
     slices.push_back(slices_of(*t));
     each_cell(t->table, [&counted](const Cell& cell) {
-      if (is_to_be_told(cell)) add_cell_to(counted.cells, cell);
+      if (is_reported(cell)) add_cell_to(counted.cells, cell);
     });
     if (t->regions != nullptr) {
       const auto add = [&counted](const auto& cell) { counted.regions.add(cell); };

@@ -8,12 +8,12 @@
 namespace commlens {
 
 // Call once per communicator, and never from two threads at a time.
-void comm_ended(std::uint32_t comm) noexcept;
+void comm_freed(std::uint32_t comm) noexcept;
 
 // The communicators that had ended when this object was made, except `but_for`.  Its answers do not change later.
-class EndedComms {
+class FreedComms {
  public:
-  explicit EndedComms(std::uint32_t but_for) noexcept;
+  explicit FreedComms(std::uint32_t but_for) noexcept;
   bool has(std::uint32_t comm) const noexcept;
 
  private:

@@ -13,20 +13,20 @@ namespace commlens {
 namespace {
 
 std::mutex mutex;
-std::optional<Members> (*members_of)(std::uint32_t) = nullptr;
+std::optional<MemberRanks> (*members_of)(std::uint32_t) = nullptr;
 std::atomic<bool> is_watched{false};  // set at the first read, for ever
 
 // Members of the communicators that were read.  The members of a communicator never change.
-std::unordered_map<std::uint32_t, Members>& known_members() {
-  static auto* const made = new std::unordered_map<std::uint32_t, Members>;  // never destroyed
+std::unordered_map<std::uint32_t, MemberRanks>& known_members() {
+  static auto* const made = new std::unordered_map<std::uint32_t, MemberRanks>;  // never destroyed
   return *made;
 }
 
 // Returns the members of a communicator, or null.  pre: the lock is held.
-const Members* find_members(std::uint32_t comm) {
+const MemberRanks* find_members(std::uint32_t comm) {
   const auto known = known_members().find(comm);
   if (known != known_members().end()) return &known->second;
-  std::optional<Members> found = members_of == nullptr ? std::nullopt : members_of(comm);
+  std::optional<MemberRanks> found = members_of == nullptr ? std::nullopt : members_of(comm);
   if (!found) return nullptr;
   return &known_members().emplace(comm, std::move(*found)).first->second;
 }
@@ -37,7 +37,7 @@ bool is_shape(Flow flow) noexcept {
 
 // For collectives with the same block size for all peers: calls visit(rank, messages, bytes) for each peer.
 template <class Visit>
-void each_share(const PeerCell& cell, const Members& members, Visit visit) {
+void each_share(const PeerCell& cell, const MemberRanks& members, Visit visit) {
   const auto size = static_cast<std::uint64_t>(members.world.size());
   const auto rank = static_cast<std::uint64_t>(members.rank);
   const Reach reach = op_facts[op_of_peer(cell.key)].reach;
@@ -52,12 +52,12 @@ void each_share(const PeerCell& cell, const Members& members, Visit visit) {
   }
 }
 
-std::vector<PeerCell> cells_of(const What& what, const Members& members) {
+std::vector<PeerCell> cells_of(const Selection& selection, const MemberRanks& members) {
   std::vector<PeerCell> found;
   each_peer([&](const PeerCell& cell) {
     const Flow flow = flow_of(cell.key);
-    const bool is_asked = flow == what.flow || (what.flow == Flow::share && is_shape(flow));
-    if (is_asked && (what.breadth == Breadth::everywhere || comm_of_peer(cell.key) == members.comm))
+    const bool is_asked = flow == selection.flow || (selection.flow == Flow::share && is_shape(flow));
+    if (is_asked && (selection.breadth == Breadth::everywhere || comm_of_peer(cell.key) == members.comm))
       found.push_back(cell);
   });
   return found;
@@ -65,7 +65,7 @@ std::vector<PeerCell> cells_of(const What& what, const Members& members) {
 
 }  // namespace
 
-void ask_for_members(std::optional<Members> (*ask)(std::uint32_t)) noexcept { members_of = ask; }
+void ask_for_members(std::optional<MemberRanks> (*ask)(std::uint32_t)) noexcept { members_of = ask; }
 
 void remember_members(std::uint32_t comm) noexcept try {
   if (!is_watched.load(std::memory_order_relaxed)) return;
@@ -75,17 +75,17 @@ void remember_members(std::uint32_t comm) noexcept try {
   return;  // the shares of its collectives per process are then missing
 }
 
-std::vector<std::uint64_t> counted_now(const What& what, const Members& members) {
+std::vector<std::uint64_t> counted_now(const Selection& selection, const MemberRanks& members) {
   is_watched.store(true, std::memory_order_relaxed);
   const auto size = members.world.size();
-  std::vector<std::uint64_t> values(what.measure == Measure::sizes   ? size_bins
-                                    : what.breadth == Breadth::whole ? 1
-                                                                     : size);
+  std::vector<std::uint64_t> values(selection.measure == Measure::sizes   ? size_bins
+                                    : selection.breadth == Breadth::whole ? 1
+                                                                          : size);
   const auto add = [&](std::size_t at, std::uint64_t messages, std::uint64_t bytes) {
-    if (at < values.size()) values[at] += what.measure == Measure::bytes ? bytes : messages;
+    if (at < values.size()) values[at] += selection.measure == Measure::bytes ? bytes : messages;
   };
   std::unordered_map<std::int32_t, std::size_t> rank_of;
-  if (what.breadth == Breadth::everywhere) {
+  if (selection.breadth == Breadth::everywhere) {
     for (std::size_t i = 0; i < size; ++i) {
       if (members.world[i] >= 0) rank_of[members.world[i]] = i;
     }
@@ -99,14 +99,14 @@ std::vector<std::uint64_t> counted_now(const What& what, const Members& members)
     if (found != rank_of.end()) add(found->second, messages, bytes);
   };
   const std::lock_guard<std::mutex> lock(mutex);
-  for (const PeerCell& cell : cells_of(what, members)) {
+  for (const PeerCell& cell : cells_of(selection, members)) {
     const std::uint32_t comm = comm_of_peer(cell.key);
-    if (what.measure == Measure::sizes) {
+    if (selection.measure == Measure::sizes) {
       add(bin_of_peer(cell.key), cell.messages, 0);
-    } else if (what.breadth == Breadth::whole) {
+    } else if (selection.breadth == Breadth::whole) {
       add(0, cell.messages, cell.bytes);
-    } else if (what.flow == Flow::share && is_shape(flow_of(cell.key))) {
-      const Members* const theirs = comm == members.comm ? &members : find_members(comm);
+    } else if (selection.flow == Flow::share && is_shape(flow_of(cell.key))) {
+      const MemberRanks* const theirs = comm == members.comm ? &members : find_members(comm);
       if (theirs == nullptr) continue;
       each_share(cell, *theirs, [&](std::uint64_t rank, std::uint64_t messages, std::uint64_t bytes) {
         add_for(comm, static_cast<std::uint32_t>(rank), theirs->world[rank], messages, bytes);
@@ -118,12 +118,15 @@ std::vector<std::uint64_t> counted_now(const What& what, const Members& members)
   return values;
 }
 
-Watch::Watch(const What& what, Members members)
-    : what_(what), members_(std::move(members)), begin_(counted_now(what_, members_)), sum_(begin_.size()) {}
+Watch::Watch(const Selection& selection, MemberRanks members)
+    : selection_(selection),
+      members_(std::move(members)),
+      begin_(counted_now(selection_, members_)),
+      sum_(begin_.size()) {}
 
 void Watch::start() {
   if (is_started_) return;
-  begin_ = counted_now(what_, members_);
+  begin_ = counted_now(selection_, members_);
   is_started_ = true;
 }
 
@@ -143,10 +146,10 @@ std::vector<std::uint64_t> Watch::sum_with(const std::vector<std::uint64_t>& now
   return values;
 }
 
-std::vector<std::uint64_t> Watch::read() const { return sum_with(counted_now(what_, members_)); }
+std::vector<std::uint64_t> Watch::read() const { return sum_with(counted_now(selection_, members_)); }
 
 std::vector<std::uint64_t> Watch::read_and_reset() {
-  std::vector<std::uint64_t> now = counted_now(what_, members_);
+  std::vector<std::uint64_t> now = counted_now(selection_, members_);
   std::vector<std::uint64_t> values = sum_with(now);
   sum_.assign(sum_.size(), 0);
   begin_ = std::move(now);
@@ -256,15 +259,15 @@ int variable_of(std::string_view name) noexcept {
   return -1;
 }
 
-void Places::fix(int theirs, int ours) noexcept {
+void PositionMap::fix(int theirs, int ours) noexcept {
   first_ = theirs;
   ours_ = ours;
 }
 
-Places::There Places::at(int place) const noexcept {
-  if (place < first_) return {false, place};
-  if (place < first_ + ours_) return {true, place - first_};
-  return {false, place - ours_};
+PositionMap::Entry PositionMap::at(int position) const noexcept {
+  if (position < first_) return {false, position};
+  if (position < first_ + ours_) return {true, position - first_};
+  return {false, position - ours_};
 }
 
 }  // namespace commlens

@@ -16,7 +16,7 @@
 namespace commlens {
 
 // The processes of a communicator; of an intercommunicator, the remote group.
-struct Members {
+struct MemberRanks {
   std::uint32_t comm;               // index in the registry
   int rank;                         // of this process among them; below 0: it is not a member
   std::vector<std::int32_t> world;  // their ranks in MPI_COMM_WORLD, as in PeerCell::world
@@ -24,7 +24,7 @@ struct Members {
 
 // Sets the function that returns the members of a communicator, or nothing if they are unknown.  The function must be
 // local: it must not communicate.
-void ask_for_members(std::optional<Members> (*members_of)(std::uint32_t comm)) noexcept;
+void ask_for_members(std::optional<MemberRanks> (*members_of)(std::uint32_t comm)) noexcept;
 
 // Call before a communicator is freed: its members cannot be found afterwards.
 void remember_members(std::uint32_t comm) noexcept;
@@ -37,7 +37,7 @@ enum class Breadth {
   whole,       // one value for all traffic in this communicator
 };
 
-struct What {
+struct Selection {
   Flow flow;
   Measure measure;
   Breadth breadth;
@@ -46,12 +46,12 @@ struct What {
 inline constexpr std::size_t size_bins = 65;
 
 // Returns what this process has counted since it began, or since the last commlens_reset().
-std::vector<std::uint64_t> counted_now(const What& what, const Members& members);
+std::vector<std::uint64_t> counted_now(const Selection& selection, const MemberRanks& members);
 
 // Accumulates the same values between start() and stop().
 class Watch {
  public:
-  Watch(const What& what, Members members);
+  Watch(const Selection& selection, MemberRanks members);
 
   std::size_t size() const noexcept { return sum_.size(); }
   void start();
@@ -63,8 +63,8 @@ class Watch {
  private:
   std::vector<std::uint64_t> sum_with(const std::vector<std::uint64_t>& now) const;
 
-  What what_;
-  Members members_;
+  Selection selection_;
+  MemberRanks members_;
   bool is_started_ = false;
   std::vector<std::uint64_t> begin_;  // values at the last start() or reset()
   std::vector<std::uint64_t> sum_;    // accumulated before that
@@ -73,7 +73,7 @@ class Watch {
 // A performance variable.
 struct Variable {
   const char* name;
-  What what;
+  Selection selection;
   bool is_of_monitoring;  // Open MPI has one of the same name
   const char* text;
 };
@@ -88,7 +88,7 @@ int variable_of(std::string_view name) noexcept;
 
 // Maps positions: ours lie among the variables of an MPI library, which may add variables later.  The position of a
 // variable never changes.
-class Places {
+class PositionMap {
  public:
   void fix(int theirs, int ours) noexcept;  // call when a tool first asks for variables
   bool are_fixed() const noexcept { return first_ >= 0; }
@@ -97,11 +97,11 @@ class Places {
   int of_theirs(int i) const noexcept { return i < first_ ? i : i + ours_; }
 
   // The variable at a position: ours or the library's, and its index there.
-  struct There {
+  struct Entry {
     bool is_ours;
     int which;
   };
-  There at(int place) const noexcept;
+  Entry at(int position) const noexcept;
 
  private:
   int first_ = -1, ours_ = 0;

@@ -71,7 +71,7 @@ Known& known() {
 }
 
 std::atomic<bool> counts_outside{true};
-std::atomic<std::uint32_t> forgets{0};
+std::atomic<std::uint32_t> clears{0};
 std::atomic<Ticks> forgotten_at{0};  // counted time
 
 // Times that do not count, for calls that were in progress then: the last pauses, and the last clearing of all
@@ -453,7 +453,7 @@ void close_regions() noexcept {
   // s.
   int patience = 10'000;  // milliseconds
   for (const Thread* t = first_thread(); t != nullptr; t = t->next) {
-    while (t != current_thread && __atomic_load_n(&t->telling, __ATOMIC_ACQUIRE) != 0 && patience-- > 0) {
+    while (t != current_thread && __atomic_load_n(&t->updating_regions, __ATOMIC_ACQUIRE) != 0 && patience-- > 0) {
       constexpr timespec millisecond{0, 1'000'000};
       nanosleep(&millisecond, nullptr);
     }
@@ -468,13 +468,13 @@ void resume_counting() noexcept { change(false); }
 Ticks forgotten() noexcept { return forgotten_at.load(); }
 
 void forget_counted() noexcept {
-  const Telling telling(this_thread());
-  if (!telling) return;
+  const RegionUpdate updating_regions(this_thread());
+  if (!updating_regions) return;
   {
     const std::lock_guard<std::mutex> lock(mutex);
     forgotten_until = now();
     forgotten_at.store(counted_time(forgotten_until));
-    forgets.fetch_add(1);
+    clears.fetch_add(1);
     arena::note_forgotten(forgotten_at.load());
   }
   for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
@@ -484,7 +484,7 @@ void forget_counted() noexcept {
 }
 
 Ticks left_out(Ticks since, Ticks until) noexcept {
-  if ((pauses.changes.load() == 0 && forgets.load() == 0) || since >= until) return 0;
+  if ((pauses.changes.load() == 0 && clears.load() == 0) || since >= until) return 0;
   const std::lock_guard<std::mutex> lock(mutex);
   Ticks sum = 0;
   if (since < forgotten_until) {
@@ -499,9 +499,9 @@ Ticks left_out(Ticks since, Ticks until) noexcept {
 }
 
 void forget_if_asked(Thread& thread) noexcept {
-  const std::uint32_t asked = forgets.load();
-  if (thread.forgets == asked) return;
-  thread.forgets = asked;
+  const std::uint32_t asked = clears.load();
+  if (thread.clears == asked) return;
+  thread.clears = asked;
   const auto clear = [](Cell& cell) {
     cell.calls = cell.time = cell.time_min = cell.time_max = cell.bytes_sent = cell.bytes_received = 0;
   };
@@ -509,7 +509,7 @@ void forget_if_asked(Thread& thread) noexcept {
   clear(thread.table.overflow);
   forget_slices(thread);
   forget_peers(thread);
-  thread.repeats->forget();
+  thread.call_cache->forget();
   Regions* const regions = thread.regions;
   if (regions == nullptr) return;
   each_cell(regions->cells, [](RegionCell& c) { c.calls = c.time = c.time_min = c.time_max = c.nested = c.mpi = 0; });

@@ -72,12 +72,12 @@ void Registry::publish(const CommRecord& record) noexcept {
 // more.
 arena::CommState* Registry::new_state() noexcept {
   constexpr int at_once = 64;
-  if (states_left_ == 0 && !states_ended_) {
+  if (states_left_ == 0 && !states_exhausted_) {
     states_ = static_cast<arena::CommState*>(arena::allocate(arena::Kind::comms, at_once * sizeof(arena::CommState)));
-    states_ended_ = states_ == nullptr;
+    states_exhausted_ = states_ == nullptr;
     states_left_ = at_once;
   }
-  if (states_ended_) return nullptr;
+  if (states_exhausted_) return nullptr;
   arena::CommState* const state = &states_[at_once - states_left_--];
   state->communicators.store(1, std::memory_order_relaxed);
   return state;
@@ -89,10 +89,10 @@ void Registry::handle(std::uint32_t index, std::uint64_t handle) noexcept {
   if (state != nullptr) state->handle.store(handle, std::memory_order_relaxed);
 }
 
-const CommView& Registry::add_alike(CommRecord record) noexcept try {
+const CommView& Registry::add_sibling(CommRecord record) noexcept try {
   record.view.neighbors = nullptr;  // communicators that share a record may differ in it
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::uint32_t& index = alike_[record.identity];
+  std::uint32_t& index = siblings_[record.identity];
   if (index == 0) {
     const CommView& view = insert(std::move(record), true);
     index = view.index;
@@ -112,9 +112,9 @@ const CommView& Registry::add_alike(CommRecord record) noexcept try {
   for (const CommView* view : known.views) {
     if (same(*view, record.view)) return *view;
   }
-  alike_views_.push_back(record.view);
-  known.views.push_back(&alike_views_.back());
-  return alike_views_.back();
+  sibling_views_.push_back(record.view);
+  known.views.push_back(&sibling_views_.back());
+  return sibling_views_.back();
 } catch (const std::bad_alloc&) {
   return *none_;
 }
@@ -138,7 +138,7 @@ void Registry::freed(std::uint32_t index) noexcept {
   if (record.not_freed != 0) return;
   const bool has_ended = record.freed == 0 && record.root == 0;
   record.freed = now();
-  if (has_ended) comm_ended(index);
+  if (has_ended) comm_freed(index);
   if (record.state != nullptr) record.state->freed.store(record.freed, std::memory_order_relaxed);
 }
 

@@ -42,8 +42,8 @@ struct CommRecord {
   std::vector<int> neighbors;          // CommView::neighbors
   std::uint32_t creations = 0;         // communicators created from this one so far
   std::uint32_t depth = 0;             // number of ancestors
-  // A record may stand for many similar communicators (Registry::add_alike); `root` is then the identity of the closest
-  // ancestor with a record of its own, else 0.
+  // A record may stand for many similar communicators (Registry::add_sibling); `root` is then the identity of the
+  // closest ancestor with a record of its own, else 0.
   Identity root = 0;
   std::uint32_t communicators = 1;
   std::uint32_t not_freed = 1;
@@ -76,7 +76,7 @@ class Registry {
   const CommView& add(CommRecord record, bool counts) noexcept;
 
   // The same for a communicator beyond COMMLENS_COMMS: shares the record with this identity, if there is one.
-  const CommView& add_alike(CommRecord record) noexcept;
+  const CommView& add_sibling(CommRecord record) noexcept;
 
   // The n of the n-th creation on a parent, and of the n-th one under a key that only part of a parent knows.
   std::uint32_t next_on_parent(std::uint32_t parent) noexcept;
@@ -113,12 +113,12 @@ class Registry {
   std::deque<CommRecord> records_;      // never moves
   arena::CommState* states_ = nullptr;  // the newest block, with `states_left_` free ones at its end
   int states_left_ = 0;
-  bool states_ended_ = false;
+  bool states_exhausted_ = false;
   std::atomic<arena::CommState*> newest_{nullptr};
   const CommView* none_;
   std::unordered_map<Identity, std::uint32_t> counters_;
-  std::unordered_map<Identity, std::uint32_t> alike_;  // identity -> index
-  std::deque<CommView> alike_views_;                   // never move
+  std::unordered_map<Identity, std::uint32_t> siblings_;  // identity -> index
+  std::deque<CommView> sibling_views_;                    // never move
   std::uint32_t count_ = 0;
   HandleMap sets_;  // content hash -> CommView
   std::atomic<int> set_count_{0};

@@ -304,13 +304,13 @@ void wait_for_next(Thread& thread) noexcept {
 }  // namespace
 
 void slice_ended(Thread& thread, Key key, Ticks spent) noexcept {
-  const Ticks end = thread.doing.since + spent;
-  thread.doing.since += left_out(thread.doing.since, end);
+  const Ticks end = thread.current.since + spent;
+  thread.current.since += left_out(thread.current.since, end);
   if (!has_begun(thread, end)) return;
   // The call to be counted ends here; its earlier time belongs to slices that have ended.
   const bool counts = region_of_key(key) != uncounted_region;
   if (advance(thread, end) &&
-      (!counts || spread(thread, slice_key(key), std::max(thread.doing.since, epoch.load()), end))) {
+      (!counts || spread(thread, slice_key(key), std::max(thread.current.since, epoch.load()), end))) {
     wait_for_next(thread);
   } else {
     thread.wait_until(never);
@@ -337,17 +337,17 @@ void finish_slices(Thread& thread, Ticks end) noexcept {
   static_cast<void>(note(thread, thread.slices.slot, end));
 }
 
-bool leave_slices(Thread& thread, const EndedComms& ended) noexcept {
+bool leave_slices(Thread& thread, const FreedComms& freed) noexcept {
   SliceLog& log = thread.slices;
   if (thread.due() == never) return true;
   if (epoch.load() == 0) return false;
   if (log.width == 0) log.width = first_slice_width;
-  const auto leaves = [&ended](const SliceSum& sum) {
-    return !is_of_region(sum.key) && ended.has(comm_of_key(sum.key));
+  const auto leaves = [&freed](const SliceSum& sum) {
+    return !is_of_region(sum.key) && freed.has(comm_of_key(sum.key));
   };
   bool done = true;
   each_indexed(thread.table, [&](const Cell& cell) {
-    if (ended.has(comm_of_key(cell.key))) done = done && add_now(log, cell);
+    if (freed.has(comm_of_key(cell.key))) done = done && add_now(log, cell);
   });
   std::uint64_t staying = 0;
   for (std::uint64_t i = 0; i < log.capacity && done; ++i) {

@@ -76,7 +76,7 @@ void finish_slices(Thread& thread, Ticks end) noexcept;
 
 // Logs what the calling thread has counted for communicators that have ended, so that their cells may leave the index.
 // Returns false if they must stay, because slices have not begun.
-bool leave_slices(Thread& thread, const EndedComms& ended) noexcept;
+bool leave_slices(Thread& thread, const FreedComms& freed) noexcept;
 
 // Clears the log of a thread whose cells were cleared.
 void forget_slices(Thread& thread) noexcept;

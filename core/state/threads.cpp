@@ -22,7 +22,7 @@ namespace commlens {
 
 __thread Thread* current_thread = nullptr;
 bool is_first_thread_alone = true;
-Repeats Repeats::none;
+CallCache CallCache::none;
 
 namespace {
 
@@ -125,34 +125,34 @@ bool renew_index(TableOf<C>& table, Leaves leaves) noexcept {
 template <class C>
 bool grow_index(TableOf<C>& table, const C& coming) noexcept {
   if constexpr (std::is_same_v<C, Cell> || std::is_same_v<C, PeerCell>) {
-    const EndedComms ended(comm_of(coming));
+    const FreedComms freed(comm_of(coming));
     bool may_leave = true;
     if constexpr (std::is_same_v<C, Cell>) {
       // Slices are computed from the cells in the index: cells may leave it only after they were logged.
-      may_leave = current_thread != nullptr && &table == &current_thread->table && leave_slices(*current_thread, ended);
-      if (may_leave) current_thread->repeats->forget();
+      may_leave = current_thread != nullptr && &table == &current_thread->table && leave_slices(*current_thread, freed);
+      if (may_leave) current_thread->call_cache->forget();
     }
-    return renew_index(table, [&](const C& cell) { return may_leave && ended.has(comm_of(cell)); });
+    return renew_index(table, [&](const C& cell) { return may_leave && freed.has(comm_of(cell)); });
   } else {
     return renew_index(table, [](const C&) { return false; });
   }
 }
 
 // Returns an empty call cache; null when there is no memory.
-Repeats* new_repeats(std::uint64_t places) noexcept {
-  auto* const repeats = static_cast<Repeats*>(map_memory(sizeof(Repeats) + (places - 2) * sizeof(Repeat)));
-  if (repeats == nullptr) return nullptr;
-  repeats->mask = (places - 1) * sizeof(Repeat);
-  repeats->last = repeats->call;
-  return repeats;
+CallCache* new_call_cache(std::uint64_t places) noexcept {
+  auto* const call_cache = static_cast<CallCache*>(map_memory(sizeof(CallCache) + (places - 2) * sizeof(CachedCall)));
+  if (call_cache == nullptr) return nullptr;
+  call_cache->mask = (places - 1) * sizeof(CachedCall);
+  call_cache->last = call_cache->call;
+  return call_cache;
 }
 
 }  // namespace
 
 // Does not free the old cache: a call in progress may hold a pointer to one of its entries.
-void grow_repeats(Thread& thread) noexcept {
-  Repeats* const more = new_repeats(Repeats::most);
-  if (more != nullptr) thread.repeats = more;
+void grow_call_cache(Thread& thread) noexcept {
+  CallCache* const more = new_call_cache(CallCache::most);
+  if (more != nullptr) thread.call_cache = more;
 }
 
 Thread* enter_thread() noexcept {
@@ -178,7 +178,7 @@ Thread* enter_thread() noexcept {
     }
     t = new (memory) Thread{};
     t->table.overflow.key = no_key;
-    if (Repeats* const repeats = new_repeats(Repeats::first)) t->repeats = repeats;
+    if (CallCache* const call_cache = new_call_cache(CallCache::first)) t->call_cache = call_cache;
     t->number = tables++;
     t->wait_until(1);  // at the first call
     t->count_in(region_outside());

@@ -48,7 +48,7 @@ void live_in_regions() {
     for (int i = 0; i < rounds; ++i) {
       begin_iteration(thread, 1);
       begin_region(thread, called(i % 2 == 0 ? "even" : "odd"), 1, Opened::region);
-      thread.doing.since = now();
+      thread.current.since = now();
       record(thread, make_key(world, 3, 1, thread.region()), 1, 100, 8, 0);
       record_value(thread, quantity, i);
       tag(thread, "kind", "COMP");
@@ -104,7 +104,7 @@ TEST(a_profile_is_made_of_what_is_there) {
     static char frame[64];
     thread.outermost = frame;
     registry.handle(row, 0xabcdef);
-    thread.doing = {0xabcdef, now(), 0, 4, Doing::handle};
+    thread.current = {0xabcdef, now(), 0, 4, CurrentCall::handle};
     raise(SIGKILL);
   });
   arena::Reader reader;
@@ -114,11 +114,11 @@ TEST(a_profile_is_made_of_what_is_there) {
   CHECK_EQ(calls_in(profile, "W0.0"), 7u);
   CHECK_EQ(calls_in(profile, "s1.1"), 5u);
   CHECK_EQ(comm_named(profile, "s1.1")->user_name, std::string("rows"));
-  CHECK_EQ(profile.places.size(), 1u);
-  if (profile.places.size() != 1) return;
-  CHECK(profile.places[0].inside);
-  CHECK_EQ(profile.places[0].op, 4u);
-  CHECK_EQ(profile.comms[profile.places[0].comm].name, std::string("s1.1"));
+  CHECK_EQ(profile.last_calls.size(), 1u);
+  if (profile.last_calls.size() != 1) return;
+  CHECK(profile.last_calls[0].inside);
+  CHECK_EQ(profile.last_calls[0].op, 4u);
+  CHECK_EQ(profile.comms[profile.last_calls[0].comm].name, std::string("s1.1"));
 }
 
 TEST(slices_of_a_killed_process_are_those_it_had) {
@@ -127,7 +127,7 @@ TEST(slices_of_a_killed_process_are_those_it_had) {
     begin_slices(1000);
     Thread& thread = this_thread();
     for (std::uint64_t i = 0; i < 16000; ++i) {
-      thread.doing.since = 1000 + i * (first_slice_width / 16);
+      thread.current.since = 1000 + i * (first_slice_width / 16);
       record(thread, make_key(world, 3 + i % 2, 1, 0), i % 3, 100, 8, 0);
     }
     raise(SIGKILL);
@@ -168,7 +168,7 @@ TEST(a_file_that_is_cut_off_anywhere_is_read_as_far_as_it_goes_or_refused) {
     for (int i = 0; i < 100; ++i) add_comm(registry, 1, {Identity(3000 + i), 's', {1, 3}});
     begin_slices(1000);
     for (std::uint32_t k = 0; k < 600; ++k) {
-      this_thread().doing.since = 1000 + k * first_slice_width / 4;
+      this_thread().current.since = 1000 + k * first_slice_width / 4;
       record(this_thread(), make_key(world + k % 100, 3, 1, 0), k % 7 + 1, 100, 8, 0);
     }
     raise(SIGKILL);
@@ -205,7 +205,7 @@ TEST(what_is_flipped_is_left_out_and_nothing_else) {
     for (int i = 0; i < 20; ++i) last = add_comm(registry, 1, {Identity(3000 + i), 's', {1, 3}, 0, last});
     begin_slices(1000);
     for (std::uint32_t k = 0; k < 600; ++k) {
-      this_thread().doing.since = 1000 + k * first_slice_width / 4;
+      this_thread().current.since = 1000 + k * first_slice_width / 4;
       record(this_thread(), make_key(world + k % 20, 3, 1, 0), k % 7 + 1, 100, 8, 0);
     }
     raise(SIGKILL);

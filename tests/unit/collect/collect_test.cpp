@@ -23,18 +23,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Place {
+class TemporaryFolder {
  public:
-  Place() {
+  TemporaryFolder() {
     char path[] = "/tmp/commlens-collect-XXXXXX";
     root = mkdtemp(path) != nullptr ? path : "/nonexistent";
   }
-  ~Place() {
+  ~TemporaryFolder() {
     std::error_code ignored;
     fs::remove_all(root, ignored);
   }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   fs::path root;
 };
 
@@ -45,14 +45,14 @@ int collected(const VirtualJob& job, const fs::path& name, const std::function<u
   int stored = 0;
   Crowd(job.ranks).run([&](Crowd::Member& member) {
     std::deque<CommRecord> records;
-    Terms terms;
-    terms.counted = [&] { return job.counted(member.rank(), records); };
-    terms.meta = [] { return out::Meta{{"program", "virtual"}}; };
-    terms.name = [&] { return name.string(); };
-    terms.aggregators = aggregators(member.rank());
-    terms.summary = member.rank() == asks_for_summary;
-    terms.quiet = true;
-    const Collected result = collect_together(member, terms);
+    CollectOptions options;
+    options.counted = [&] { return job.counted(member.rank(), records); };
+    options.meta = [] { return out::Meta{{"program", "virtual"}}; };
+    options.name = [&] { return name.string(); };
+    options.aggregators = aggregators(member.rank());
+    options.summary = member.rank() == asks_for_summary;
+    options.quiet = true;
+    const Collected result = collect_together(member, options);
     const std::lock_guard<std::mutex> lock(mutex);
     stored += result == Collected::stored ? 1 : 0;
   });
@@ -122,7 +122,7 @@ std::vector<fs::path> shards_in(const fs::path& directory) {
 
 TEST(the_same_rows_and_numbers_come_out_however_many_ranks_write) {
   for (const int ranks : {2, 3, 7, 16, 33}) {
-    const Place place;
+    const TemporaryFolder place;
     VirtualJob job;
     job.ranks = ranks;
     job.slices = 5;
@@ -154,7 +154,7 @@ TEST(the_same_rows_and_numbers_come_out_however_many_ranks_write) {
 }
 
 TEST(a_shard_names_all_that_its_rows_refer_to) {
-  const Place place;
+  const TemporaryFolder place;
   VirtualJob job;
   job.ranks = 12;
   job.slices = 2;
@@ -229,7 +229,7 @@ TEST(what_as_many_ranks_of_two_blocks_import_is_not_taken_for_what_all_do) {
 // What SQL says of the rows of all ranks is what the ranks have come to without them.
 TEST(a_summary_says_what_the_rows_of_all_ranks_say) {
   for (const int ranks : {1, 2, 5, 16, 33}) {
-    const Place place;
+    const TemporaryFolder place;
     VirtualJob job;
     job.ranks = ranks;
     CHECK_EQ(collected(job, place.root / "full.db", 1), ranks);
@@ -290,7 +290,7 @@ TEST(a_summary_says_what_the_rows_of_all_ranks_say) {
 }
 
 TEST(a_summary_is_as_large_for_many_ranks_as_for_few) {
-  const Place place;
+  const TemporaryFolder place;
   std::vector<std::size_t> sizes;
   for (const int ranks : {16, 64, 256}) {
     VirtualJob job;
@@ -336,7 +336,7 @@ TEST(one_rank_writes_a_million_rows_and_many_ranks_more) {
 }
 
 TEST(the_largest_number_of_aggregators_that_a_rank_was_told_holds_for_all) {
-  const Place place;
+  const TemporaryFolder place;
   VirtualJob job;
   job.ranks = 6;
   const auto told = [](int rank) { return rank == 0 ? 3UL : static_cast<unsigned long>(rank % 2); };
@@ -349,19 +349,19 @@ TEST(the_largest_number_of_aggregators_that_a_rank_was_told_holds_for_all) {
 }
 
 TEST(a_rank_with_a_session_keeps_all_from_collecting) {
-  const Place place;
+  const TemporaryFolder place;
   std::mutex mutex;
   int early = 0;
   Crowd(6).run([&](Crowd::Member& member) {
     std::deque<CommRecord> records;
     VirtualJob job;
     job.ranks = 6;
-    Terms terms;
-    terms.name = [] { return std::string("not.db"); };
-    terms.counted = [&] { return job.counted(member.rank(), records); };
-    terms.in_session = member.rank() == 4;
-    terms.aggregators = 2;
-    const Collected result = collect_together(member, terms);
+    CollectOptions options;
+    options.name = [] { return std::string("not.db"); };
+    options.counted = [&] { return job.counted(member.rank(), records); };
+    options.in_session = member.rank() == 4;
+    options.aggregators = 2;
+    const Collected result = collect_together(member, options);
     const std::lock_guard<std::mutex> lock(mutex);
     early += result == Collected::too_early ? 1 : 0;
   });

@@ -21,12 +21,12 @@ namespace {
 
 constexpr Site site = 0x55555555a123;
 constexpr std::uint64_t freed = 5;
-const std::uint64_t what = Repeat::what_of(7, 0x44000000);
+const std::uint64_t subject = CachedCall::subject_of(7, 0x44000000);
 
 // One of a call that was kept.
-Repeat kept(Cell& cell, PeerCell& out, PeerCell& in) {
-  Repeat r{};
-  r.note(site, what, std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{4}, std::uint64_t{5});
+CachedCall kept(Cell& cell, PeerCell& out, PeerCell& in) {
+  CachedCall r{};
+  r.note(site, subject, std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{3}, std::uint64_t{4}, std::uint64_t{5});
   r.cell = &cell;
   r.out = &out;
   r.in = &in;
@@ -37,30 +37,30 @@ Repeat kept(Cell& cell, PeerCell& out, PeerCell& in) {
   return r;
 }
 
-bool is(const Repeat& r, Site s, std::uint64_t of, std::uint64_t now, const std::array<std::uint64_t, 5>& word) {
+bool is(const CachedCall& r, Site s, std::uint64_t of, std::uint64_t now, const std::array<std::uint64_t, 5>& word) {
   return r.is(s, of, now, word[0], word[1], word[2], word[3], word[4]);
 }
 
-std::uint64_t places_of(const Repeats& repeats) { return repeats.mask / sizeof(Repeat) + 1; }
+std::uint64_t places_of(const CallCache& call_cache) { return call_cache.mask / sizeof(CachedCall) + 1; }
 
 }  // namespace
 
 TEST(a_call_is_like_one_before_only_where_all_of_it_is) {
   Cell cell{};
   PeerCell out{}, in{};
-  const Repeat r = kept(cell, out, in);
+  const CachedCall r = kept(cell, out, in);
   const std::array<std::uint64_t, 5> same{1, 2, 3, 4, 5};
-  CHECK(is(r, site, what, freed, same));
+  CHECK(is(r, site, subject, freed, same));
   // Each bit of each of them.
   for (unsigned bit = 0; bit < 64; ++bit) {
     const std::uint64_t other = std::uint64_t{1} << bit;
-    CHECK(!is(r, site ^ other, what, freed, same));
-    CHECK(!is(r, site, what ^ other, freed, same));
-    CHECK(!is(r, site, what, freed ^ other, same));
+    CHECK(!is(r, site ^ other, subject, freed, same));
+    CHECK(!is(r, site, subject ^ other, freed, same));
+    CHECK(!is(r, site, subject, freed ^ other, same));
     for (std::size_t i = 0; i < same.size(); ++i) {
       std::array<std::uint64_t, 5> odd = same;
       odd[i] ^= other;
-      CHECK(!is(r, site, what, freed, odd));
+      CHECK(!is(r, site, subject, freed, odd));
     }
   }
 }
@@ -70,7 +70,7 @@ TEST(procedures_and_handles_are_told_apart) {
   for (std::uint32_t op : {1u, 2u, 512u, 1023u}) {
     for (std::uint64_t where :
          {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0x44000000}, (std::uint64_t{1} << 54) - 1}) {
-      seen.insert(Repeat::what_of(op, where));
+      seen.insert(CachedCall::subject_of(op, where));
     }
   }
   CHECK_EQ(seen.size(), 16u);
@@ -80,10 +80,10 @@ TEST(procedures_and_handles_are_told_apart) {
 TEST(what_has_only_been_noted_is_like_no_call) {
   Cell cell{};
   PeerCell out{}, in{};
-  Repeat r = kept(cell, out, in);
-  r.note(site, what, std::uint64_t{1});
+  CachedCall r = kept(cell, out, in);
+  r.note(site, subject, std::uint64_t{1});
   for (std::uint64_t now : {std::uint64_t{0}, std::uint64_t{1}, freed}) {
-    CHECK(!r.is(site, what, now, std::uint64_t{1}));
+    CHECK(!r.is(site, subject, now, std::uint64_t{1}));
   }
 }
 
@@ -93,8 +93,8 @@ TEST(a_call_like_another_counts_as_one_that_is_looked_up) {
   PeerCell out{}, in{};
   add_call(cell, 50, 100, 20);
   add_call(oracle, 50, 100, 20);
-  const Repeat r = kept(cell, out, in);
-  constexpr unsigned all = Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message;
+  const CachedCall r = kept(cell, out, in);
+  constexpr unsigned all = CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message;
   for (std::uint64_t i = 1; i <= 1000; ++i) {
     const Ticks begin = random(), spent = random() % 1000;
     CHECK_EQ(r.add<all>(begin, begin + spent), spent);
@@ -116,8 +116,8 @@ TEST(a_call_that_ended_before_it_began_took_no_time) {
   Cell cell{};
   PeerCell out{}, in{};
   add_call(cell, 50, 0, 0);
-  const Repeat r = kept(cell, out, in);
-  for (const Ticks behind : {Ticks{1}, Ticks{1000}}) CHECK_EQ(r.add<Repeat::nothing>(5000, 5000 - behind), 0u);
+  const CachedCall r = kept(cell, out, in);
+  for (const Ticks behind : {Ticks{1}, Ticks{1000}}) CHECK_EQ(r.add<CachedCall::nothing>(5000, 5000 - behind), 0u);
   CHECK_EQ(cell.calls, 3u);
   CHECK_EQ(cell.time, 50u);
   CHECK_EQ(cell.time_min, 0u);
@@ -128,17 +128,17 @@ TEST(a_part_that_a_procedure_does_not_have_is_left_alone) {
   Cell cell{};
   PeerCell out{}, in{};
   add_call(cell, 1, 0, 0);
-  const Repeat r = kept(cell, out, in);
-  r.add<Repeat::nothing>(7, 8);
+  const CachedCall r = kept(cell, out, in);
+  r.add<CachedCall::nothing>(7, 8);
   CHECK_EQ(cell.calls, 2u);
   CHECK_EQ(cell.bytes_sent + cell.bytes_received + out.messages + in.messages, 0u);
-  r.add<Repeat::sends>(7, 8);
+  r.add<CachedCall::sends>(7, 8);
   CHECK_EQ(cell.bytes_sent, 100u);
-  r.add<Repeat::receives>(7, 8);
+  r.add<CachedCall::receives>(7, 8);
   CHECK_EQ(cell.bytes_received, 20u);
-  r.add<Repeat::out_message>(7, 8);
+  r.add<CachedCall::out_message>(7, 8);
   CHECK_EQ(out.messages, 1u);
-  r.add<Repeat::in_message>(7, 8);
+  r.add<CachedCall::in_message>(7, 8);
   CHECK_EQ(in.messages, 1u);
   CHECK_EQ(cell.bytes_sent + cell.bytes_received, 120u);
   CHECK_EQ(out.messages + in.messages, 2u);
@@ -146,23 +146,23 @@ TEST(a_part_that_a_procedure_does_not_have_is_left_alone) {
 
 TEST(a_call_has_two_places_and_many_calls_have_many) {
   in_own_process([] {
-    Repeats* repeats = this_thread().repeats;
-    for (const std::uint64_t places : {Repeats::first, Repeats::most}) {
-      CHECK_EQ(places_of(*repeats), places);
-      std::set<const Repeat*> used;
+    CallCache* call_cache = this_thread().call_cache;
+    for (const std::uint64_t places : {CallCache::first, CallCache::most}) {
+      CHECK_EQ(places_of(*call_cache), places);
+      std::set<const CachedCall*> used;
       for (std::uint64_t i = 0; i < 20 * places; ++i) {
-        const std::uint64_t of = Repeat::what_of(3, 0x84000000 + i % 50), count = i / 50;
-        Repeat& place = repeats->place(site + 0x40 * (i % 7), of, count, ~i);
-        CHECK_EQ(&place, &repeats->place(site + 0x40 * (i % 7), of, count, ~i));
-        CHECK(&place >= repeats->call && &place < repeats->call + places);
-        Repeat& beside = Repeats::beside(place);
-        CHECK(&beside >= repeats->call && &beside < repeats->call + places);
-        CHECK_EQ((&beside - repeats->call) ^ 1, &place - repeats->call);
+        const std::uint64_t of = CachedCall::subject_of(3, 0x84000000 + i % 50), count = i / 50;
+        CachedCall& place = call_cache->place(site + 0x40 * (i % 7), of, count, ~i);
+        CHECK_EQ(&place, &call_cache->place(site + 0x40 * (i % 7), of, count, ~i));
+        CHECK(&place >= call_cache->call && &place < call_cache->call + places);
+        CachedCall& neighbor = CallCache::neighbor(place);
+        CHECK(&neighbor >= call_cache->call && &neighbor < call_cache->call + places);
+        CHECK_EQ((&neighbor - call_cache->call) ^ 1, &place - call_cache->call);
         used.insert(&place);
       }
       CHECK(used.size() > places * 9 / 10);
-      grow_repeats(this_thread());
-      repeats = this_thread().repeats;
+      grow_call_cache(this_thread());
+      call_cache = this_thread().call_cache;
     }
   });
 }
@@ -178,29 +178,29 @@ int repeated(Thread& thread, int calls, std::mt19937_64& random, const std::func
     const std::uint64_t n = draw();
     const Site from = site + n % 3;
     const std::uint64_t count = n / 3, type = n % 2 == 0 ? count : 1000 * count;
-    const std::uint64_t of = Repeat::what_of(static_cast<std::uint32_t>(1 + n % 5 / 4), 0x44000000);
+    const std::uint64_t of = CachedCall::subject_of(static_cast<std::uint32_t>(1 + n % 5 / 4), 0x44000000);
     if (random() % freed_in == 0) ++now;
     if (random() % cleared_in == 0) {
-      thread.repeats->forget();
-      for (std::uint64_t k = 0; k < places_of(*thread.repeats); ++k)
-        CHECK_EQ(thread.repeats->call[k].freed, Repeat::never);
+      thread.call_cache->forget();
+      for (std::uint64_t k = 0; k < places_of(*thread.call_cache); ++k)
+        CHECK_EQ(thread.call_cache->call[k].freed, CachedCall::never);
     }
     Cell& cell = cells[{from, of, count, type}];
-    Repeat& place = thread.repeats->place(from, of, count, type);
-    if (Repeat* const known = thread.repeats->find(from, of, now, count, type)) {
+    CachedCall& place = thread.call_cache->place(from, of, count, type);
+    if (CachedCall* const known = thread.call_cache->find(from, of, now, count, type)) {
       ++found;
-      CHECK(known == &place || known == &Repeats::beside(place));
+      CHECK(known == &place || known == &CallCache::neighbor(place));
       CHECK_EQ(known->cell, &cell);
       CHECK_EQ(known->sent, count);
       CHECK_EQ(known->word[0], count);
-      thread.repeats->look_ahead(*known);
-      const Repeat* const begin = thread.repeats->call;
-      CHECK(known->next >= begin && known->next < begin + places_of(*thread.repeats));
-    } else if (Repeat* const at = place_to_keep(thread, place, nullptr, now)) {
-      CHECK(at == &place || at == &Repeats::beside(place));
+      thread.call_cache->look_ahead(*known);
+      const CachedCall* const begin = thread.call_cache->call;
+      CHECK(known->next >= begin && known->next < begin + places_of(*thread.call_cache));
+    } else if (CachedCall* const at = slot_to_fill(thread, place, nullptr, now)) {
+      CHECK(at == &place || at == &CallCache::neighbor(place));
       at->note(from, of, count, type);
-      thread.repeats->follow(*at);
-      CHECK_EQ(at->freed, Repeat::never);
+      thread.call_cache->follow(*at);
+      CHECK_EQ(at->freed, CachedCall::never);
       at->cell = &cell;
       at->sent = count;
       at->freed = now;
@@ -220,7 +220,7 @@ TEST(repeats_never_find_another_call_and_what_comes_often_is_found) {
     // Far more calls than there are places at first, and a few of them most of the time.
     const auto few_often = [&] { return random() % 4 != 0 ? random() % 20 : random() % 2000; };
     CHECK(repeated(thread, calls, random, few_often, now, 5000, 5000) > calls / 2);
-    CHECK_EQ(places_of(*thread.repeats), Repeats::most);
+    CHECK_EQ(places_of(*thread.call_cache), CallCache::most);
   });
 }
 
@@ -231,9 +231,9 @@ TEST(calls_of_many_communicators_in_turn_get_places_that_do) {
     Thread& thread = this_thread();
     constexpr unsigned rarely = 1'000'000'000;
     const auto in_turn = [&] { return next++ % 2000; };
-    CHECK_EQ(places_of(*thread.repeats), Repeats::first);
+    CHECK_EQ(places_of(*thread.call_cache), CallCache::first);
     repeated(thread, 20 * 2000, random, in_turn, now, rarely, rarely);
-    CHECK_EQ(places_of(*thread.repeats), Repeats::most);
+    CHECK_EQ(places_of(*thread.call_cache), CallCache::most);
     // 2,000 calls in 2,048 times two places: 1,802 of them have one (Poisson), some of them in turns.
     const int found = repeated(thread, 10 * 2000, random, in_turn, now, rarely, rarely);
     CHECK(found > 10 * 1650);
@@ -250,8 +250,8 @@ TEST(where_communicators_come_and_go_fast_few_calls_are_kept) {
     int kept = 0;
     constexpr std::uint64_t calls = 8000;
     for (std::uint64_t now = 1; now <= calls; ++now) {
-      Repeat& place = thread.repeats->place(site, Repeat::what_of(1, now));
-      kept += place_to_keep(thread, place, nullptr, now) != nullptr ? 1 : 0;
+      CachedCall& place = thread.call_cache->place(site, CachedCall::subject_of(1, now));
+      kept += slot_to_fill(thread, place, nullptr, now) != nullptr ? 1 : 0;
     }
     CHECK_EQ(kept, static_cast<int>(calls / 8));
   });
@@ -259,13 +259,13 @@ TEST(where_communicators_come_and_go_fast_few_calls_are_kept) {
 
 TEST(handles_that_follow_each_other_do_not_crowd) {
   in_own_process([] {
-    Repeats& repeats = *this_thread().repeats;
+    CallCache& call_cache = *this_thread().call_cache;
     for (const std::uint64_t stride : {1, 2, 4, 8, 16, 64, 448}) {
-      std::map<const Repeat*, int> pairs;
+      std::map<const CachedCall*, int> pairs;
       constexpr std::uint64_t handles = 128;
       for (std::uint64_t i = 0; i < handles; ++i) {
-        const Repeat& place = repeats.place(site, Repeat::what_of(7, 0x44000000 + i * stride));
-        pairs[&repeats.call[(&place - repeats.call) / 2 * 2]] += 1;
+        const CachedCall& place = call_cache.place(site, CachedCall::subject_of(7, 0x44000000 + i * stride));
+        pairs[&call_cache.call[(&place - call_cache.call) / 2 * 2]] += 1;
       }
       // Half as many as there are places: by chance 13 of them would have none.
       int without = 0;
@@ -278,34 +278,34 @@ TEST(handles_that_follow_each_other_do_not_crowd) {
 TEST(a_call_that_changes_its_region_is_kept_where_it_is_one_time_in_eight) {
   in_own_process([] {
     Thread& thread = this_thread();
-    Repeat& place = thread.repeats->place(site, what);
-    place.note(site, what);
+    CachedCall& place = thread.call_cache->place(site, subject);
+    place.note(site, subject);
     place.freed = freed;
     int kept = 0;
     for (int i = 0; i < 80'000; ++i) {
-      Repeat* const at = place_to_keep(thread, place, &place, freed);
+      CachedCall* const at = slot_to_fill(thread, place, &place, freed);
       CHECK(at == nullptr || at == &place);
       kept += at != nullptr ? 1 : 0;
     }
     CHECK_EQ(kept, 10'000);
-    CHECK_EQ(places_of(*thread.repeats), Repeats::first);  // nothing was crowded
+    CHECK_EQ(places_of(*thread.call_cache), CallCache::first);  // nothing was crowded
   });
 }
 
 TEST(of_calls_in_turn_each_knows_the_next) {
   in_own_process([] {
     Thread& thread = this_thread();
-    grow_repeats(thread);
-    Repeat* call[3];
+    grow_call_cache(thread);
+    CachedCall* call[3];
     for (std::uint64_t i = 0; i < 3; ++i) {
-      call[i] = &thread.repeats->place(site, what, i);
-      call[i]->note(site, what, i);
+      call[i] = &thread.call_cache->place(site, subject, i);
+      call[i]->note(site, subject, i);
       CHECK_EQ(call[i]->next, call[i]);
-      thread.repeats->follow(*call[i]);
+      thread.call_cache->follow(*call[i]);
     }
     // From the second time on.
     for (int i = 0; i < 2; ++i) CHECK_EQ(call[i]->next, call[i + 1]);
-    for (int i = 0; i < 9; ++i) thread.repeats->look_ahead(*call[i % 3]);
+    for (int i = 0; i < 9; ++i) thread.call_cache->look_ahead(*call[i % 3]);
     for (int i = 0; i < 3; ++i) CHECK_EQ(call[i]->next, call[(i + 1) % 3]);
   });
 }
@@ -313,13 +313,13 @@ TEST(of_calls_in_turn_each_knows_the_next) {
 TEST(a_thread_without_memory_keeps_no_call) {
   in_own_process([] {
     Thread& thread = this_thread();
-    thread.repeats = &Repeats::none;
+    thread.call_cache = &CallCache::none;
     for (std::uint64_t i = 0; i < 1000; ++i) {
-      Repeat& r = thread.repeats->place(site, Repeat::what_of(1, i), i);
-      CHECK_EQ(&r, &Repeats::none.call[0]);
-      CHECK(!r.is(site, Repeat::what_of(1, i), 0, i));
-      CHECK(thread.repeats->find(site, Repeat::what_of(1, i), 0, i) == nullptr);
-      CHECK(place_to_keep(thread, r, nullptr, i / 100) == nullptr);
+      CachedCall& r = thread.call_cache->place(site, CachedCall::subject_of(1, i), i);
+      CHECK_EQ(&r, &CallCache::none.call[0]);
+      CHECK(!r.is(site, CachedCall::subject_of(1, i), 0, i));
+      CHECK(thread.call_cache->find(site, CachedCall::subject_of(1, i), 0, i) == nullptr);
+      CHECK(slot_to_fill(thread, r, nullptr, i / 100) == nullptr);
     }
   });
 }
@@ -332,8 +332,8 @@ TEST(a_receive_counts_what_arrived_and_from_whom) {
     Cell* const cell = record(thread, make_key(3, 7, 5, 0), site, 1, 0, 16);
     thread.wait_until(~Ticks{0});
     PeerCell* const first = count_message(thread, Flow::received, 3, 0, 2, 16);
-    Repeat r{};
-    r.note(site, what);
+    CachedCall r{};
+    r.note(site, subject);
     r.cell = cell;
     r.out = &thread.nobody;
     r.in = first;
@@ -347,8 +347,8 @@ TEST(a_receive_counts_what_arrived_and_from_whom) {
       // Often the same as before; -1 is MPI_PROC_NULL or the like.
       const int source = random() % 2 == 0 ? r.source : static_cast<int>(random() % 5) - 1;
       const std::uint64_t received = random() % 2 == 0 ? r.received : random() % 40;
-      thread.doing.since = 100;
-      count_as<Repeat::receives | Repeat::in_message>(thread, r, 110, received, source);
+      thread.current.since = 100;
+      count_as<CachedCall::receives | CachedCall::in_message>(thread, r, 110, received, source);
       bytes += received;
       if (source < 0) continue;
       auto& [messages, sum] = oracle[{source, bin_of(received)}];
@@ -390,7 +390,7 @@ TEST(what_requests_receive_is_counted_as_a_model_has_it) {
       auto& [messages, sum] = oracle[{comm_of_key(maker.key), source, bin_of(bytes)}];
       messages += 1;
       sum += bytes;
-      if (random() % 1000 == 0) thread.repeats->forget();
+      if (random() % 1000 == 0) thread.call_cache->forget();
     }
     std::size_t cells = 0;
     each_cell(thread.peers, [&](const PeerCell& p) {
@@ -405,7 +405,7 @@ TEST(what_requests_receive_is_counted_as_a_model_has_it) {
     // The next one like the last is counted without being looked for; not so when counters were cleared.
     const Cell& maker = *makers[0];
     count_received_of(thread, maker, 3, 8);
-    const Arrival& last = thread.repeats->arrival(&maker, 3);
+    const Arrival& last = thread.call_cache->arrival(&maker, 3);
     CHECK(last.is(&maker, 3, 8));
     CHECK(!last.is(&maker, 3, 9) && !last.is(&maker, 4, 8) && !last.is(makers[1], 3, 8));
     forget_counted();
@@ -422,7 +422,7 @@ TEST(where_matrices_are_by_region_or_slice_no_arrival_is_kept) {
     const Cell* const maker = record(thread, make_key(1, 7, 0, 2), site, 1, 0, 0);
     for (int i = 0; i < 3; ++i) {
       count_received_of(thread, *maker, 3, 8);
-      CHECK(!thread.repeats->arrival(maker, 3).is(maker, 3, 8));
+      CHECK(!thread.call_cache->arrival(maker, 3).is(maker, 3, 8));
     }
     std::uint64_t messages = 0;
     each_cell(thread.peers, [&](const PeerCell& p) { messages += p.messages; });
@@ -438,11 +438,12 @@ TEST(a_call_that_went_otherwise_counts_where_it_belongs) {
     Cell* const cell = record(thread, make_key(3, 7, 5, 0), site, 10, 100, 20);
     thread.wait_until(~Ticks{0});
     PeerCell out{}, in{};
-    Repeat r = kept(*cell, out, in);
+    CachedCall r = kept(*cell, out, in);
     r.source = 1;
-    thread.doing.site = site;
-    thread.doing.since = 1000;
-    constexpr unsigned all = Repeat::sends | Repeat::receives | Repeat::out_message | Repeat::in_message;
+    thread.current.site = site;
+    thread.current.since = 1000;
+    constexpr unsigned all =
+        CachedCall::sends | CachedCall::receives | CachedCall::out_message | CachedCall::in_message;
     // Nothing has changed but that somebody looks.
     CHECK_EQ(count_late(thread, r, all, 1005, true, 20, 1), cell);
     CHECK_EQ(cell->calls, 2u);
@@ -488,13 +489,13 @@ TEST(a_call_that_went_otherwise_counts_where_it_belongs) {
 TEST(when_counters_are_cleared_no_call_of_the_thread_is_kept) {
   in_own_process([] {
     Thread& thread = this_thread();
-    CHECK(thread.repeats != &Repeats::none);
-    Repeat& r = thread.repeats->place(site, what);
-    r.note(site, what);
+    CHECK(thread.call_cache != &CallCache::none);
+    CachedCall& r = thread.call_cache->place(site, subject);
+    r.note(site, subject);
     r.freed = freed;
-    CHECK(thread.repeats->place(site, what).is(site, what, freed));
+    CHECK(thread.call_cache->place(site, subject).is(site, subject, freed));
     forget_counted();
-    CHECK(!thread.repeats->place(site, what).is(site, what, freed));
+    CHECK(!thread.call_cache->place(site, subject).is(site, subject, freed));
   });
 }
 

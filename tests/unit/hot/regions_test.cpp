@@ -52,9 +52,9 @@ Called called(const char* name) { return {identity_of_name(name, std::strlen(nam
 Called called(std::string&&) = delete;
 constexpr Called innermost{0, "", 0};
 
-using Place = std::tuple<std::string, std::uint32_t, std::int32_t>;  // path, execution, iteration
+using Instance = std::tuple<std::string, std::uint32_t, std::int32_t>;  // path, execution, iteration
 
-std::ostream& operator<<(std::ostream& out, const Place& place) {
+std::ostream& operator<<(std::ostream& out, const Instance& place) {
   return out << std::get<0>(place) << " execution " << std::get<1>(place) << " iteration " << std::get<2>(place);
 }
 
@@ -82,10 +82,10 @@ struct Values {
 };
 
 // All there is to know of a thread.
-struct Told {
-  std::map<Place, Sum> times, iterations;
+struct Recorded {
+  std::map<Instance, Sum> times, iterations;
   std::map<std::tuple<std::string, std::uint32_t, std::uint32_t>, std::uint64_t> bins;  // path, execution, bin
-  std::map<std::pair<Place, std::uint64_t>, Values> values;
+  std::map<std::pair<Instance, std::uint64_t>, Values> values;
   std::map<std::string, std::pair<std::uint64_t, Ticks>> calls;                             // of MPI, by path
   std::map<std::pair<std::string, std::uint64_t>, std::pair<std::uint64_t, Ticks>> slices;  // by path and slot
 };
@@ -96,7 +96,7 @@ void same(const Map& found, const Map& expected, const char* what) {
     const auto at = found.find(key);
     if (at != found.end() && at->second == value) continue;
     std::ostringstream text;
-    if constexpr (std::is_same_v<typename Map::key_type, Place>) text << key << ": ";
+    if constexpr (std::is_same_v<typename Map::key_type, Instance>) text << key << ": ";
     if constexpr (std::is_same_v<typename Map::mapped_type, Sum>) {
       text << "expected " << value << ", found ";
       at == found.end() ? text << "nothing" : text << at->second;
@@ -118,7 +118,7 @@ struct Step {
   std::uint32_t iterations = 0;
   Ticks iteration_start = 0, iteration_nested = 0, iteration_mpi = 0;
   bool iteration_lives = true;
-  Place place() const { return {path, execution, around}; }
+  Instance place() const { return {path, execution, around}; }
 };
 
 class Model {
@@ -135,7 +135,7 @@ class Model {
       if (!paused_) {
         counted_ += part;
         const auto inner = std::find_if(steps_.rbegin(), steps_.rend(), [](const Step& s) { return s.counts; });
-        if (inner != steps_.rend()) told_.slices[{inner->path, slot()}].second += part;
+        if (inner != steps_.rend()) recorded_.slices[{inner->path, slot()}].second += part;
       }
       now_ += part;
       by -= part;
@@ -190,9 +190,10 @@ class Model {
 
   void value(std::uint64_t quantity, double v) {
     if (paused_ || !counts_here()) return;
-    const Place here =
-        steps_.empty() ? Place{"", 0, -1} : Place{steps_.back().path, steps_.back().execution, steps_.back().iteration};
-    Values& to = told_.values[{here, quantity}];
+    const Instance here = steps_.empty()
+                              ? Instance{"", 0, -1}
+                              : Instance{steps_.back().path, steps_.back().execution, steps_.back().iteration};
+    Values& to = recorded_.values[{here, quantity}];
     if (!std::isfinite(v)) {
       ++to.not_finite;
       return;
@@ -207,7 +208,7 @@ class Model {
   // Ends now, after go_on(spent).
   void call(Ticks spent) {
     if (paused_ || !counts_here()) return;
-    auto& [calls, time] = told_.calls[steps_.empty() ? "" : steps_.back().path];
+    auto& [calls, time] = recorded_.calls[steps_.empty() ? "" : steps_.back().path];
     ++calls;
     time += spent;
     for (Step& step : steps_) {
@@ -223,7 +224,7 @@ class Model {
   }
 
   void forget() {
-    told_ = {};
+    recorded_ = {};
     executions_.clear();
     if (!steps_.empty()) executions_[steps_.front().path] = 1;
     for (Step& step : steps_) {
@@ -236,8 +237,8 @@ class Model {
   std::size_t depth() const { return steps_.size(); }
   std::string path() const { return steps_.empty() ? "" : steps_.back().path; }
 
-  Told told() const {
-    Told all = told_;
+  Recorded recorded() const {
+    Recorded all = recorded_;
     Ticks within = 0;
     for (auto at = steps_.rbegin(); at != steps_.rend(); ++at) {
       if (!at->counts) {
@@ -288,11 +289,11 @@ class Model {
   void close_iteration(Step& loop) {
     if (!loop.counts || !loop.iteration_lives) return;
     const Ticks spent = counted_ - loop.iteration_start;
-    add(told_.iterations[{loop.path, loop.execution, loop.keeps_apart ? loop.iteration : -1}], spent,
+    add(recorded_.iterations[{loop.path, loop.execution, loop.keeps_apart ? loop.iteration : -1}], spent,
         loop.iteration_nested, loop.iteration_mpi);
     std::uint32_t bin = 0;
     while (bin < 63 && spent >> bin != 0) ++bin;
-    ++told_.bins[{loop.path, loop.execution, bin}];
+    ++recorded_.bins[{loop.path, loop.execution, bin}];
   }
 
   void close() {
@@ -302,8 +303,8 @@ class Model {
     Ticks passed = step.nested;  // what it is for the one around
     if (step.counts && step.lives) {
       passed = counted_ - step.start;
-      add(told_.times[step.place()], passed, step.nested, step.mpi);
-      ++told_.slices[{step.path, slot()}].first;
+      add(recorded_.times[step.place()], passed, step.nested, step.mpi);
+      ++recorded_.slices[{step.path, slot()}].first;
     }
     if (steps_.empty()) return;
     steps_.back().nested += passed;
@@ -317,7 +318,7 @@ class Model {
   std::vector<Step> steps_;
   std::size_t beyond_ = 0;
   std::map<std::string, std::uint32_t> executions_;
-  Told told_;
+  Recorded recorded_;
 };
 
 // ---- what the thread has ----
@@ -332,7 +333,7 @@ std::vector<std::string> paths_of(const CountedRegions& counted) {
   return paths;
 }
 
-Told told_by(const Thread& thread) {
+Recorded recorded_by(const Thread& thread) {
   CountedRegions counted = region_names();
   const std::vector<std::string> paths = paths_of(counted);
   const Regions& regions = *thread.regions;
@@ -340,29 +341,31 @@ Told told_by(const Thread& thread) {
   each_cell(regions.loops, [&](const LoopCell& cell) { counted.add(cell); });
   each_cell(regions.quantities, [&](const QuantityCell& cell) { counted.add(cell); });
   counted.add_open(regions.frames, regions.depth, thread.mpi, counted_time(now()), pauses.changes.load());
-  const auto place = [&](RegionKey key) { return Place{paths[region_of(key)], execution_of(key), iteration_of(key)}; };
-  Told told;
+  const auto place = [&](RegionKey key) {
+    return Instance{paths[region_of(key)], execution_of(key), iteration_of(key)};
+  };
+  Recorded recorded;
   for (const auto& [key, s] : counted.times) {
-    Sum& sum = (counts_iterations(key) ? told.iterations : told.times)[place(key)];
+    Sum& sum = (counts_iterations(key) ? recorded.iterations : recorded.times)[place(key)];
     sum = {s.calls, s.open, s.time, s.time_min, s.time_max, s.nested, s.mpi};
   }
   for (const auto& [key, bins] : counted.loops) {
     for (std::uint32_t i = 0; i < bins.size(); ++i) {
-      if (bins[i] != 0) told.bins[{paths[region_of(key)], execution_of(key), i}] = bins[i];
+      if (bins[i] != 0) recorded.bins[{paths[region_of(key)], execution_of(key), i}] = bins[i];
     }
   }
   for (const auto& [key, v] : counted.values)
-    told.values[{place(key.first), key.second}] = {v.count, v.not_finite, v.sum, v.min, v.max, v.last};
+    recorded.values[{place(key.first), key.second}] = {v.count, v.not_finite, v.sum, v.min, v.max, v.last};
   each_cell(thread.table, [&](const Cell& cell) {
     if (region_of_key(cell.key) == uncounted_region || cell.calls == 0) return;
-    auto& [calls, time] = told.calls[paths[region_of_key(cell.key)]];
+    auto& [calls, time] = recorded.calls[paths[region_of_key(cell.key)]];
     calls += cell.calls;
     time += cell.time;
   });
-  return told;
+  return recorded;
 }
 
-using Slices = decltype(Told::slices);
+using Slices = decltype(Recorded::slices);
 
 Slices slices_by(const Thread& thread, Ticks& width) {
   const std::vector<std::string> paths = paths_of(region_names());
@@ -444,7 +447,7 @@ void live(const Life& life) {
       model.iteration();
     } else if (what < 85) {
       const Ticks spent = random() % (life.longest * 2);
-      thread.doing.since = now();
+      thread.current.since = now();
       const std::uint32_t region = thread.region();
       go_on(spent);
       record(thread, make_key(1, 2, 3, region), random() % 3, spent, 8, 8);
@@ -468,7 +471,7 @@ void live(const Life& life) {
     if (thread.regions != nullptr) CHECK_EQ(thread.regions->depth, model.depth());
   }
   if (thread.regions == nullptr) return;
-  const Told found = told_by(thread), expected = model.told();
+  const Recorded found = recorded_by(thread), expected = model.recorded();
   same(found.times, expected.times, "times");
   same(found.iterations, expected.iterations, "iterations");
   same(found.bins, expected.bins, "bins");
@@ -539,11 +542,11 @@ TEST(regions_deeper_than_there_are_frames_count_as_part_of_the_last) {
     for (int i = 0; i < depth; ++i, test_clock::go_on(1)) end_region(thread, name, 1);
     CHECK_EQ(thread.regions->depth, 0u);
     CHECK_EQ(thread.regions->beyond, 0u);
-    const Told told = told_by(thread);
-    CHECK_EQ(told.times.size(), std::size_t{Regions::most_frames});
+    const Recorded recorded = recorded_by(thread);
+    CHECK_EQ(recorded.times.size(), std::size_t{Regions::most_frames});
     std::string path = "down";
     for (std::uint32_t i = 0; i < Regions::most_frames; ++i, path += "/down") {
-      const Sum& sum = told.times.at({path, 0, -1});
+      const Sum& sum = recorded.times.at({path, 0, -1});
       // Of the 600 ticks i before it and i behind it are not its own; a tick is behind the last end.
       CHECK_EQ(sum.calls, 1u);
       CHECK_EQ(sum.time, Ticks{2 * depth - 1} - 2 * i);
@@ -580,14 +583,14 @@ TEST(regions_beyond_those_told_apart_are_others_and_no_time_is_lost_or_counted_t
     end_region(thread, called("one more"), 1);
     resume_counting();
     end_region(thread, main, 1);
-    const Told told = told_by(thread);
-    CHECK_EQ(told.times.size(), std::size_t{apart} + 2);
+    const Recorded recorded = recorded_by(thread);
+    CHECK_EQ(recorded.times.size(), std::size_t{apart} + 2);
     const std::uint64_t others = 2 * (names - apart);
-    const Sum& sum = told.times.at({"...others", 0, -1});
+    const Sum& sum = recorded.times.at({"...others", 0, -1});
     CHECK_EQ(sum, (Sum{2 * others, 0, others * 17, 7, 17, 0, 0}));
-    CHECK_EQ(told.times.at({"main/region 0", 0, -1}), (Sum{2, 0, 20, 10, 10, 0, 0}));
+    CHECK_EQ(recorded.times.at({"main/region 0", 0, -1}), (Sum{2, 0, 20, 10, 10, 0, 0}));
     const Ticks all = 2 * names * 10 + others * 7;
-    CHECK_EQ(told.times.at({"main", 0, -1}), (Sum{1, 0, all, all, all, all, 0}));
+    CHECK_EQ(recorded.times.at({"main", 0, -1}), (Sum{1, 0, all, all, all, all, 0}));
     const CountedRegions counted = region_names();
     CHECK_EQ(counted.names.size(), std::size_t{most_regions} + 1);
     CHECK(counted.names.back().kind == RegionKind::others);
@@ -619,15 +622,15 @@ TEST(a_thread_that_ends_closes_its_regions_and_a_later_one_begins_outside_all) {
         test_clock::go_on(2);
       }).join();
     }
-    const Told told = told_by(*first);
+    const Recorded recorded = recorded_by(*first);
     Sum outer;
-    for (const auto& [place, sum] : told.times) {
+    for (const auto& [place, sum] : recorded.times) {
       if (std::get<0>(place) != "outer") continue;
       outer.calls += sum.calls;
       outer.time += sum.time;
     }
     CHECK_EQ(outer, (Sum{51, 0, 105}));
-    CHECK_EQ(told.iterations.at({"outer/<steps>", 0, -1}), (Sum{1, 0, 5, 5, 5, 0, 0}));
+    CHECK_EQ(recorded.iterations.at({"outer/<steps>", 0, -1}), (Sum{1, 0, 5, 5, 5, 0, 0}));
   });
 }
 
@@ -721,9 +724,9 @@ TEST(without_memory_regions_begin_and_end_and_count_again_when_there_is_some) {
       }
       say_all("b");
       CHECK_EQ(thread.regions->depth, 0u);
-      const Told told = told_by(thread);
+      const Recorded recorded = recorded_by(thread);
       std::uint64_t inner = 0, outer = 0;
-      for (const auto& [place, sum] : told.times) {
+      for (const auto& [place, sum] : recorded.times) {
         if (std::get<0>(place)[1] != 'b') continue;
         const bool is_inner = std::get<0>(place).find('/') != std::string::npos;
         (is_inner ? inner : outer) += sum.calls;
@@ -767,7 +770,7 @@ TEST(of_a_call_under_way_only_the_time_that_counts_is_counted) {
       const Ticks start = test_clock::now();
       char frame[2 * sizeof(void*)] = {};
       thread.enter(frame);
-      thread.doing.since = start;
+      thread.current.since = start;
       test_clock::go_on(10);
       meanwhile();
       test_clock::go_on(5);
@@ -876,10 +879,10 @@ TEST(pauses_by_another_thread_leave_nested_time_within_time_and_threads_in_their
         for (int k = 0; k < 1000 && thread.region() == uncounted_region; ++k) std::this_thread::yield();
         CHECK_EQ(thread.region(), thread.regions->frames[1].region);
         end_region(thread, outer, 1);
-        const Told told = told_by(thread);
-        for (const auto& [place, sum] : told.times) CHECK(sum.nested <= sum.time && sum.max <= sum.time);
+        const Recorded recorded = recorded_by(thread);
+        for (const auto& [place, sum] : recorded.times) CHECK(sum.nested <= sum.time && sum.max <= sum.time);
         Ticks inner_time = 0, nested = 0;
-        for (const auto& [place, sum] : told.times) {
+        for (const auto& [place, sum] : recorded.times) {
           inner_time += std::get<0>(place) == "outer/inner" ? sum.time : 0;
           nested += sum.nested;
         }

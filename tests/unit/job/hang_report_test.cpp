@@ -69,14 +69,14 @@ std::string heard(const std::string& folder, int rank, std::uint64_t launch,
   return status == 0 ? text : "ended with " + std::to_string(status);
 }
 
-constexpr Who rank1{1, "MPI_Init"};
+constexpr ReportingRank rank1{1, "MPI_Init"};
 
 // Puts the calling thread into a call that began `seconds` ago.
-void sit(std::uint64_t where, Doing::What what, std::uint32_t op, unsigned seconds, bool inside = true) {
+void sit(std::uint64_t comm, CurrentCall::CommBy comm_by, std::uint32_t op, unsigned seconds, bool inside = true) {
   static thread_local char frame[64];
   Thread& thread = this_thread();
   thread.outermost = inside ? frame : nullptr;
-  thread.doing = {where, now() - Ticks{1'000'000'000} * seconds, 0, static_cast<std::uint16_t>(op), what};
+  thread.current = {comm, now() - Ticks{1'000'000'000} * seconds, 0, static_cast<std::uint16_t>(op), comm_by};
 }
 
 std::string name_at(const std::string& folder, std::uint64_t launch, const Made& made) {
@@ -105,14 +105,14 @@ TEST(a_thread_in_a_call_is_said_with_its_communicator_and_since_when) {
     const std::uint32_t row = add_comm(registry, 1, {2000, 's', {1, 3}});
     registry.name(row, "rows\nof");
     registry.handle(row, 0xabcdef);
-    sit(0xabcdef, Doing::handle, op::MPI_Barrier, 12);
-    say_where(registry, rank1);
-    sit(world, Doing::index, op::MPI_Wait, 3, false);
-    say_where(registry, rank1);
-    sit(0x123, Doing::handle, op::MPI_Barrier, 2);
-    say_where(registry, rank1);
-    sit(0, Doing::nothing, op::unknown, 1);
-    say_where(registry, {-1, "MPI_Init"});
+    sit(0xabcdef, CurrentCall::handle, op::MPI_Barrier, 12);
+    print_hang_report(registry, rank1);
+    sit(world, CurrentCall::index, op::MPI_Wait, 3, false);
+    print_hang_report(registry, rank1);
+    sit(0x123, CurrentCall::handle, op::MPI_Barrier, 2);
+    print_hang_report(registry, rank1);
+    sit(0, CurrentCall::nothing, op::unknown, 1);
+    print_hang_report(registry, {-1, "MPI_Init"});
   });
   const std::string expected =
       "commlens: rank 1: in MPI_Barrier on s1.1 'rows of' for 12 s\n"
@@ -128,10 +128,10 @@ TEST(a_handle_given_out_again_means_the_newer_communicator) {
     const std::uint32_t old = add_comm(registry, 1, {2000, 's', {1, 3}});
     registry.handle(old, 0xabcdef);
     registry.freed(old);
-    sit(0xabcdef, Doing::handle, op::MPI_Barrier, 1);
-    say_where(registry, rank1);
+    sit(0xabcdef, CurrentCall::handle, op::MPI_Barrier, 1);
+    print_hang_report(registry, rank1);
     registry.handle(add_comm(registry, 1, {2001, 'd', {1, 3}}), 0xabcdef);
-    say_where(registry, rank1);
+    print_hang_report(registry, rank1);
   });
   CHECK_EQ(text, std::string("commlens: rank 1: in MPI_Barrier for 1 s\n"
                              "commlens: rank 1: in MPI_Barrier on d1.2 for 1 s\n"));
@@ -139,13 +139,13 @@ TEST(a_handle_given_out_again_means_the_newer_communicator) {
 
 TEST(every_thread_has_a_line_and_one_that_has_ended_has_none) {
   const std::string text = heard("", 1, 7, [](Registry& registry) {
-    say_where(registry, rank1);
-    sit(world, Doing::index, op::MPI_Barrier, 1);
-    std::thread([] { sit(world, Doing::index, op::MPI_Bcast, 1); }).join();
-    say_where(registry, rank1);
+    print_hang_report(registry, rank1);
+    sit(world, CurrentCall::index, op::MPI_Barrier, 1);
+    std::thread([] { sit(world, CurrentCall::index, op::MPI_Bcast, 1); }).join();
+    print_hang_report(registry, rank1);
     std::thread([&] {
-      sit(world, Doing::index, op::MPI_Bcast, 2);
-      say_where(registry, rank1);
+      sit(world, CurrentCall::index, op::MPI_Bcast, 2);
+      print_hang_report(registry, rank1);
     }).join();
   });
   CHECK_EQ(text, std::string("commlens: rank 1: outside MPI, no call yet\n"
@@ -156,19 +156,19 @@ TEST(every_thread_has_a_line_and_one_that_has_ended_has_none) {
 
 TEST(no_line_is_lost_or_torn_when_there_are_many_threads) {
   const std::string text = heard("", 1, 7, [](Registry& registry) {
-    sit(world, Doing::index, op::MPI_Barrier, 1);
+    sit(world, CurrentCall::index, op::MPI_Barrier, 1);
     std::vector<std::thread> threads;
     std::atomic<int> sitting{0};
     std::atomic<bool> over{false};
     for (int i = 0; i < 150; ++i) {
       threads.emplace_back([&] {
-        sit(world, Doing::index, op::MPI_Bcast, 1);
+        sit(world, CurrentCall::index, op::MPI_Bcast, 1);
         ++sitting;
         while (!over) std::this_thread::yield();
       });
     }
     while (sitting != 150) std::this_thread::yield();
-    say_where(registry, rank1);
+    print_hang_report(registry, rank1);
     over = true;
     for (std::thread& thread : threads) thread.join();
   });

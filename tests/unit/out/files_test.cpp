@@ -33,22 +33,22 @@ constexpr unsigned char text[] = "content";
 constexpr Content content{text, 7};
 
 // An empty directory, $TMPDIR in it, and a umask that takes nothing away.
-class Place {
+class TemporaryFolder {
  public:
-  Place() : umask_(umask(0)) {
+  TemporaryFolder() : umask_(umask(0)) {
     char path[] = "/tmp/commlens-files-XXXXXX";
     root_ = mkdtemp(path) != nullptr ? path : "/nonexistent";
     fs::create_directory(root_ + "/tmp");
     setenv("TMPDIR", (root_ + "/tmp").c_str(), 1);
   }
-  ~Place() {
+  ~TemporaryFolder() {
     umask(umask_);
     unsetenv("TMPDIR");
     std::error_code ignored;
     fs::remove_all(root_, ignored);
   }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   std::string operator/(const std::string& name) const { return root_ + "/" + name; }
 
@@ -77,7 +77,7 @@ std::size_t entries(const std::string& path) {
 
 TEST(an_error_of_fsync_that_loses_nothing_loses_nothing) {
   for (const int error : {EPERM, EINVAL, EROFS, ENOSYS, ENOTSUP, EACCES, EBADF}) {
-    const Place place;
+    const TemporaryFolder place;
     sync_error = error;
     const Stored stored = write_file(content, place / "a.db", usual_mode, nullptr);
     sync_error = 0;
@@ -85,7 +85,7 @@ TEST(an_error_of_fsync_that_loses_nothing_loses_nothing) {
     CHECK_EQ(content_of(place / "a.db"), std::string("content"));
   }
   for (const int error : {EIO, ENOSPC, EDQUOT, ESTALE}) {
-    const Place place;
+    const TemporaryFolder place;
     sync_error = error;
     const Stored stored = write_file(content, place / "a.db", usual_mode, nullptr);
     sync_error = 0;
@@ -95,7 +95,7 @@ TEST(an_error_of_fsync_that_loses_nothing_loses_nothing) {
 }
 
 TEST(no_file_or_directory_can_be_written_by_others) {
-  const Place place;
+  const TemporaryFolder place;
   std::string error;
   CHECK_EQ(write_file(content, place / "a.db", usual_mode, nullptr).path, place / "a.db");
   CHECK_EQ(mode_of(place / "a.db"), 0644u);
@@ -108,7 +108,7 @@ TEST(no_file_or_directory_can_be_written_by_others) {
 }
 
 TEST(a_mode_holds_for_files_and_directories) {
-  const Place place;
+  const TemporaryFolder place;
   std::string error;
   write_file(content, place / "a.db", 0600, nullptr);
   CHECK_EQ(mode_of(place / "a.db"), 0600u);
@@ -122,7 +122,7 @@ TEST(a_mode_holds_for_files_and_directories) {
 }
 
 TEST(what_is_no_file_is_neither_written_nor_numbered) {
-  const Place place;
+  const TemporaryFolder place;
   CHECK_EQ(mkfifo((place / "a.db").c_str(), 0600), 0);
   CHECK(target_of(place / "a.db") == Target::other);
   CHECK(target_of("/dev/zero") == Target::other);
@@ -141,7 +141,7 @@ TEST(what_is_no_file_is_neither_written_nor_numbered) {
 }
 
 TEST(a_part_goes_into_no_folder_that_is_not_ours) {
-  const Place place;
+  const TemporaryFolder place;
   fs::create_directory(place / "open");
   CHECK_EQ(chmod((place / "open").c_str(), 01777), 0);
   fs::create_directory(place / "mine");
@@ -157,7 +157,7 @@ TEST(a_part_goes_into_no_folder_that_is_not_ours) {
 }
 
 TEST(a_part_follows_no_link_and_takes_no_file) {
-  const Place place;
+  const TemporaryFolder place;
   std::ofstream(place / "precious") << "precious";
   for (const bool is_link : {true, false}) {
     fs::create_directory(place / "folder");

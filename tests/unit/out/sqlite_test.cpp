@@ -42,22 +42,22 @@ namespace {
 namespace fs = std::filesystem;
 
 // An empty directory, and $TMPDIR in another.
-class Place {
+class TemporaryFolder {
  public:
-  Place() {
+  TemporaryFolder() {
     char path[] = "/tmp/commlens-out-XXXXXX";
     root_ = mkdtemp(path) != nullptr ? path : "/nonexistent";
     fs::create_directories(wanted());
     fs::create_directories(other());
     setenv("TMPDIR", other().c_str(), 1);
   }
-  ~Place() {
+  ~TemporaryFolder() {
     unsetenv("TMPDIR");
     std::error_code ignored;
     fs::remove_all(root_, ignored);
   }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   fs::path wanted() const { return root_ / "wanted"; }
   fs::path other() const { return root_ / "other"; }
@@ -152,11 +152,11 @@ Stored stored(const std::string& name) {
 }  // namespace
 
 TEST(what_is_stored_can_be_read_back) {
-  const Place place;
+  const TemporaryFolder place;
   const Stored result = stored(place.name());
   CHECK_EQ(result.path, place.name());
   CHECK_EQ(result.error, std::string());
-  CHECK(Place::files(place.wanted()) == Names{"a.db"});
+  CHECK(TemporaryFolder::files(place.wanted()) == Names{"a.db"});
   const auto ask = [&](const char* sql) { return asked(result.path, sql); };
   CHECK_EQ(
       ask("SELECT * FROM meta ORDER BY key"),
@@ -202,7 +202,7 @@ TEST(what_is_stored_can_be_read_back) {
 }
 
 TEST(tables_and_views_are_those_that_sqlite_would_have_made) {
-  const Place place;
+  const TemporaryFolder place;
   const std::string made = place.wanted() / "made.db";
   sqlite3* db = nullptr;
   sqlite3_open(made.c_str(), &db);
@@ -214,7 +214,7 @@ TEST(tables_and_views_are_those_that_sqlite_would_have_made) {
 }
 
 TEST(what_is_imported_stands_beside_what_was_called) {
-  const Place place;
+  const TemporaryFolder place;
   const std::string path = stored(place.name()).path;
   const auto ask = [&](const char* sql) { return asked(path, sql); };
   CHECK_EQ(ask("SELECT symbol, object, procedure, state, ranks FROM coverage"),
@@ -235,7 +235,7 @@ TEST(what_is_imported_stands_beside_what_was_called) {
 }
 
 TEST(names_that_are_no_utf8_can_be_read_all_the_same) {
-  const Place place;
+  const TemporaryFolder place;
   const Profile profile = merged({packed_by_rank(0, [](Registry& registry) {
     add_world(registry, 0, 1);
     registry.name(world, "Gr\xfc\xdf e");
@@ -246,7 +246,7 @@ TEST(names_that_are_no_utf8_can_be_read_all_the_same) {
 }
 
 TEST(the_file_says_what_it_is_and_is_sound) {
-  const Place place;
+  const TemporaryFolder place;
   const std::string path = stored(place.name()).path;
   CHECK_EQ(asked(path, "PRAGMA user_version"), std::to_string(schema_version));
   CHECK_EQ(asked(path, "PRAGMA application_id"), std::to_string(application_id));
@@ -255,7 +255,7 @@ TEST(the_file_says_what_it_is_and_is_sound) {
 }
 
 TEST(every_view_works_and_agrees_with_the_cells) {
-  const Place place;
+  const TemporaryFolder place;
   const std::string path = stored(place.name()).path;
   std::istringstream views(asked(path, "SELECT name FROM sqlite_schema WHERE type = 'view'"));
   int n = 0;
@@ -270,17 +270,17 @@ TEST(every_view_works_and_agrees_with_the_cells) {
 }
 
 TEST(an_existing_file_is_never_replaced) {
-  const Place place;
+  const TemporaryFolder place;
   std::ofstream(place.name()) << "mine";
   fs::create_directory(place.wanted() / "a.1.db");
   CHECK_EQ(stored(place.name()).path, std::string(place.wanted() / "a.2.db"));
   CHECK_EQ(stored(place.name()).path, std::string(place.wanted() / "a.3.db"));
   CHECK_EQ(content(place.name()), std::string("mine"));
-  CHECK(Place::files(place.wanted()) == (Names{"a.db", "a.1.db", "a.2.db", "a.3.db"}));
+  CHECK(TemporaryFolder::files(place.wanted()) == (Names{"a.db", "a.1.db", "a.2.db", "a.3.db"}));
 }
 
 TEST(without_hard_links_it_works_all_the_same) {
-  const Place place;
+  const TemporaryFolder place;
   std::ofstream(place.name()) << "mine";
   links_work = false;
   const Stored result = stored(place.name());
@@ -288,11 +288,11 @@ TEST(without_hard_links_it_works_all_the_same) {
   CHECK_EQ(result.path, std::string(place.wanted() / "a.1.db"));
   CHECK_EQ(asked(result.path, "SELECT COUNT(*) FROM rank"), std::string("2"));
   CHECK_EQ(content(place.name()), std::string("mine"));
-  CHECK(Place::files(place.wanted()) == (Names{"a.db", "a.1.db"}));
+  CHECK(TemporaryFolder::files(place.wanted()) == (Names{"a.db", "a.1.db"}));
 }
 
 TEST(jobs_that_end_at_the_same_time_have_a_file_each) {
-  const Place place;
+  const TemporaryFolder place;
   constexpr int jobs = 6;
   pid_t children[jobs];
   for (pid_t& child : children) {
@@ -307,7 +307,7 @@ TEST(jobs_that_end_at_the_same_time_have_a_file_each) {
     waitpid(child, &status, 0);
     CHECK_EQ(status, 0);
   }
-  const Names files = Place::files(place.wanted());
+  const Names files = TemporaryFolder::files(place.wanted());
   CHECK_EQ(files.size(), static_cast<std::size_t>(jobs));
   for (const std::string& file : files) {
     CHECK_EQ(asked(place.wanted() / file, "PRAGMA integrity_check"), std::string("ok"));
@@ -316,7 +316,7 @@ TEST(jobs_that_end_at_the_same_time_have_a_file_each) {
 }
 
 TEST(a_directory_that_cannot_be_written_sends_the_profile_to_tmpdir) {
-  const Place place;
+  const TemporaryFolder place;
   std::ofstream(place.wanted() / "file") << "";
   for (const char* name : {"nowhere/a.db", "file/a.db"}) {
     const Stored result = stored(place.wanted() / name);
@@ -324,12 +324,12 @@ TEST(a_directory_that_cannot_be_written_sends_the_profile_to_tmpdir) {
     CHECK(result.error.find(place.wanted() / name) != std::string::npos);
     CHECK_EQ(asked(result.path, "SELECT COUNT(*) FROM rank"), std::string("2"));
   }
-  CHECK(Place::files(place.wanted()) == Names{"file"});
-  CHECK(Place::files(place.other()) == (Names{"a.db", "a.1.db"}));
+  CHECK(TemporaryFolder::files(place.wanted()) == Names{"file"});
+  CHECK(TemporaryFolder::files(place.other()) == (Names{"a.db", "a.1.db"}));
 }
 
 TEST(a_profile_that_can_go_nowhere_is_reported_with_both_reasons) {
-  const Place place;
+  const TemporaryFolder place;
   setenv("TMPDIR", "/nonexistent/tmp", 1);
   const Stored result = stored("/nonexistent/wanted/a.db");
   CHECK_EQ(result.path, std::string());
@@ -338,7 +338,7 @@ TEST(a_profile_that_can_go_nowhere_is_reported_with_both_reasons) {
 }
 
 TEST(an_empty_tmpdir_is_none) {
-  const Place place;
+  const TemporaryFolder place;
   setenv("TMPDIR", "", 1);
   const std::string name = "commlens-unit-test-" + std::to_string(getpid()) + ".db";
   const Stored result = stored("/nonexistent/" + name);
@@ -347,7 +347,7 @@ TEST(an_empty_tmpdir_is_none) {
 }
 
 TEST(a_limit_on_file_sizes_leaves_no_file_and_a_living_process) {
-  const Place place;
+  const TemporaryFolder place;
   const pid_t child = fork();
   if (child == 0) {
     const rlimit small{10'000, 10'000};
@@ -361,12 +361,12 @@ TEST(a_limit_on_file_sizes_leaves_no_file_and_a_living_process) {
   int status = -1;
   waitpid(child, &status, 0);
   CHECK_EQ(status, 0);
-  CHECK(Place::files(place.wanted()).empty());
-  CHECK(Place::files(place.other()).empty());
+  CHECK(TemporaryFolder::files(place.wanted()).empty());
+  CHECK(TemporaryFolder::files(place.other()).empty());
 }
 
 TEST(a_full_file_system_sends_the_profile_to_tmpdir) {
-  const Place place;
+  const TemporaryFolder place;
   if (mount("commlens-test", place.wanted().c_str(), "tmpfs", 0, "size=16k") != 0) {
     std::cout << "not root: a full file system is not tried\n";
     return;
@@ -374,19 +374,19 @@ TEST(a_full_file_system_sends_the_profile_to_tmpdir) {
   const Stored result = stored(place.name());
   CHECK_EQ(result.path, std::string(place.other() / "a.db"));
   CHECK(result.error.find("No space left") != std::string::npos);
-  CHECK(Place::files(place.wanted()).empty());
+  CHECK(TemporaryFolder::files(place.wanted()).empty());
   umount(place.wanted().c_str());
   CHECK_EQ(asked(result.path, "PRAGMA integrity_check"), std::string("ok"));
 }
 
 TEST(rows_the_database_refuses_are_reported_and_leave_no_file) {
-  const Place place;
+  const TemporaryFolder place;
   Profile profile = some_profile();
   profile.rows.push_back(profile.rows.front());
   const Stored result = store(profile, meta, place.name(), {});
   CHECK_EQ(result.path, std::string());
   CHECK(result.error.find("UNIQUE") != std::string::npos);
-  CHECK(Place::files(place.wanted()).empty());
+  CHECK(TemporaryFolder::files(place.wanted()).empty());
 }
 
 }  // namespace commlens::out

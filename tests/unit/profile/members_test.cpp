@@ -43,7 +43,7 @@ TEST(the_text_of_members_that_come_in_any_order_gives_them_back) {
     std::vector<int> ranks(group.size());
     for (std::size_t r = 0; r < ranks.size(); ++r) ranks[r] = static_cast<int>(r);
     if (i % 2 == 0) std::shuffle(ranks.begin(), ranks.end(), random);
-    Members members;
+    MemberRuns members;
     for (const int rank : ranks) members.add({rank, group[static_cast<std::size_t>(rank)], 1, 1});
     CHECK(expanded(members.text()) == group);
   }
@@ -54,7 +54,7 @@ TEST(members_of_two_blocks_are_the_members_of_both) {
   for (int i = 0; i < 2000; ++i) {
     const std::vector<int> group = random_group(random);
     const int cut = static_cast<int>(random() % 120);
-    Members all, low, high;
+    MemberRuns all, low, high;
     for (std::size_t r = 0; r < group.size(); ++r)
       (group[r] < cut ? low : high).add({static_cast<int>(r), group[r], 1, 1});
     all.add(low);
@@ -64,7 +64,7 @@ TEST(members_of_two_blocks_are_the_members_of_both) {
 }
 
 TEST(a_hundred_thousand_ranks_that_follow_a_rule_are_one_run) {
-  Members world, column;
+  MemberRuns world, column;
   for (int r = 0; r < 100'000; ++r) world.add({r, r, 1, 1});
   for (int r = 0; r < 1000; ++r) column.add({r, 7 + 100 * r, 1, 1});
   CHECK_EQ(world.runs().size(), 1u);

@@ -535,7 +535,7 @@ TEST(communicators_of_communicators_may_be_as_deep_as_they_are_many) {
   std::set<int> families;
   for (const Catalogue::Comm& comm : catalogue.comms) families.insert(comm.family);
   CHECK_EQ(families.size(), std::size_t{depth} + 1);
-  CHECK_EQ(dictionary.places().size(), std::size_t{depth} + 1);
+  CHECK_EQ(dictionary.comm_identities().size(), std::size_t{depth} + 1);
 }
 
 TEST(parents_in_a_circle_and_sets_of_sets_come_to_an_end) {
@@ -554,7 +554,7 @@ TEST(parents_in_a_circle_and_sets_of_sets_come_to_an_end) {
   std::vector<Identity> sets;
   for (int i = 0; i < 60; ++i) {  // each is made of all before it: their names would have 2^60 characters
     const std::uint32_t index = dictionary.comm(set);
-    set.set.push_back(dictionary.places()[index].comm);
+    set.set.push_back(dictionary.comm_identities()[index].comm);
   }
   const Catalogue catalogue = dictionary.catalogue();
   CHECK_EQ(catalogue.comms.size(), 1u + 5 + 60);

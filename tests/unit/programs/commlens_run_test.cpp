@@ -40,9 +40,9 @@ struct Result {
 };
 
 // A directory with commlens-run alone in bin/, and the file "program".
-class Place {
+class TemporaryFolder {
  public:
-  Place() {
+  TemporaryFolder() {
     char path[] = "/tmp/commlens-run-XXXXXX";
     root_ = mkdtemp(path) != nullptr ? path : "/nonexistent";
     fs::create_directory(root_ / "bin");
@@ -52,12 +52,12 @@ class Place {
       unsetenv(name);
     }
   }
-  ~Place() {
+  ~TemporaryFolder() {
     std::error_code ignored;
     fs::remove_all(root_, ignored);
   }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   std::string program() const { return root_ / "program"; }
 
@@ -136,7 +136,7 @@ std::string bytes_of(const Elf& e) { return {reinterpret_cast<const char*>(&e), 
 constexpr int not_executable = 126;
 
 // Whatever a file holds: no crash, and the answer of execvp.
-void check_survives(const Place& place, const std::string& content, const std::string& what) {
+void check_survives(const TemporaryFolder& place, const std::string& content, const std::string& what) {
   const Result result = place.run_file(content);
   if (result.code != not_executable) check::fail(__FILE__, __LINE__, what + ": " + result.said);
 }
@@ -146,7 +146,7 @@ bool says(const Result& result, const char* part) { return result.said.find(part
 }  // namespace
 
 TEST(a_program_says_which_mpi_it_needs) {
-  const Place place;
+  const TemporaryFolder place;
   for (const char* library : {"libmpi.so.40", "libmpi_mpifh.so.40", "libmpi_usempif08.so.40"}) {
     const Result result = place.run_file(bytes_of(elf_with(library)));
     CHECK(says(result, "uses Open MPI, for which this commlens was not built"));
@@ -162,14 +162,14 @@ TEST(a_program_says_which_mpi_it_needs) {
 }
 
 TEST(a_program_without_an_interpreter_is_called_statically_linked) {
-  const Place place;
+  const TemporaryFolder place;
   Elf e = elf_with("libmpi.so.40");
   e.interpreter.p_type = PT_NOTE;
   CHECK(says(place.run_file(bytes_of(e)), "statically linked"));
 }
 
 TEST(a_file_cut_off_anywhere_is_survived) {
-  const Place place;
+  const TemporaryFolder place;
   const std::string whole = bytes_of(elf_with("libmpi.so.40"));
   for (std::size_t size = 0; size < whole.size(); size += step) {
     check_survives(place, whole.substr(0, size), "first " + std::to_string(size) + " bytes");
@@ -177,7 +177,7 @@ TEST(a_file_cut_off_anywhere_is_survived) {
 }
 
 TEST(a_file_with_any_field_at_a_limit_is_survived) {
-  const Place place;
+  const TemporaryFolder place;
   constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   constexpr std::uint64_t size = sizeof(Elf);
   const std::uint64_t limits[] = {most, (std::uint64_t{1} << 63) - 1, size, size - 1, load_address - 1};
@@ -194,7 +194,7 @@ TEST(a_file_with_any_field_at_a_limit_is_survived) {
 }
 
 TEST(a_garbled_file_is_survived) {
-  const Place place;
+  const TemporaryFolder place;
   std::mt19937 random(1);
   for (std::size_t i = 0; i < 400; i += step) {
     std::string file = bytes_of(elf_with(i % 2 == 0 ? "libmpi.so.40" : "libmpich.so.12"));
@@ -207,7 +207,7 @@ TEST(a_garbled_file_is_survived) {
 }
 
 TEST(what_is_no_regular_file_does_not_stop_it) {
-  const Place place;
+  const TemporaryFolder place;
   CHECK_EQ(mkfifo(place.program().c_str(), 0600), 0);
   CHECK_EQ(place.run({place.program()}).code, not_executable);
   CHECK_EQ(place.run({"/dev/null"}).code, not_executable);
@@ -217,7 +217,7 @@ TEST(what_is_no_regular_file_does_not_stop_it) {
 }
 
 TEST(arguments_output_and_exit_code_are_the_programs) {
-  const Place place;
+  const TemporaryFolder place;
   const Result result = place.run({"sh", "-c", "echo \"$0|$1\"; exit 7", "a b", "--help"});
   CHECK_EQ(result.said, std::string("a b|--help\n"));
   CHECK_EQ(result.code, 7);
@@ -226,7 +226,7 @@ TEST(arguments_output_and_exit_code_are_the_programs) {
 }
 
 TEST(an_mpi_asked_for_by_name_is_believed_and_switched_off_is_silent) {
-  const Place place;
+  const TemporaryFolder place;
   setenv("COMMLENS_MPI", "mpich", 1);
   CHECK(says(place.run({"true"}), "true uses MPICH"));
   setenv("COMMLENS_MPI", "other", 1);

@@ -27,15 +27,15 @@ CommRecord record_of(Identity identity, Identity root = 0) {
 
 TEST(a_communicator_is_over_for_those_who_ask_after_its_end_but_for_the_one_they_leave_out) {
   in_own_process([] {
-    const EndedComms at_first(0);
-    comm_ended(3);
-    comm_ended(70'000);  // of another block
-    const EndedComms then(0), but_for_one(3);
-    comm_ended(5);
+    const FreedComms at_first(0);
+    comm_freed(3);
+    comm_freed(70'000);  // of another block
+    const FreedComms then(0), but_for_one(3);
+    comm_freed(5);
     for (const std::uint32_t comm : {3u, 5u, 70'000u, 4u, 140'000u, max_comm}) CHECK(!at_first.has(comm));
     CHECK(then.has(3) && then.has(70'000) && !then.has(5) && !then.has(4) && !then.has(max_comm));
     CHECK(!but_for_one.has(3) && but_for_one.has(70'000));
-    CHECK(EndedComms(0).has(5));
+    CHECK(FreedComms(0).has(5));
   });
 }
 
@@ -43,12 +43,12 @@ TEST(those_that_share_a_record_are_never_over_and_the_others_once) {
   in_own_process([] {
     Registry registry;
     const std::uint32_t own = registry.add(record_of(1), true).index;
-    const std::uint32_t shared = registry.add_alike(record_of(2, 1)).index;
-    CHECK(!EndedComms(0).has(own));
+    const std::uint32_t shared = registry.add_sibling(record_of(2, 1)).index;
+    CHECK(!FreedComms(0).has(own));
     registry.freed(own);
     registry.freed(shared);
-    CHECK(EndedComms(0).has(own));
-    CHECK(!EndedComms(0).has(shared));  // the next one like it counts there, too
+    CHECK(FreedComms(0).has(own));
+    CHECK(!FreedComms(0).has(shared));  // the next one like it counts there, too
   });
 }
 
@@ -61,7 +61,7 @@ TEST(a_thread_whose_communicators_come_and_go_has_a_small_index_and_keeps_what_e
     std::map<std::uint32_t, std::uint64_t> calls, messages;  // by communicator
     Ticks at = 2;
     const auto call = [&](std::uint32_t comm, std::uint32_t op) {
-      thread.doing.since = at;
+      thread.current.since = at;
       record(thread, make_key(comm, op, 3, 0), 7, 1, 4, 0);
       count_message(thread, Flow::sent, comm, 0, 1, 4);
       at += 2;
@@ -72,7 +72,7 @@ TEST(a_thread_whose_communicators_come_and_go_has_a_small_index_and_keeps_what_e
       for (std::uint32_t op = 1; op <= 3; ++op) call(comm, op);
       call(stays, 1);
       if (comm <= at_once) continue;
-      comm_ended(comm - at_once);
+      comm_freed(comm - at_once);
       if (comm % 5 == 0) call(comm - at_once, 3);  // its windows and files may live on
       CHECK(thread.table.mask < 2048 && thread.peers.mask < 1024);
     }

@@ -18,16 +18,16 @@ using Values = std::vector<std::uint64_t>;
 
 // Rank 1 of a world of 4, and ranks 1 and 3 of it as a pair, where it comes second.
 constexpr std::uint32_t world = 1, pair = 2, freed = 3;
-const Members of_world{world, 1, {0, 1, 2, 3}};
-const Members of_pair{pair, 1, {3, 1}};
+const MemberRanks of_world{world, 1, {0, 1, 2, 3}};
+const MemberRanks of_pair{pair, 1, {3, 1}};
 
 std::set<std::uint32_t> alive;
 int asked = 0;
 
-std::optional<Members> members_of(std::uint32_t comm) {
+std::optional<MemberRanks> members_of(std::uint32_t comm) {
   ++asked;
   if (alive.count(comm) == 0) return std::nullopt;
-  Members found = comm == world ? of_world : of_pair;
+  MemberRanks found = comm == world ? of_world : of_pair;
   found.comm = comm;
   return found;
 }
@@ -52,11 +52,11 @@ void sends(std::uint32_t comm, int peer, std::uint64_t bytes) {
   count_message(this_thread(), Flow::sent, comm, 0, peer, bytes);
 }
 
-constexpr What sent_anywhere{Flow::sent, Measure::messages, Breadth::everywhere};
-constexpr What bytes_anywhere{Flow::sent, Measure::bytes, Breadth::everywhere};
-constexpr What sent_here{Flow::sent, Measure::messages, Breadth::here};
-constexpr What shared{Flow::share, Measure::messages, Breadth::everywhere};
-constexpr What bytes_shared{Flow::share, Measure::bytes, Breadth::everywhere};
+constexpr Selection sent_anywhere{Flow::sent, Measure::messages, Breadth::everywhere};
+constexpr Selection bytes_anywhere{Flow::sent, Measure::bytes, Breadth::everywhere};
+constexpr Selection sent_here{Flow::sent, Measure::messages, Breadth::here};
+constexpr Selection shared{Flow::share, Measure::messages, Breadth::everywhere};
+constexpr Selection bytes_shared{Flow::share, Measure::bytes, Breadth::everywhere};
 
 }  // namespace
 
@@ -219,7 +219,7 @@ TEST(a_variable_that_the_library_has_too_gets_our_prefix) {
 }
 
 TEST(no_variable_changes_its_place_when_the_library_gets_more) {
-  Places places;
+  PositionMap places;
   CHECK(!places.are_fixed());
   places.fix(3, 2);
   CHECK(places.are_fixed());

@@ -22,19 +22,19 @@ namespace {
 
 using Pair = std::tuple<Flow, std::uint32_t, std::uint32_t, std::uint32_t>;  // flow, bin, communicator, peer
 
-struct Told {
+struct Traffic {
   std::uint64_t messages = 0, bytes = 0;
-  bool operator==(const Told& other) const { return messages == other.messages && bytes == other.bytes; }
+  bool operator==(const Traffic& other) const { return messages == other.messages && bytes == other.bytes; }
 };
-std::ostream& operator<<(std::ostream& out, const Told& t) { return out << t.messages << " of " << t.bytes; }
+std::ostream& operator<<(std::ostream& out, const Traffic& t) { return out << t.messages << " of " << t.bytes; }
 
-Told all_told() {
-  Told told;
-  each_peer([&told](const PeerCell& cell) {
-    told.messages += cell.messages;
-    told.bytes += cell.bytes;
+Traffic all_traffic() {
+  Traffic traffic;
+  each_peer([&traffic](const PeerCell& cell) {
+    traffic.messages += cell.messages;
+    traffic.bytes += cell.bytes;
   });
-  return told;
+  return traffic;
 }
 
 std::atomic<int> asked{0};
@@ -48,7 +48,7 @@ TEST(messages_are_counted_as_a_model_counts_them) {
     choose_matrix("p2p", "none", 1u << 20);
     ask_for_world_ranks(reversed);
     std::mt19937_64 random(7);
-    std::map<Pair, Told> model;
+    std::map<Pair, Traffic> model;
     Thread& thread = this_thread();
     for (int i = 0; i < 200'000; ++i) {
       const auto flow = static_cast<Flow>(random() % 4);
@@ -56,16 +56,16 @@ TEST(messages_are_counted_as_a_model_counts_them) {
       const auto peer = static_cast<std::uint32_t>(random() % 300);
       const std::uint64_t bytes = random() % 3 == 0 ? 0 : std::uint64_t{1} << (random() % 63);
       count_message(thread, flow, comm, 0, static_cast<int>(peer), bytes);
-      Told& told = model[{flow, bin_of(bytes), comm, peer}];
-      ++told.messages;
-      told.bytes += bytes;
+      Traffic& traffic = model[{flow, bin_of(bytes), comm, peer}];
+      ++traffic.messages;
+      traffic.bytes += bytes;
     }
     const Registry registry;
     const Peers peers = counted_here(registry, now()).peers;
     CHECK_EQ(peers.size(), model.size());
     for (const auto& [at, sum] : peers) {
       const Pair pair{flow_of(at.first), bin_of_peer(at.first), comm_of_peer(at.first), peer_of(at.second)};
-      CHECK_EQ((Told{sum.messages, sum.bytes}), model[pair]);
+      CHECK_EQ((Traffic{sum.messages, sum.bytes}), model[pair]);
       const std::int32_t world =
           std::get<2>(pair) == 9 ? of_another_world : 1000 - static_cast<std::int32_t>(std::get<3>(pair));
       CHECK_EQ(sum.world, world);
@@ -86,7 +86,7 @@ TEST(beyond_the_most_pairs_peers_are_counted_in_blocks_and_no_message_is_lost) {
       for (int peer = 0; peer < peers; ++peer)
         count_message(thread, Flow::sent, 2, 0, peer, static_cast<std::uint64_t>(peer));
     }
-    CHECK_EQ(all_told(), (Told{2ull * peers, 1ull * peers * (peers - 1)}));
+    CHECK_EQ(all_traffic(), (Traffic{2ull * peers, 1ull * peers * (peers - 1)}));
     std::map<unsigned, std::uint64_t> cells;
     each_peer([&cells](const PeerCell& cell) {
       const unsigned shift = shift_of(cell.site);
@@ -119,12 +119,12 @@ TEST(what_is_read_while_threads_count_never_goes_back_and_ends_complete) {
     }
     std::uint64_t before = 0;
     while (done < threads) {
-      const Told told = all_told();
-      CHECK(told.messages >= before);
-      before = told.messages;
+      const Traffic traffic = all_traffic();
+      CHECK(traffic.messages >= before);
+      before = traffic.messages;
     }
     for (std::thread& thread : counting) thread.join();
-    CHECK_EQ(all_told(), (Told{1ull * threads * messages, 8ull * threads * messages}));
+    CHECK_EQ(all_traffic(), (Traffic{1ull * threads * messages, 8ull * threads * messages}));
   });
 }
 
@@ -136,11 +136,11 @@ TEST(nothing_is_counted_in_a_pause_and_a_reset_forgets) {
     pause_counting();
     count_message(thread, Flow::sent, 2, 0, 1, 100);
     resume_counting();
-    CHECK_EQ(all_told(), (Told{1, 100}));
+    CHECK_EQ(all_traffic(), (Traffic{1, 100}));
     forget_counted();
-    CHECK_EQ(all_told(), (Told{0, 0}));
+    CHECK_EQ(all_traffic(), (Traffic{0, 0}));
     count_message(thread, Flow::received, 2, 0, 1, 7);
-    CHECK_EQ(all_told(), (Told{1, 7}));
+    CHECK_EQ(all_traffic(), (Traffic{1, 7}));
   });
 }
 
@@ -165,7 +165,7 @@ TEST(regions_and_slices_are_kept_apart_where_they_are_asked_for) {
         if (slices) CHECK_EQ(slice_of_peer(cell.key) >> slice_bits, 5u);
       });
       CHECK_EQ(cells, (regions ? 3u : 1u) * (slices ? 4u : 1u));
-      CHECK_EQ(all_told(), (Told{12, 96}));
+      CHECK_EQ(all_traffic(), (Traffic{12, 96}));
     });
   }
 }

@@ -168,10 +168,10 @@ TEST(those_that_are_alike_share_a_record_and_keep_what_differs) {
     record.view.size = 4;
     return record;
   };
-  const CommView& first = registry.add_alike(one(5, 0));
-  const CommView& again = registry.add_alike(one(5, 0));
-  const CommView& elsewhere = registry.add_alike(one(5, 3));
-  const CommView& another = registry.add_alike(one(6, 0));
+  const CommView& first = registry.add_sibling(one(5, 0));
+  const CommView& again = registry.add_sibling(one(5, 0));
+  const CommView& elsewhere = registry.add_sibling(one(5, 3));
+  const CommView& another = registry.add_sibling(one(6, 0));
   CHECK(&first == &again);
   CHECK_EQ(elsewhere.index, first.index);
   CHECK_EQ(elsewhere.rank, 3);
@@ -186,7 +186,7 @@ TEST(those_that_are_alike_share_a_record_and_keep_what_differs) {
   CHECK_EQ(shared.freed, 0u);
   registry.freed(first.index);
   CHECK(shared.freed != 0);
-  registry.add_alike(one(5, 0));
+  registry.add_sibling(one(5, 0));
   CHECK_EQ(shared.freed, 0u);
   // a name would be one of many
   registry.name(first.index, "one of many");

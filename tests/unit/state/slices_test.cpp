@@ -22,7 +22,7 @@ struct Call {
 };
 
 void make(Thread& thread, const Call& call, Site site = 0) {
-  thread.doing.since = call.start;
+  thread.current.since = call.start;
   record(thread, make_key(call.comm, call.op, bin_of(call.sent), 0), site, call.end - call.start, call.sent,
          2 * call.sent);
 }
@@ -171,7 +171,7 @@ TEST(communicators_that_come_and_go_leave_slices_of_a_model_and_little_memory) {
     for (std::uint32_t comm = 1; comm <= comms; ++comm) {
       for (std::uint32_t op = 1; op <= 3; ++op) call(comm, op);
       call(stays, 1);
-      if (comm > 20) comm_ended(comm - 20);
+      if (comm > 20) comm_freed(comm - 20);
       if (comm > 20 && comm % 4 == 0) call(comm - 20, 1 + comm % 3);
       CHECK(thread.slices.capacity <= 2048);
     }
