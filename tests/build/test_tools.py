@@ -198,7 +198,11 @@ def test_files_out_of_place_are_found(
             "core/mpi/a.cpp:1: core/mpi must not use core/recover",
         ),
         ("core/drawer/a.h", "", "core/drawer/a.h: core/drawer has no line in INCLUDES"),
-        ("python/commlens/matrix/a.py", "from commlens.base.errors import CommlensError\nimport numpy\n", None),
+        (
+            "python/commlens/matrix/a.py",
+            "from commlens.base.errors import CommlensError\nimport numpy\n",
+            None,
+        ),
         ("python/commlens/matrix/a.py", "from commlens.matrix import b\nimport commlens.matrix.c\n", None),
         ("python/commlens/cli/a.py", "from commlens import matrix\n", None),
         (
@@ -231,8 +235,16 @@ def test_files_out_of_place_are_found(
             "from . import b\nfrom .c import d\nfrom ..cli import e\n",
             "python/commlens/render/a.py:3: python/commlens/render must not use python/commlens/cli",
         ),
-        ("python/commlens/drawer/a.py", "", "python/commlens/drawer/a.py: python/commlens/drawer has no line in IMPORTS"),
-        ("python/commlens/drawer.py", "", "python/commlens/drawer.py: python/commlens/drawer has no line in IMPORTS"),
+        (
+            "python/commlens/drawer/a.py",
+            "",
+            "python/commlens/drawer/a.py: python/commlens/drawer has no line in IMPORTS",
+        ),
+        (
+            "python/commlens/drawer.py",
+            "",
+            "python/commlens/drawer.py: python/commlens/drawer has no line in IMPORTS",
+        ),
     ],
 )
 def test_an_include_or_import_against_the_order_is_found(
@@ -254,3 +266,27 @@ def test_rooms_may_use_only_rooms_above_them(monkeypatch: pytest.MonkeyPatch) ->
     assert list(check_rooms.disordered("IMPORTS", {"matrix": "algorithms", "algorithms": "matrix"})) == [
         "IMPORTS: matrix may use algorithms, which is not above it"
     ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_found"),
+    [
+        ("struct A { int x; };", "class A {};", True),
+        ("struct A { int x; };", "class A;", False),
+        ("struct A { struct B {}; };", "struct B {};", False),
+        ("namespace { struct A {}; }", "struct A {};", False),
+        ("// struct A {};", 'struct A { const char* s = "}"; };', False),
+        ("namespace out { struct A {}; }", "struct A {};", False),
+        ("enum class A : int { x };", "struct [[nodiscard]] A final : B {};", True),
+    ],
+)
+def test_two_types_of_one_name_in_two_rooms_are_found(
+    tmp_path: Path, first: str, second: str, is_found: bool
+) -> None:
+    for room, text in (("hot", first), ("state", second)):
+        (tmp_path / "core" / room).mkdir(parents=True)
+        (tmp_path / "core" / room / "a.h").write_text(f"namespace commlens {{\n{text}\n}}\n")
+    tool = [sys.executable, str(ROOT / "tools" / "check_types.py"), str(tmp_path)]
+    result = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert result.returncode == is_found
+    assert ("core/state/a.h: commlens::A is defined in core/hot/a.h, too" in result.stdout) == is_found
