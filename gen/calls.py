@@ -485,9 +485,11 @@ def by_hand(form: Form, policy: Policy, op: str) -> str:
 
 
 def wrap_file(klass: str, forms: list[tuple[Form, Policy, int]]) -> str:
+    headers = ["mpit"] if klass == TOOL else ["creation", "hand", "wrap"]
+    includes = "\n".join(f'#include "core/mpi/{header}.h"' for header in headers)
     parts = [
         f"// {MADE_FOR_MPI}\n// SPDX-License-Identifier: Apache-2.0\n",
-        f'#include "core/mpi/{"mpit" if klass == TOOL else "wrap"}.h"\n\nnamespace commlens {{\nnamespace {{\n',
+        f"{includes}\n\nnamespace commlens {{\nnamespace {{\n",
     ]
     table = []
     for form, policy, slot in forms:

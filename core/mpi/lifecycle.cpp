@@ -16,6 +16,7 @@
 #include "core/mpi/crash_copy.h"
 #include "core/mpi/hang_signal.h"
 #include "core/mpi/job.h"
+#include "core/mpi/lifecycle_calls.h"
 #include "core/mpi/pcontrol.h"
 #include "core/mpi/peers.h"
 #include "core/mpi/pml_hook.h"

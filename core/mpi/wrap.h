@@ -421,6 +421,3 @@ class CachedPath {
 };
 
 }  // namespace commlens
-
-#include "core/mpi/creation.h"
-#include "core/mpi/hand.h"
