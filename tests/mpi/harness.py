@@ -306,13 +306,16 @@ class Mpi:
         profile = profile or where / "profile.db"
         if self.hydra:
             launcher_args = ["-outfile-pattern", str(where / RANKS / "%g.%r"), *launcher_args]
-        how = {"preload": preload, "launcher_args": launcher_args}
-        command, environment = self.prepare(n, argv, env, profile, mode, **how)
+        command, environment = self.prepare(
+            n, argv, env, profile, mode, preload=preload, launcher_args=launcher_args
+        )
         result = launch_once(command, environment, timeout, where, profile)
         if result is None and once:
             result = Result(-1, "", f"killed after {timeout} s", profile, timeout, command)
         elif result is None:
-            plain = self.prepare(n, argv, env, profile, "off", **how) if mode in ("run", "preload") else None
+            # A program that is linked with our library, and one that ran without it, has no twin.
+            twin = self.prepare(n, argv, env, profile, "off", preload=preload, launcher_args=launcher_args)
+            plain = twin if mode in ("run", "preload") else None
             result = launch_again((command, environment), plain, timeout, where, profile)
         self._note_evidence(result)
         return result
@@ -394,15 +397,16 @@ def launch_again(under: Launch, plain: Launch | None, timeout: float, cwd: Path,
     under, plain : command and environment with and without commlens; plain is None for a launch that has no such twin
     """
     warnings.warn(f"did not end within {timeout} s, repeated: {' '.join(under[0])}", stacklevel=3)
+    result: Result | None = None
     for _ in range(REPEATS):
         profile.unlink(missing_ok=True)
         result = launch_once(*under, timeout, cwd, profile)
         if result is None:
             break
-    else:
+    if result is not None:
         return result
-    twins = REPEATS if plain is not None else 0
-    if all(launch_once(*plain, timeout, cwd, profile) for _ in range(twins)):
+    if plain is None or all(launch_once(*plain, timeout, cwd, profile) for _ in range(REPEATS)):
+        twins = 0 if plain is None else REPEATS
         pytest.fail(
             f"did not end within {timeout} s, twice; {twins} times without commlens it did: {' '.join(under[0])}"
         )
