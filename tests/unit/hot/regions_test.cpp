@@ -499,7 +499,7 @@ TEST(whatever_a_thread_says_its_counters_are_those_of_a_model) {
 }
 
 TEST(slices_of_regions_are_those_of_a_model_however_long_the_run) {
-  for (unsigned seed = 0; seed < (is_slow ? 7 : 42); ++seed) {
+  for (unsigned seed = 0; seed < (is_slow ? 7 : 21); ++seed) {
     Life life;
     life.seed = seed;
     life.is_controlled = false;
@@ -889,7 +889,7 @@ TEST(pauses_by_another_thread_leave_nested_time_within_time_and_threads_in_their
         CHECK_EQ(nested, inner_time);
       });
     }
-    for (int i = 0; i < 20'000; ++i) {
+    for (int i = 0; i < (is_slow ? 2'000 : 5'000); ++i) {
       pause_counting();
       if (i % 3 == 0) std::this_thread::yield();
       resume_counting();
