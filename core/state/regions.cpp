@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/state/regions.h"
 
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <mutex>
 #include <new>
 #include <set>
@@ -20,17 +15,13 @@
 #include "core/hot/handles.h"
 #include "core/state/journal.h"
 #include "core/state/notices.h"
-#include "core/state/peers.h"
 #include "core/state/sites.h"
-#include "core/state/slices.h"
 #include "core/state/threads.h"
 
 namespace commlens {
 
-Pause pauses;
 RegionLimits region_limits{max_execution, max_iteration};
 std::uint64_t loop_scale = 0;
-std::atomic<bool> regions_are_closed{false};
 
 namespace {
 
@@ -71,18 +62,6 @@ Known& known() {
 }
 
 std::atomic<bool> counts_outside{true};
-std::atomic<std::uint32_t> clears{0};
-std::atomic<Ticks> forgotten_at{0};  // counted time
-
-// Times that do not count, for calls that were in progress then: the last pauses, and the last clearing of all
-// counters.
-struct Span {
-  Ticks begin, end;
-};
-constexpr std::size_t most_spans = 64;
-Span spans[most_spans];
-std::size_t span_count = 0;  // pauses so far
-Ticks forgotten_until = 0;
 
 // Backtracks to the last * only: each earlier * may keep its shortest match.
 bool matches(const char* pattern, const char* text) noexcept {
@@ -386,211 +365,6 @@ std::uint32_t loop_of_iteration(const Thread& thread, Site site) noexcept try {
   return depth;
 } catch (const std::bad_alloc&) {
   return 0;
-}
-
-// ---- control ----
-
-bool may_use_barrier() noexcept {
-  static const bool can = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-  return can;
-}
-
-namespace {
-
-// Barrier: afterwards each other thread either sees what we stored before, or has made its own earlier stores visible
-// to us.
-void let_others_see() noexcept {
-  if (may_use_barrier()) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-}
-
-void change(bool pausing) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex);
-  const std::uint32_t changes = pauses.changes.load();
-  if (is_paused(changes) == pausing || regions_are_closed.load()) return;
-  const Ticks t = now();
-  if (pausing) {
-    pauses.held.store(counted_time(t));
-  } else {
-    const Ticks begin = pauses.held.load() + pauses.before.load();
-    spans[span_count++ % most_spans] = {begin, t};
-    pauses.before.store(t - pauses.held.load());
-  }
-  pauses.changes.store(changes + 1);
-  arena::note_pause(pauses);
-  let_others_see();
-  const auto now_in = [](const Thread& thread) {
-    const Regions* const regions = __atomic_load_n(&thread.regions, __ATOMIC_ACQUIRE);
-    if (regions == nullptr) return region_outside();
-    const Frame& frame = regions->frames[__atomic_load_n(&regions->depth, __ATOMIC_ACQUIRE)];
-    return __atomic_load_n(&frame.in_region, __ATOMIC_RELAXED);
-  };
-  for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
-    if (pausing) {
-      thread->count_in(uncounted_region);
-      continue;
-    }
-    // The thread may enter another region meanwhile.  It puts that region on its stack before it counts in it, so
-    // repeat until the stack agrees.
-    std::uint32_t region = 0;
-    do {
-      region = now_in(*thread);
-      thread->count_in(region);
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-    } while (now_in(*thread) != region);
-    thread->wait_until(1);  // so that the end of the current call asks left_out()
-  }
-}
-
-}  // namespace
-
-void close_regions() noexcept {
-  {
-    const std::lock_guard<std::mutex> lock(mutex);
-    regions_are_closed.store(true);
-  }
-  let_others_see();
-  // A thread that writes a copy of the counters to a slow file system takes long, but the total wait is limited to 10
-  // s.
-  int patience = 10'000;  // milliseconds
-  for (const Thread* t = first_thread(); t != nullptr; t = t->next) {
-    while (t != current_thread && __atomic_load_n(&t->updating_regions, __ATOMIC_ACQUIRE) != 0 && patience-- > 0) {
-      constexpr timespec millisecond{0, 1'000'000};
-      nanosleep(&millisecond, nullptr);
-    }
-  }
-}
-
-void reopen_regions() noexcept { regions_are_closed.store(false); }
-
-void pause_counting() noexcept { change(true); }
-void resume_counting() noexcept { change(false); }
-
-Ticks forgotten() noexcept { return forgotten_at.load(); }
-
-void forget_counted() noexcept {
-  const RegionUpdate updating_regions(this_thread());
-  if (!updating_regions) return;
-  {
-    const std::lock_guard<std::mutex> lock(mutex);
-    forgotten_until = now();
-    forgotten_at.store(counted_time(forgotten_until));
-    clears.fetch_add(1);
-    arena::note_forgotten(forgotten_at.load());
-  }
-  for (Thread* thread = first_thread(); thread != nullptr; thread = thread->next) {
-    if (thread == current_thread) forget_if_asked(*thread);
-    thread->wait_until(1);  // its next call checks
-  }
-}
-
-Ticks left_out(Ticks since, Ticks until) noexcept {
-  if ((pauses.changes.load() == 0 && clears.load() == 0) || since >= until) return 0;
-  const std::lock_guard<std::mutex> lock(mutex);
-  Ticks sum = 0;
-  if (since < forgotten_until) {
-    sum = std::min(until, forgotten_until) - since;
-    since += sum;
-  }
-  for (std::size_t i = 0; i < std::min(span_count, most_spans); ++i) {
-    const Ticks begin = std::max(since, spans[i].begin), end = std::min(until, spans[i].end);
-    if (begin < end) sum += end - begin;
-  }
-  return sum;
-}
-
-void forget_if_asked(Thread& thread) noexcept {
-  const std::uint32_t asked = clears.load();
-  if (thread.clears == asked) return;
-  thread.clears = asked;
-  const auto clear = [](Cell& cell) {
-    cell.calls = cell.time = cell.time_min = cell.time_max = cell.bytes_sent = cell.bytes_received = 0;
-  };
-  each_cell(thread.table, clear);
-  clear(thread.table.overflow);
-  forget_slices(thread);
-  forget_peers(thread);
-  thread.call_cache->forget();
-  Regions* const regions = thread.regions;
-  if (regions == nullptr) return;
-  each_cell(regions->cells, [](RegionCell& c) { c.calls = c.time = c.time_min = c.time_max = c.nested = c.mpi = 0; });
-  each_cell(regions->quantities, [](QuantityCell& c) {
-    c.count = c.not_finite = 0;
-    c.sum = c.min = c.max = c.last = 0;
-  });
-  each_cell(regions->loops, [](LoopCell& c) { std::fill(std::begin(c.bins), std::end(c.bins), 0); });
-  // Numbers executions from 0 again: the outermost open region becomes the first execution of its kind.
-  const std::uint32_t outermost = regions->depth == 0 ? 0 : regions->frames[1].region;
-  const auto renumber = [outermost](KnownRegion& known) {
-    const bool is_under_way = outermost != 0 && known.region == outermost && region_limits.executions > 1;
-    known.executions = is_under_way ? 1 : 0;
-  };
-  for (std::uint32_t i = 0; i < regions->capacity; ++i) renumber(regions->known[i]);
-  renumber(regions->others);
-  const Ticks t = forgotten_at.load();
-  for (std::uint32_t i = 1; i <= regions->depth; ++i) {
-    Frame& frame = regions->frames[i];
-    frame.execution = 0;
-    if (frame.cell != nullptr) {
-      const RegionKey key = make_region_key(frame.region, 0, iteration_of(frame.cell->key));
-      if (frame.key != 0) frame.key = key;
-      frame.cell = find_cell(regions->cells, key, 0);
-    }
-    frame.loop = nullptr;
-    frame.start = frame.iteration_start = t;
-    frame.nested = frame.iteration_nested = 0;
-    frame.mpi = frame.iteration_mpi = thread.mpi;
-  }
-}
-
-// ---- what was counted ----
-
-void CountedRegions::add(const RegionCell& cell) {
-  if (cell.calls == 0) return;
-  Sum& sum = times[cell.key];
-  const bool is_first = sum.calls == 0;
-  sum.time_min = is_first ? cell.time_min : std::min(sum.time_min, cell.time_min);
-  sum.time_max = std::max(sum.time_max, cell.time_max);
-  sum.calls += cell.calls;
-  sum.time += cell.time;
-  sum.nested += cell.nested;
-  sum.mpi += cell.mpi;
-}
-
-void CountedRegions::add(const LoopCell& cell) {
-  std::array<std::uint64_t, 64>& bins = loops[cell.key];
-  for (std::size_t i = 0; i < bins.size(); ++i) bins[i] += cell.bins[i];
-}
-
-void CountedRegions::add(const QuantityCell& cell) {
-  if (cell.count == 0 && cell.not_finite == 0) return;
-  Value& value = values[{cell.key, cell.site}];
-  value.not_finite += cell.not_finite;
-  if (cell.count == 0) return;
-  const bool is_first = value.count == 0;
-  value.min = is_first ? cell.min : std::min(value.min, cell.min);
-  value.max = is_first ? cell.max : std::max(value.max, cell.max);
-  if (is_first) value.last = cell.last;
-  value.sum += cell.sum;
-  value.count += cell.count;
-}
-
-void CountedRegions::add_open(const Frame* frames, std::uint32_t depth, Ticks mpi, Ticks end, std::uint32_t changes) {
-  Ticks within = 0;
-  for (std::uint32_t i = depth; i > 0; --i) {
-    const Frame& frame = frames[i];
-    if (frame.key == 0) {
-      within += frame.nested;
-      continue;
-    }
-    if (was_paused(frame.pauses, changes)) continue;
-    const Ticks nested = frame.nested + within;
-    within = time_in(frame.start, end, nested);
-    Sum& sum = times[frame.key];
-    ++sum.open;
-    sum.time += within;
-    sum.nested += nested;
-    sum.mpi += mpi > frame.mpi ? mpi - frame.mpi : 0;
-  }
 }
 
 CountedRegions region_names() {
