@@ -20,6 +20,7 @@ tools/generate.sh --check || code=1
 step lint "files are where they belong" .venv/bin/python tools/check_tree.py || code=1
 step lint "includes and imports point one way" .venv/bin/python tools/check_rooms.py || code=1
 step lint "each type has one definition" .venv/bin/python tools/check_types.py || code=1
+step lint "files and functions are small" .venv/bin/python tools/check_sizes.py || code=1
 tools/format.sh --check || code=1
 step lint "Python: ruff" .venv/bin/ruff check . || code=1
 step lint "Python: output is escaped" .venv/bin/python tools/check_output.py python/commlens || code=1

@@ -290,3 +290,34 @@ def test_two_types_of_one_name_in_two_rooms_are_found(
     result = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert result.returncode == is_found
     assert ("core/state/a.h: commlens::A is defined in core/hot/a.h, too" in result.stdout) == is_found
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("core/a.h", "\n" * 600, None),
+        ("core/a.h", "\n" * 601, "core/a.h: 601 lines, more than 600"),
+        ("gen/a.py", "def f():\n" + "    x = 1\n" * 59, None),
+        (
+            "gen/a.py",
+            "class A:\n    def f(self):\n" + "        x = 1\n" * 60,
+            "gen/a.py:A.f: 61 lines, more than 60",
+        ),
+        ("core/a.cpp", "int f(int a,\n      int b) {\n" + "  g();\n" * 57 + "}\n", None),
+        (
+            "core/a.cpp",
+            "int f(int a,\n      int b) {\n" + "  g();\n" * 58 + "}\n",
+            "core/a.cpp:int f: 61 lines",
+        ),
+        ("core/a.h", "struct A {\n" + "  int a;\n" * 70 + "};\n", None),
+    ],
+)
+def test_long_files_and_functions_are_found(
+    tmp_path: Path, name: str, content: str, complaint: str | None
+) -> None:
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text(content)
+    tool = [sys.executable, str(ROOT / "tools" / "check_sizes.py"), str(tmp_path)]
+    result = subprocess.run(tool, capture_output=True, text=True, check=False)
+    assert result.returncode == (complaint is not None)
+    assert (complaint or "check_sizes: 1 files and") in result.stdout

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check that files and functions are small enough to read in one go.
+
+    python tools/check_sizes.py [ROOT]
+
+Prints a line for each file and each function that is longer than its limit, and for each line of the lists below
+that is no longer needed.  Ends with 1 if there is one.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+FOLDERS = ("adapters", "bench", "core", "fuzz", "gen", "python", "tests", "tools")
+SUFFIXES = {".S", ".c", ".cpp", ".h", ".py", ".sh"}
+MOST_LINES = 600
+MOST_FUNCTION_LINES = 60
+
+GENERATED = {"python/commlens/profile/_schema.py"}
+
+LONG_FILES: dict[str, int] = {
+    "bench/algorithms.py": 643,
+    "core/profile/dictionary.cpp": 780,
+    "gen/calls.py": 694,
+    "tests/mpi/programs/every.c": 879,
+    "tests/mpi/programs/repeats.c": 649,
+    "tests/python/test_doctor.py": 743,
+    "tests/python/test_hostile_profiles.py": 781,
+    "tests/python/test_matrix.py": 932,
+    "tests/python/test_regions.py": 693,
+    "tests/unit/arena/arena_test.cpp": 665,
+    "tests/unit/hot/regions_test.cpp": 904,
+}
+"""Files that are still longer, and the length they may have: each waits for being split by subject.  Shrink only."""
+
+LONG_FUNCTIONS: dict[str, int] = {
+    "bench/scale/scale.cpp:int main": 61,
+    "core/collect/collect.cpp:Collected collect_together": 66,
+    "core/collect/package.cpp:std::vector<char> packed": 139,
+    "core/mpi/creation.cpp:void add": 115,
+    "core/out/sqlite.cpp:void fill": 88,
+    "core/profile/dictionary.cpp:Catalogue Dictionary::catalogue": 99,
+    "core/profile/dictionary.cpp:bool Dictionary::add_entries": 66,
+    "core/profile/profile.cpp:bool Profile::add": 72,
+    "core/profile/profile.cpp:bool Profile::read": 107,
+    "core/state/online.cpp:const std::vector<Variable>& variables": 83,
+    "fuzz/collectives.py:Collectives.inter_args": 77,
+    "fuzz/collectives.py:Collectives.intra_args": 81,
+    "fuzz/files.py:Files.transfer": 68,
+    "gen/calls.py:wrapper": 94,
+    "gen/options.py:texts": 91,
+    "gen/schema.py:python_text": 95,
+    "python/commlens/algorithms/registry.py:_table": 78,
+    "python/commlens/cli/matrix.py:matrix": 67,
+    "python/commlens/cli/report.py:report": 74,
+    "python/commlens/export/graphframe.py:hatchet": 61,
+    "python/commlens/matrix/query.py:read_matrix": 61,
+    "tests/mpi/profile_rows.py:Profile.check": 64,
+    "tests/mpi/programs/adopt_hooks.c:int main": 72,
+    "tests/mpi/programs/errors.c:int main": 106,
+    "tests/mpi/programs/every.c:static void communicators": 75,
+    "tests/mpi/programs/every.c:static void datatypes": 91,
+    "tests/mpi/programs/every.c:static void messages": 105,
+    "tests/mpi/programs/every.c:static void persistent_collectives": 73,
+    "tests/mpi/programs/every.c:static void transfers": 76,
+    "tests/mpi/programs/faults.c:int main": 120,
+    "tests/mpi/programs/odd_regions.c:static void do_oddly": 86,
+    "tests/mpi/programs/repeats.c:int main": 61,
+    "tests/mpi/programs/repeats.c:static void of_all": 63,
+    "tests/mpi/programs/shapes.c:int main": 70,
+    "tests/mpi/programs/statuses.c:int main": 102,
+    "tests/mpi/programs/tour.c:int main": 113,
+    "tests/mpi/programs/tour.cpp:int main": 103,
+    "tests/python/build_profile.py:ProfileBuilder.write": 109,
+    "tests/python/conftest.py:marked_builder": 85,
+    "tests/python/summarise.py:summarised": 71,
+    "tests/unit/collect/collect_test.cpp:TEST": 61,
+    "tests/unit/collect/virtual_job.cpp:Counted VirtualJob::counted": 102,
+    "tests/unit/hot/regions_test.cpp:void live": 81,
+}
+"""Functions that are still longer, and the length they may have.  Shrink only."""
+
+
+def sources(root: Path) -> Iterator[Path]:
+    """Yield the files that people write."""
+    for folder in FOLDERS:
+        yield from sorted(
+            p
+            for p in (root / folder).rglob("*")
+            if p.suffix in SUFFIXES and p.relative_to(root).as_posix() not in GENERATED
+        )
+
+
+def functions(code: str) -> Iterator[tuple[str, int]]:
+    r"""Yield the name and length of each Python function, without those nested in another; a class's with its name in front.
+
+    >>> list(functions("class A:\n    def f(self):\n        pass\n"))
+    [('A.f', 2)]
+    """
+
+    def walk(node: ast.AST, prefix: str) -> Iterator[tuple[str, int]]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield prefix + child.name, (child.end_lineno or child.lineno) - child.lineno + 1
+            elif isinstance(child, ast.ClassDef):
+                yield from walk(child, f"{prefix}{child.name}.")
+            else:
+                yield from walk(child, prefix)
+
+    yield from walk(ast.parse(code), "")
+
+
+def cpp_functions(code: str) -> Iterator[tuple[str, int]]:
+    r"""Yield the first line and the length of each C++ function, as the formatter indents it.
+
+    >>> list(cpp_functions("int f(int a,\n      int b) {\n  if (a) {\n  }\n}\nstruct A {\n  A() {\n  }\n};\n"))
+    [('int f', 5), ('A', 2)]
+    """
+    start = {"": (0, ""), "  ": (0, "")}
+    for number, line in enumerate(code.splitlines(), 1):
+        for indent in start:
+            if line == f"{indent}}}":
+                first, text = start[indent]
+                head = text.split("(")[0]
+                if "(" in text and not re.match(r"(if|for|while|switch|do|else|try|return|case)\b|.*=", head):
+                    yield head, number - first + 1
+            elif re.match(rf"{indent}[A-Za-z_~\[]", line):
+                start[indent] = (number, line.strip())
+
+
+def sizes(root: Path) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the lines of each file and of each function."""
+    lines: dict[str, int] = {}
+    of_functions: dict[str, int] = {}
+    for path in sources(root):
+        name, text = path.relative_to(root).as_posix(), path.read_text(encoding="utf-8", errors="replace")
+        lines[name] = len(text.splitlines())
+        if path.suffix != ".sh":
+            for function, length in functions(text) if path.suffix == ".py" else cpp_functions(text):
+                key = f"{name}:{function}"
+                of_functions[key] = max(length, of_functions.get(key, 0))
+    return lines, of_functions
+
+
+def complaints(found: dict[str, int], limit: int, listed: dict[str, int]) -> Iterator[str]:
+    """Yield a line for each size over its limit, and for each entry of the list that has no use any more."""
+    for name, lines in found.items():
+        if lines > listed.get(name, limit):
+            yield f"{name}: {lines} lines, more than {listed.get(name, limit)}"
+    for name in listed:
+        if found.get(name, 0) <= limit:
+            yield f"{name}: not longer than {limit} lines: remove it from the list in tools/check_sizes.py"
+
+
+def main() -> int:
+    """Print all complaints; return the exit code."""
+    is_ours = len(sys.argv) == 1
+    root = Path(__file__).resolve().parents[1] if is_ours else Path(sys.argv[1])
+    lines, of_functions = sizes(root)
+    bad = [
+        *complaints(lines, MOST_LINES, LONG_FILES if is_ours else {}),
+        *complaints(of_functions, MOST_FUNCTION_LINES, LONG_FUNCTIONS if is_ours else {}),
+    ]
+    print(
+        "\n".join(bad)
+        or f"check_sizes: {len(lines):,} files and {len(of_functions):,} functions are small enough"
+    )
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
