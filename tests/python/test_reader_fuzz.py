@@ -11,7 +11,7 @@ import pytest
 from fuzz import commands
 from fuzz.paths import ROOT
 
-CASES = 300
+CASES = 100
 
 
 @pytest.mark.parametrize("kind", ["profiles", "arenas"])

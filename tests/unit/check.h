@@ -12,6 +12,13 @@
 
 namespace check {
 
+// Under a sanitizer everything takes ten times as long: tests that repeat something at random do so less often.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool is_slow = true;
+#else
+inline constexpr bool is_slow = false;
+#endif
+
 struct Test {
   const char* name;
   void (*body)();

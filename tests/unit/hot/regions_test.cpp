@@ -27,11 +27,7 @@
 namespace commlens {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool is_slow = true;  // with the sanitizers, ten times as slow
-#else
-constexpr bool is_slow = false;
-#endif
+using check::is_slow;
 
 constexpr Ticks start_of_time = 1'000'000'000'000;
 
