@@ -19,7 +19,7 @@ demo:        ## build, profile a real application, show the report
 test:        ## everything: lint, unit tests, sanitizers, reader, both MPIs
 	@tools/test.sh
 
-test-quick:  ## unit tests and the reader only
+test-quick:  ## unit tests and the reader, without the longest: a minute and a half
 	@tools/test.sh quick
 
 fuzz:        ## 10,000 random programs on each MPI against the model; goes on where it was stopped
