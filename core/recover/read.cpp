@@ -201,7 +201,7 @@ bool Reader::read_content(const Content& content) {
     error = is_damaged_     ? "damaged: it does not say of which process it is"
             : missing_ != 0 ? "cut short: " + std::to_string(content.size) + " of " + std::to_string(stated_end) +
                                   " bytes are there"
-                            : "its process had not come out of MPI_Init";
+                            : "its process was still in MPI_Init";
     return false;
   }
   std::uint64_t first = 0;

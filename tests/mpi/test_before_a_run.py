@@ -44,7 +44,7 @@ def test_mpi4py(mpi: Mpi) -> None:
 
 def test_what_it_says_of_fortran_is_what_the_profile_says(mpi: Mpi) -> None:
     program = mpi.compile("attributes.F90", "fortran")
-    assert "does not use the C procedure for mpi_comm_get_attr_:" in doctor(mpi, program).stdout
+    assert "does not use the C procedures for mpi_comm_get_attr_:" in doctor(mpi, program).stdout
     unseen = mpi.run(2, [program]).open().rows("SELECT symbol FROM coverage WHERE state = 'unseen'")
     assert [row["symbol"] for row in unseen] == ["mpi_comm_get_attr_"]
 
@@ -62,5 +62,5 @@ def test_a_preload_taken_away_is_foretold(mpi: Mpi) -> None:
     line = ["env", "-u", "LD_PRELOAD", mpi.compile("tour.c")]
     done = doctor(mpi, *line)
     assert done.returncode == 1
-    assert "env -u LD_PRELOAD behind commlens-run takes LD_PRELOAD away" in done.stdout
+    assert "env -u LD_PRELOAD after commlens-run removes LD_PRELOAD" in done.stdout
     assert not mpi.run(4, line).profile.exists()

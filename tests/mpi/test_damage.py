@@ -105,11 +105,11 @@ def test_another_version(left: Left, others: int) -> None:
     assert all(line.startswith(f"commlens: {folder}/commlens-") for line in said)
     if others == 0:
         assert (done.returncode, done.stdout) == (2, "")
-        assert lines[-1] == "commlens: nothing to recover: what processes have left there cannot be read"
+        assert lines[-1] == "commlens: nothing to recover: the files that processes left cannot be read"
         assert not output.exists()
     else:
         assert (done.returncode, len(lines)) == (3, 2)
-        assert lines[1].endswith("are missing: they left nothing in the places looked at")
+        assert lines[1].endswith("are missing: they left no files in the folders searched")
         assert f"1 of {RANKS} ranks" in done.stdout
         assert Profile(output).calls("MPI_Allreduce") == {"W0.0": {0: CALLS}}
 

@@ -116,7 +116,7 @@ def test_commlens_in_the_runs_without_is_found_out(mpi: Mpi) -> None:
     script.chmod(0o755)
     done = measure(mpi, where, "--runs", "1", "--", script)
     assert done.returncode == 2, done
-    assert "baseline, round 0: commlens is loaded, but this is the run without" in done.stderr
+    assert "baseline, round 0: commlens is loaded in the run without a tool" in done.stderr
 
 
 def test_what_commlens_writes_is_the_same_behind_the_stopwatch(mpi: Mpi) -> None:
@@ -161,4 +161,4 @@ def test_a_program_without_mpi_is_said_to_have_none(mpi: Mpi) -> None:
     where = mpi.fresh("without")
     done = measure(mpi, where, "--runs", "1", "--", "true")
     assert done.returncode == 2, done
-    assert "no process came through MPI_Init and MPI_Finalize" in done.stderr
+    assert "no process reached MPI_Init and MPI_Finalize" in done.stderr

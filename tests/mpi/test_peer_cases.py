@@ -100,7 +100,9 @@ def test_what_replaces_its_own_buffer(mpi: Mpi) -> None:
         return
     assert received == {(s, d): (1, 4 * (10 + (d - s) % RANKS)) for s, d in sent}
     reasons = {difference[-1] for difference in differences(result.profile)}
-    assert reasons == ({"MPI_Isendrecv: this MPI does not say what arrived"} if received != sent else set())
+    assert reasons == (
+        {"MPI_Isendrecv: this MPI library does not report what arrived"} if received != sent else set()
+    )
 
 
 @BOTH
@@ -170,7 +172,7 @@ def test_what_is_never_received(mpi: Mpi) -> None:
     assert told(result.open(), "sent") == sent
     assert told(result.open(), "received") == dict.fromkeys(sent, (1, 16))
     why = (
-        "not received: cancelled, a request that was never completed, or the receiver had paused counting or cleared "
+        "not received: the receive was cancelled or its request never completed, or the receiver paused counting or cleared "
         "its counters"
     )
     assert differences(result.profile) == [
@@ -306,7 +308,7 @@ def test_messages_from_before_the_counters_were_cleared(mpi: Mpi) -> None:
     result = marks(mpi, "reset")
     assert told(result.open(), "sent") == ring((2, 160))
     assert told(result.open(), "received") == ring((5, 160 + 40 + 44 + 48))
-    why = "received, and not known to be sent: the sender had paused counting or cleared its counters"
+    why = "received, but not counted as sent: the sender paused counting or cleared its counters"
     assert differences(result.profile) == [(s, d, 2, 5, 160, 292, why) for s, d in sorted(ring((0, 0)))]
 
 

@@ -394,7 +394,10 @@ def test_ranks_that_call_nothing_after_init(mpi: Mpi, place: Place, ranks: int, 
         assert (done.returncode, done.stderr) == (0, "")
         if command[0] == "report":
             assert done.stdout.splitlines()[-1] == "no calls match"
-            assert "no MPI call was seen between MPI_Init and MPI_Finalize: it can call MPI_" in done.stdout
+            assert (
+                "commlens saw no MPI call between MPI_Init and MPI_Finalize: the application can call MPI_"
+                in done.stdout
+            )
             assert f"{ranks} rank{'s' if ranks > 1 else ''} on 1 node" in done.stdout
         if command[0] == "comms":
             assert "W0.0" in done.stdout

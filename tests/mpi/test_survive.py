@@ -260,12 +260,12 @@ def test_the_barrier_that_a_rank_does_not_come_to(mpi: Mpi) -> None:
         running.wait_until_ready()
         end = time.monotonic() + 30
         text = ""
-        while "not there: 1" not in text and time.monotonic() < end:
+        while "not in this call: 1" not in text and time.monotonic() < end:
             time.sleep(0.1)
             text = commlens("hang", running.arenas, cwd=running.where)
         lines = [" ".join(line.split()) for line in text.splitlines()]
         at = next(i for i, line in enumerate(lines) if line.startswith("in MPI_Barrier s1.1 'odd' 3 2 "))
-        assert lines[at + 1] == "not there: 1"
+        assert lines[at + 1] == "not in this call: 1"
         assert any(line.startswith("outside MPI, last in MPI_Barrier W0.0 1 4 ") for line in lines), text
         assert running.process.poll() is None
 

@@ -286,7 +286,7 @@ def test_trees_are_those_the_names_mean(tree: Integers, parents: list[int]) -> N
 
 
 def test_a_circle_is_no_tree() -> None:
-    with pytest.raises(ValueError, match="no tree"):
+    with pytest.raises(ValueError, match="form a cycle"):
         trees.depth(np.array([1, 2, 0]))
 
 
@@ -338,7 +338,7 @@ def test_coll_tuned_is_made_of_what_it_is_told() -> None:
     one = openmpi.runs("allreduce", 2, call, {"reduce": 5, "bcast": 6})
     assert one is not None
     assert one.name == "in_order_binomial+binomial"
-    with pytest.raises(ValueError, match="not said: which reduce"):
+    with pytest.raises(ValueError, match="the reduce algorithm that it uses is missing"):
         openmpi.runs("allreduce", 2, call)
     with pytest.raises(ValueError, match="no bcast algorithm 10"):
         openmpi.runs("bcast", 10, call)
@@ -409,9 +409,9 @@ def test_without_numpy_it_is_said_what_to_do() -> None:
 
 def test_pairs_refuse_what_cannot_be() -> None:
     one = np.array([1])
-    with pytest.raises(ValueError, match="none of 0 to 0"):
+    with pytest.raises(ValueError, match="outside 0 to 0"):
         Pairs.of(1, one, one, one, one)
-    with pytest.raises(ValueError, match="less than no"):
+    with pytest.raises(ValueError, match="a negative number"):
         Pairs.of(2, one, one, -one, one)
     with pytest.raises(ValueError, match="different lengths"):
         Pairs.of(2, one, one, one, one[:0])

@@ -142,7 +142,7 @@ def test_hang_groups_ranks_and_names_who_is_not_there(tmp_path: Path) -> None:
     assert outside == [("MPI_Bcast", {1: 9 * 10**9}), ("MPI_Comm_rank", {1: 9 * 10**9})], "3 is in MPI"
     text = [line.plain for line in hang.draw(groups).lines(None)]
     assert text[1].split("  ")[0] == "in MPI_Bcast"
-    assert text[2].strip() == "not there: 1, 3"
+    assert text[2].strip() == "not in this call: 1, 3"
 
 
 def test_hang_says_in_which_regions_ranks_are(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_hang_says_in_which_regions_ranks_are(tmp_path: Path) -> None:
     path = build.write(tmp_path / "stuck.db")
     with open_profile(str(path)) as connection:
         text = [line.plain.strip() for line in hang.draw(hang.read_places(connection)).lines(None)]
-    assert text[2:4] == ["region solve/norm: 0-1; none: 2", "not there: 3-4"]
+    assert text[2:4] == ["region solve/norm: 0-1; none: 2", "not in this call: 3-4"]
     assert text[5] == "region solve"
     assert text[-1] == "region solve/norm", "rank 2 has a thread in MPI: it is not outside"
 
@@ -236,8 +236,8 @@ def test_only_files_of_this_user_in_real_folders_are_found(tmp_path: Path) -> No
         assert find([shared]) == [shared / "own.arena", good / "rank0.1.arena"]
     (said,) = [str(warning.message) for warning in caught]
     assert said == (
-        f"{shared}/writable.arena and 1 more in {shared}: not read, because others may write to it; "
-        "chmod go-w, or copy it to a folder of your own"
+        f"{shared}/writable.arena and 1 more in {shared}: not read, because other users may write to it; "
+        "run chmod go-w, or copy it to a folder of your own"
     )
     assert owners([shared]) == {os.geteuid()}
 
@@ -446,7 +446,7 @@ def test_hang_passes_over_a_job_that_ends_meanwhile(
     """It says where the others are, and which processes are not out of MPI_Init."""
     cli = importlib.import_module("commlens.cli.hang")
     stuck(tmp_path).close()
-    early = "/x: its process had not come out of MPI_Init"
+    early = "/x: its process was still in MPI_Init"
     arenas = [
         arena(0, liveness="running", launch="gone"),
         arena(0, liveness="running", launch="stuck", start_time="2026-01-02T00:00:00Z"),

@@ -242,7 +242,7 @@ def test_the_tree_of_a_line_is_drawn(run: Run, tmp_path: Path) -> None:
     assert drawn[1] == "1 (world 4)"
     assert len(drawn) == 5
     beyond = run("algorithms", tmp_path / "profile.db", "--tree", 2)
-    assert (beyond.exit_code, "there are 1 lines" in beyond.stderr) == (2, True)
+    assert (beyond.exit_code, "the table ends at line 1" in beyond.stderr) == (2, True)
 
 
 def test_nonblocking_and_persistent_forms_are_named(run: Run, tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_where_nothing_was_measured_the_command_says_so(
         build.count(1, "MPI_Bcast", rank, 3, 100, 8, 24 if rank == 0 else 0)
     result = run("algorithms", build.write(tmp_path / "p.db"))
     assert (result.exit_code, result.stderr) == (0, "")
-    assert f"were not measured {said}; that takes COMMLENS_MATRIX=all" in result.stdout
+    assert f"were not measured {said}; the run needs COMMLENS_MATRIX=all" in result.stdout
     assert "commlens matrix --kind modelled" in result.stdout
 
 
@@ -354,7 +354,7 @@ def test_what_cannot_be_compared_says_why(run: Run, tmp_path: Path, kind: str) -
     (line,) = lines(run, build, tmp_path)
     why = {
         "inter": "an intercommunicator",
-        "shared": "its members are not known",
+        "shared": "the members of the communicator are unknown",
         "blocks": "for blocks of ranks",
     }
     assert line["verdict"].startswith("unknown: ")
@@ -442,8 +442,8 @@ def test_what_cannot_be_modelled_is_said(run: Run, tmp_path: Path) -> None:
     model = modelled(run, path)
     assert sum(pair["messages"] for pair in model["pairs"]) == 14
     said = " ".join(model["remarks"])
-    assert "not modelled: 5 calls of MPI_Bcast: which algorithm 'Open MPI v4.1.4' uses is not known" in said
-    assert "gatherv by linear, the only one Open MPI has: 2 calls" in said
+    assert "not modelled: 5 calls of MPI_Bcast: the algorithm that 'Open MPI v4.1.4' uses is unknown" in said
+    assert "gatherv by linear, the only algorithm of Open MPI: 2 calls" in said
 
 
 def test_persistent_forms_are_modelled_as_often_as_they_were_started(run: Run, tmp_path: Path) -> None:
@@ -476,21 +476,19 @@ def test_persistent_forms_are_modelled_as_often_as_they_were_started(run: Run, t
     assert sent[0, 1] == (35 + ring[0], 3500 + ring[1])
     assert sent[3, 4] == ring
     said = " ".join(model["remarks"])
-    assert "bcast by linear, as told: 35 calls" in said
-    assert "allreduce by ring, as told: 5 calls" in said
-    assert (
-        "not modelled: 2 calls of MPI_Reduce_init: how often the requests were started is not known" in said
-    )
+    assert "bcast by linear, as chosen: 35 calls" in said
+    assert "allreduce by ring, as chosen: 5 calls" in said
+    assert "not modelled: 2 calls of MPI_Reduce_init: the number of starts of the requests is unknown" in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--algorithm", "bcast=linear"), "an algorithm is for --kind modelled only"),
+        (("--algorithm", "bcast=linear"), "--algorithm applies only to --kind modelled"),
         (("--kind", "modelled", "--algorithm", "bcast=spiral"), "bcast has no algorithm spiral"),
         (("--kind", "modelled", "--algorithm", "spiral=linear"), "no collective spiral"),
         (("--kind", "modelled", "--algorithm", "bcast"), "not COLLECTIVE=NAME"),
-        (("--kind", "modelled", "--slice", "0"), "not told apart by region or slice"),
+        (("--kind", "modelled", "--slice", "0"), "cannot be split by region or slice"),
     ],
 )
 def test_choices_that_make_no_sense_are_refused(

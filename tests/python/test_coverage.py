@@ -32,22 +32,24 @@ def test_a_profile_that_is_whole_says_nothing(run: Run, tmp_path: Path) -> None:
 def test_without_calls_the_report_says_what_could_have_been_called(run: Run, tmp_path: Path) -> None:
     path = profile(tmp_path, measured("MPI_Bcast"), measured("MPI_Allreduce"), calls=False)
     assert (
-        "warning   no MPI call was seen between MPI_Init and MPI_Finalize: it can call MPI_Allreduce and 1 other "
-        "procedure and did not\n" in run("report", path).stdout
+        "warning       commlens saw no MPI call between MPI_Init and MPI_Finalize: the application can call MPI_Allreduce and 1 other "
+        "procedure, but did not\n" in run("report", path).stdout
     )
 
 
 def test_without_calls_and_imports_the_report_says_so(run: Run, tmp_path: Path) -> None:
     path = profile(tmp_path, ("MPI_Init", "app", "MPI_Init", "measured", "apart"), calls=False)
     assert (
-        "warning   no MPI call was seen between MPI_Init and MPI_Finalize: nothing that is loaded imports an MPI "
-        "procedure that is measured\n" in run("report", path).stdout
+        "warning       commlens saw no MPI call between MPI_Init and MPI_Finalize: no loaded object imports an MPI "
+        "procedure that commlens measures\n" in run("report", path).stdout
     )
 
 
 def test_what_is_not_seen_is_said_with_its_reason(run: Run, tmp_path: Path) -> None:
     path = profile(tmp_path, measured("MPI_Bcast"), ("MPIX_A", "app", "MPIX_A", "unseen", EXTENSION))
-    assert f"warning   calls of MPIX_A are not in this profile: {EXTENSION}\n" in run("report", path).stdout
+    assert (
+        f"warning       calls of MPIX_A are not in this profile: {EXTENSION}\n" in run("report", path).stdout
+    )
 
 
 def test_many_that_are_not_seen_are_counted(run: Run, tmp_path: Path) -> None:
@@ -55,8 +57,8 @@ def test_many_that_are_not_seen_are_counted(run: Run, tmp_path: Path) -> None:
     rows = [(name, "app", name, "unseen", f"{EXTENSION} {i % 2}") for i, name in enumerate(names)]
     out = run("report", profile(tmp_path, *rows)).stdout
     assert (
-        "warning   calls of MPIX_A, MPIX_B, MPIX_C, MPIX_D and 2 more are not in this profile: 'commlens coverage' "
-        "says why\n" in out
+        "warning       calls of MPIX_A, MPIX_B, MPIX_C, MPIX_D and 2 more are not in this profile: 'commlens coverage' "
+        "shows the reasons\n" in out
     )
 
 
@@ -79,7 +81,7 @@ def test_the_list_has_every_procedure_with_calls_importers_and_reason(run: Run, 
     assert (
         run("coverage", path).stdout
         == """\
-6 procedures: 1 not measured, 3 measured, 1 skipped on purpose, 1 not in this MPI library
+6 procedures: 1 not measured, 3 measured, 1 deliberately skipped, 1 not in this MPI library
 
 procedure      calls  class       imported by
 not measured: an extension of this MPI library
@@ -90,7 +92,7 @@ MPI_Allreduce    520  collective  app, libsolver.so
 MPI_Isend         10  p2p         looked up by name
 MPI_Put            0  rma         app
 
-skipped on purpose: a clock
+deliberately skipped: a clock
 MPI_Wtime                         app
 
 not in this MPI library: not there

@@ -143,7 +143,7 @@ def test_the_families_are_those_of_commlens_run() -> None:
 def test_no_commlens_run(world: World) -> None:
     found(
         world.look(runner="/nowhere/commlens-run"),
-        Said("commlens-run", "problem", "/nowhere/commlens-run: not there"),
+        Said("commlens-run", "problem", "/nowhere/commlens-run: missing, or not executable"),
     )
 
 
@@ -156,7 +156,7 @@ def test_a_library_that_needs_what_is_not_there(world: World) -> None:
     other = world.shared("libother.so", "int other(void) { return 0; }")
     world.library("openmpi", OURS % "1", "-Wl,--no-as-needed", other)
     other.unlink()
-    found(world.look(), Said("library openmpi", "problem", "needs libother.so, not found"))
+    found(world.look(), Said("library openmpi", "problem", "needs libother.so, which is not found here"))
 
 
 def test_a_library_the_loader_refuses(world: World) -> None:
@@ -180,14 +180,14 @@ def test_a_library_of_another_version(world: World) -> None:
 
 def test_a_library_that_is_none_of_ours(world: World) -> None:
     world.library("openmpi", "int nothing;")
-    found(world.look(), Said("library openmpi", "warning", "could not ask it for its version"))
+    found(world.look(), Said("library openmpi", "warning", "could not read its version"))
 
 
 # ---- the program ----
 
 
 def test_no_program(world: World) -> None:
-    found(world.look("mpirun", "-n", "2"), Said("program", "problem", "names no program"))
+    found(world.look("mpirun", "-n", "2"), Said("program", "problem", "contains no program"))
 
 
 def test_a_program_that_is_not_there(world: World) -> None:
@@ -198,13 +198,13 @@ def test_a_program_that_may_not_be_read(world: World, monkeypatch: pytest.Monkey
     app = world.app()
     real = os.access
     monkeypatch.setattr("os.access", lambda path, mode: path != app and real(path, mode))
-    found(world.look(app), Said("program", "warning", "may not be read"))
+    found(world.look(app), Said("program", "warning", "is not readable"))
 
 
 def test_a_file_that_is_no_program(world: World) -> None:
     found(
         world.look(world.script("data", "hello")),
-        Said("program", "problem", "neither a program of this system"),
+        Said("program", "problem", "neither an executable of this system"),
     )
 
 
@@ -213,7 +213,7 @@ def test_a_program_for_another_processor(world: World) -> None:
     data = bytearray(app.read_bytes())
     data[18:20] = struct.pack("<H", 183)  # EM_AARCH64
     app.write_bytes(data)
-    found(world.look(app), Said("program", "problem", "not for x86-64"))
+    found(world.look(app), Said("program", "problem", "not built for x86-64"))
 
 
 def test_a_static_program(world: World) -> None:
@@ -257,7 +257,7 @@ def test_mpi_through_a_library_of_the_application(world: World) -> None:
 
 def test_mpi_linked_in_statically(world: World) -> None:
     app = world.app(f"{MPI} int main(void) {{ return 0; }}", "-rdynamic")
-    found(world.look(app), Said("MPI", "problem", "linked in statically"))
+    found(world.look(app), Said("MPI", "problem", "linked statically"))
 
 
 def test_two_mpi_libraries(world: World) -> None:
@@ -273,7 +273,7 @@ def test_two_mpi_libraries(world: World) -> None:
 def test_an_mpi_library_of_no_family(world: World) -> None:
     found(
         world.look(world.app(APP, world.shared("libmympi.so.1", MPI))),
-        Said("MPI", "problem", "libmympi.so.1 is of no"),
+        Said("MPI", "problem", "libmympi.so.1 belongs to no MPI family"),
     )
 
 
@@ -304,14 +304,14 @@ def test_fortran_procedures_that_never_reach_c(world: World) -> None:
     both = "int mpi_barrier_(void), mpi_comm_get_attr_(void); int main(void) { return mpi_barrier_() + mpi_comm_get_attr_(); }"
     found(
         world.look(world.app(both, binding, mpi, name="both")),
-        Said("Fortran", "warning", "does not use the C procedure for mpi_comm_get_attr_:"),
+        Said("Fortran", "warning", "does not use the C procedures for mpi_comm_get_attr_:"),
     )
 
 
 def test_a_tool_that_is_linked(world: World) -> None:
     tool = world.shared("libcount.so", "int PMPI_Send(void); int MPI_Send(void) { return PMPI_Send(); }")
     app = world.app(APP, tool, world.root / "mpi/libmpi.so.40")
-    found(world.look(app), Said("tools", "warning", "libcount.so measures MPI as well", "app needs it"))
+    found(world.look(app), Said("tools", "warning", "libcount.so also measures MPI", "app needs it"))
 
 
 def test_call_sites(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +319,7 @@ def test_call_sites(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run(["strip", str(app)], check=True)
     found(world.look(app), Said("call sites", "warning", "no line numbers", "-g"))
     monkeypatch.setattr("shutil.which", lambda _: None)
-    assert "addr2line is not here" in program.call_sites(app).text
+    assert "addr2line is not installed" in program.call_sites(app).text
 
 
 # ---- scripts ----
@@ -328,12 +328,12 @@ def test_call_sites(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("env -i ./app", "env -i takes LD_PRELOAD away"),
+        ("env -i ./app", "env -i removes LD_PRELOAD"),
         ("unset FOO LD_PRELOAD", "it unsets LD_PRELOAD"),
-        ("LD_PRELOAD=libx.so ./app", "it sets LD_PRELOAD anew"),
-        ("srun --export=NONE ./app", "--export=NONE takes the environment away"),
-        ("apptainer exec --cleanenv image ./app", "--cleanenv takes LD_PRELOAD away"),
-        ("sudo ./app", "sudo takes LD_PRELOAD away"),
+        ("LD_PRELOAD=libx.so ./app", "it replaces LD_PRELOAD"),
+        ("srun --export=NONE ./app", "--export=NONE removes the environment"),
+        ("apptainer exec --cleanenv image ./app", "--cleanenv removes LD_PRELOAD"),
+        ("sudo ./app", "sudo removes LD_PRELOAD"),
     ],
 )
 def test_a_shell_script_that_takes_the_preload_away(world: World, line: str, said: str) -> None:
@@ -350,7 +350,7 @@ def test_a_shell_script_that_starts_ranks_itself(world: World) -> None:
     script = world.script("job.sh", '#!/bin/sh\nLD_PRELOAD="x.so:$LD_PRELOAD" true\nexec mpirun -n 4 ./app\n')
     found(
         world.look(script),
-        Said("program", "warning", "not known before it runs"),
+        Said("program", "warning", "is known only at run time"),
         Said("program", "problem", "calls mpirun itself", "mpirun … commlens-run ./program"),
     )
 
@@ -359,7 +359,7 @@ def test_a_script_of_another_interpreter(world: World) -> None:
     world.script("Rscript", "#!/bin/sh\n")
     found(
         world.look(world.script("a.R", "#!/usr/bin/env Rscript\n")),
-        Said("MPI", "warning", "which MPI Rscript loads"),
+        Said("MPI", "warning", "the MPI that Rscript loads"),
     )
 
 
@@ -403,7 +403,7 @@ def test_the_mpi_of_mpi4py(world: World) -> None:
 def test_an_mpi4py_for_two_families(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Loader, "cache", {})  # not the real ones
     package(world, "mpi4py", MPI__openmpi="libmpi.so.40", MPI__mpich="libmpich.so.12")
-    found(python(world), Said("MPI", "warning", "which of them is known only when it runs"))
+    found(python(world), Said("MPI", "warning", "which of them it loads is known only at run time"))
     found(python(world, MPI4PY_MPIABI="openmpi"), Said("MPI", "ok", "Open MPI ("))
     (world.root / "mpi/libmpi.so.40").unlink()
     found(python(world), Said("MPI", "ok", "MPICH ("), Said("build", "problem", "no commlens for MPICH"))
@@ -413,7 +413,7 @@ def test_an_mpi4py_without_mpi(world: World, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Loader, "cache", {})
     package(world, "mpi4py", MPI="libmpi.so.40")
     (world.root / "mpi/libmpi.so.40").unlink()
-    found(python(world), Said("MPI", "warning", "no MPI library is found for it"))
+    found(python(world), Said("MPI", "warning", "its MPI library is not found"))
 
 
 def test_the_mpi_of_another_package(world: World) -> None:
@@ -428,7 +428,7 @@ def test_a_python_without_mpi(world: World) -> None:
 
 def test_a_python_that_does_not_answer(world: World) -> None:
     world.script("python3", "#!/bin/sh\nexit 1\n")
-    found(python(world), Said("MPI", "warning", "does not say which packages it has"))
+    found(python(world), Said("MPI", "warning", "does not list its packages"))
 
 
 # ---- the command line ----
@@ -452,7 +452,7 @@ def test_a_second_program_of_the_launch(world: World) -> None:
 
 def test_commlens_run_in_a_script_or_before_a_shell(world: World) -> None:
     script = world.script("job.sh", "#!/bin/sh\nexec commlens-run ./app\n")
-    opaque = Said("program", "warning", "not known before it runs")
+    opaque = Said("program", "warning", "is known only at run time")
     found(world.look("mpirun", "-n", "2", script), opaque, Said("way in", "ok", "commlens-run inside"))
     found(world.look("mpirun", "commlens-run", "/bin/sh", "-c", "./app"), opaque)
     found(world.look("mpirun", "/bin/sh", "-c", "commlens-run ./app"), opaque)
@@ -485,7 +485,7 @@ def test_linked_with_commlens(world: World) -> None:
         Said("way in", "ok", "linked with libcommlens.so"),
     )
     behind = world.app(APP, mpi, ours, rpath, name="behind")
-    found(world.look("mpirun", behind), Said("way in", "problem", "linked behind libmpi.so.40"))
+    found(world.look("mpirun", behind), Said("way in", "problem", "linked after libmpi.so.40"))
 
 
 def test_the_launcher_of_another_mpi(world: World) -> None:
@@ -493,7 +493,7 @@ def test_the_launcher_of_another_mpi(world: World) -> None:
     (world.bin / "mpirun").symlink_to(hydra)
     found(
         world.look("mpirun", "commlens-run", world.app()),
-        Said("launch", "warning", "mpirun is that of MPICH: it would start jobs of one rank each"),
+        Said("launch", "warning", "mpirun belongs to MPICH: it would start separate jobs of one rank each"),
     )
 
 
@@ -503,7 +503,7 @@ def test_the_launcher_of_another_mpi(world: World) -> None:
 def test_what_takes_the_preload_away_behind_commlens_run(world: World, between: list[str]) -> None:
     findings = world.look("mpirun", "commlens-run", *between, world.app())
     assert [f.check for f in findings if f.state == "problem"] == ["launch"]
-    assert any(f"{' '.join(between)} behind commlens-run takes LD_PRELOAD away" in f.text for f in findings)
+    assert any(f"{' '.join(between)} after commlens-run removes LD_PRELOAD" in f.text for f in findings)
     found(world.look("mpirun", "env", "A=1", "commlens-run", "nice", "-n", "3", "timeout", "9", world.app()))
 
 
@@ -546,7 +546,7 @@ def test_several_nodes_with_open_mpi(world: World) -> None:
     nodes = {"SLURM_JOB_NUM_NODES": "2"}
     found(
         world.look("mpirun", "commlens-run", world.app(), env=nodes),
-        Said("launch", "warning", "passes COMMLENS_OUTPUT on this node only", "-x COMMLENS_OUTPUT"),
+        Said("launch", "warning", "passes COMMLENS_OUTPUT only to ranks on this node", "-x COMMLENS_OUTPUT"),
     )
     found(world.look("mpirun", "-x", "COMMLENS_OUTPUT", "commlens-run", world.app(), env=nodes))
 
@@ -628,7 +628,7 @@ def test_places_that_are_no_files(world: World) -> None:
     )
     found(
         world.look(env={"COMMLENS_OUTPUT": str(fifo)}),
-        Said("output", "warning", f"{fifo} is neither a file nor a folder: the profile would go to"),
+        Said("output", "warning", f"{fifo} is neither a file nor a folder: the profile would be written to"),
     )
 
 
@@ -640,28 +640,32 @@ def test_what_else_is_preloaded(world: World) -> None:
     memory = world.shared("libjemalloc.so.2", "int j;")
     found(
         world.look(env={"LD_PRELOAD": f"/opt/libgone.so:{memory} libmpiP.so"}),
-        Said("preload", "warning", "/opt/libgone.so, which is not there"),
+        Said("preload", "warning", "/opt/libgone.so, which does not exist"),
         Said("preload", "ok", "libjemalloc.so.2 stays in LD_PRELOAD"),
-        Said("preload", "warning", "libmpiP.so measures MPI as well"),
+        Said("preload", "warning", "libmpiP.so also measures MPI"),
     )
 
 
 def test_places_for_the_profile(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    second = f"the profile would go to {world.root}/tmp"
+    second = f"the profile would be written to {world.root}/tmp"
     found(
         world.look(env={"COMMLENS_OUTPUT": "/no/such/x.db"}),
         Said("output", "warning", f"/no/such does not exist: {second}"),
     )
     file = world.root / "file"
     file.write_text("")
-    found(world.look(env={"COMMLENS_OUTPUT": f"{file}/x.db"}), Said("output", "warning", "is no directory"))
+    found(
+        world.look(env={"COMMLENS_OUTPUT": f"{file}/x.db"}), Said("output", "warning", "is not a directory")
+    )
     found(
         world.look(env={"COMMLENS_OUTPUT": "/no/such/x.db", "TMPDIR": "/none"}),
-        Said("output", "problem", "/no/such does not exist, and neither can /none take the profile"),
+        Said(
+            "output", "problem", "/no/such does not exist, and the profile cannot be written to /none either"
+        ),
     )
     found(
         world.look(env={"COMMLENS_OUTPUT": f"{world.root}/%P-%j-%"}),
-        Said("output", "warning", "%, %P stays as it is", "%p, %h, %j, %n and %%"),
+        Said("output", "warning", "%, %P is not replaced", "%p, %h, %j, %n or %%"),
     )
     real = os.access
     monkeypatch.setattr("os.access", lambda path, mode: path != world.root / "work" and real(path, mode))
@@ -729,8 +733,8 @@ def test_programs_that_are_no_programs_are_named(world: World) -> None:
     for path, why in (
         (world.bin / "fifo", "cannot be read: not a regular file"),
         (world.root, "cannot be read: not a regular file"),
-        (world.script("quote", "#!/bin/sh 'x\n"), "its first line names no interpreter"),
-        (world.script("null", "#!\0\n"), "its first line names no interpreter"),
+        (world.script("quote", "#!/bin/sh 'x\n"), "the first line names no interpreter"),
+        (world.script("null", "#!\0\n"), "the first line names no interpreter"),
     ):
         findings = world.look(path)
         assert [f.text for f in findings if f.check == "program"] == [f"{path}: {why}"]
@@ -740,4 +744,4 @@ def test_other_programs_may_say_what_is_no_text(world: World) -> None:
     world.library("openmpi", 'const char* commlens_version(void) { return "\\xff\\x1b"; }')
     world.script("python3", "#!/bin/sh\nprintf '\\377\\033'\n")
     findings = world.look(world.script("app.py", f"#!{world.bin}/python3\n"))
-    assert any("does not say which packages" in finding.text for finding in findings)
+    assert any("does not list its packages" in finding.text for finding in findings)

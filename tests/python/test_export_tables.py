@@ -381,7 +381,7 @@ def test_an_option_of_another_format_is_refused(
 ) -> None:
     done = run("export", marked, "--to", to, option, "-o", tmp_path / "x")
     assert done.exit_code == 2
-    assert done.stderr.startswith(f"commlens: {option.split('=')[0]} is not for {to}, but for ")
+    assert done.stderr.startswith(f"commlens: {option.split('=')[0]} does not apply to {to}, only to ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -397,7 +397,7 @@ def test_summary_detail_has_no_single_ranks_to_export(run: Run, tmp_path: Path, 
     done = run("export", build.write(tmp_path / "summary.db"), "--to", to, "-o", tmp_path / "x")
     assert done.exit_code == 2
     assert done.stderr.startswith(
-        f"commlens: the format {to} is about single ranks, and this profile has summary detail"
+        f"commlens: the format {to} needs data of single ranks, but this profile has summary detail"
     )
 
 

@@ -102,7 +102,7 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, run: Run,
             server.bind(str(path))
     result = run("report", path)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == f"commlens: {path}: not a profile, not even a file\n"
+    assert result.stderr == f"commlens: {path}: not a profile: neither a file nor a folder\n"
 
 
 def test_nothing_appears_beside_a_profile_and_what_is_there_is_said(profile: Path, run: Run) -> None:
@@ -117,7 +117,7 @@ def test_nothing_appears_beside_a_profile_and_what_is_there_is_said(profile: Pat
     wal.write_bytes(b"\1" * 5000)
     result = run("report", profile)
     assert (result.exit_code, result.stdout) == (3, before)
-    assert result.stderr.startswith(f"commlens: {wal}: what is in it is not read")
+    assert result.stderr.startswith(f"commlens: {wal}: its changes are not read")
     assert sorted(path.name for path in profile.parent.iterdir()) == ["p.db", "p.db-wal"]
 
 
@@ -184,24 +184,24 @@ def test_tables_and_views_that_a_user_has_added_are_left_alone(profile: Path, ru
                 "DROP TABLE tag",
                 f"CREATE VIEW tag AS {ENDLESS} SELECT i AS region, 'a' AS name, 'b' AS value FROM n",
             ],
-            "table tag is not one that commlens has written, and is left out",
+            "table tag was not written by commlens and is left out",
         ),
         (
             ["DROP TABLE tag", "CREATE VIRTUAL TABLE tag USING fts4(region, name, value)"],
-            "table tag is not one that commlens has written, and is left out",
+            "table tag was not written by commlens and is left out",
         ),
         (
             [
                 "DROP TABLE tag",
                 "CREATE TABLE tag (region INTEGER PRIMARY KEY, name AS (hex(region)), value)",
             ],
-            "table tag is not one that commlens has written, and is left out",
+            "table tag was not written by commlens and is left out",
         ),
         (
             ["ALTER TABLE rank DROP COLUMN threads"]
             if sqlite3.sqlite_version_info >= (3, 35)
             else ["DROP TABLE rank"],
-            "table rank does not have all of its columns: threads"
+            "table rank lacks the columns threads"
             if sqlite3.sqlite_version_info >= (3, 35)
             else "table rank is missing",
         ),
@@ -251,41 +251,47 @@ def test_a_profile_of_the_oldest_version_has_the_same_numbers(profile: Path, run
     [
         (
             "UPDATE rank SET app_ns = 'soon' WHERE rank = 1",
-            "table rank: 1 row makes no sense and is left out",
+            "table rank: 1 row is invalid and left out",
         ),
-        ("UPDATE rank SET calls = 2.5 WHERE rank = 1", "table rank: 1 row makes no sense and is left out"),
-        ("UPDATE rank SET node = NULL WHERE rank < 2", "table rank: 2 rows make no sense and are left out"),
-        ("UPDATE rank SET mpi_ns = -1 WHERE rank = 0", "table rank: 1 row makes no sense and is left out"),
+        ("UPDATE rank SET calls = 2.5 WHERE rank = 1", "table rank: 1 row is invalid and left out"),
+        ("UPDATE rank SET node = NULL WHERE rank < 2", "table rank: 2 rows are invalid and left out"),
+        ("UPDATE rank SET mpi_ns = -1 WHERE rank = 0", "table rank: 1 row is invalid and left out"),
         (
             "UPDATE rank SET rank = 1099511627776 WHERE rank = 3",
-            "table rank: 1 row makes no sense and is left out",
+            "table rank: 1 row is invalid and left out",
         ),
-        ("UPDATE comm SET kind = 'odd' WHERE id = 2", "table comm: 1 row makes no sense and is left out"),
+        ("UPDATE comm SET kind = 'odd' WHERE id = 2", "table comm: 1 row is invalid and left out"),
         (
             "UPDATE comm SET size = 'x' WHERE id = 2",
-            "table comm: in 1 row a value makes no sense and is left out",
+            "table comm: an invalid value is left out in 1 row",
         ),
-        ("UPDATE key SET bin = 64 WHERE bin = 4", "table key: 1 row makes no sense and is left out"),
+        ("UPDATE key SET bin = 64 WHERE bin = 4", "table key: 1 row is invalid and left out"),
         (
             "UPDATE key SET op = 999 WHERE bin = 4",
-            "table key: in 1 row a value makes no sense and is left out",
+            "table key: an invalid value is left out in 1 row",
         ),
         (
             "UPDATE cell_row SET time_ns = x'00' WHERE id = 5",
-            "table cell_row: 1 row makes no sense and is left out",
+            "table cell_row: 1 row is invalid and left out",
         ),
-        ("UPDATE op SET name = x'4d' WHERE id = 1", "table op: 1 row makes no sense and is left out"),
-        ("UPDATE meta SET value = '12x' WHERE key = 'slice_ns'", "table meta: slice_ns makes no sense"),
-        ("UPDATE meta SET value = '٣' WHERE key = 'elapsed_ns'", "table meta: elapsed_ns makes no sense"),
-        ("UPDATE peer SET rank = -5 WHERE rank = 1", "table peer: 2 rows make no sense and are left out"),
+        ("UPDATE op SET name = x'4d' WHERE id = 1", "table op: 1 row is invalid and left out"),
+        (
+            "UPDATE meta SET value = '12x' WHERE key = 'slice_ns'",
+            "table meta: the value of slice_ns is invalid",
+        ),
+        (
+            "UPDATE meta SET value = '٣' WHERE key = 'elapsed_ns'",
+            "table meta: the value of elapsed_ns is invalid",
+        ),
+        ("UPDATE peer SET rank = -5 WHERE rank = 1", "table peer: 2 rows are invalid and left out"),
         (
             "UPDATE region SET parent = 99 WHERE id = 3",
-            "table region: in 1 row a value makes no sense and is left out",
+            "table region: an invalid value is left out in 1 row",
         ),
-        ("UPDATE region SET parent = id", "table region: in 8 rows a value makes no sense and is left out"),
+        ("UPDATE region SET parent = id", "table region: an invalid value is left out in 8 rows"),
         (
             "UPDATE region SET name = HEX(ZEROBLOB(1000000)) WHERE id = 3",
-            "table region: 1 row makes no sense and is left out",
+            "table region: 1 row is invalid and left out",
         ),
     ],
 )
@@ -301,7 +307,7 @@ def test_counters_whose_sum_is_more_than_a_number_can_hold_are_left_out(profile:
     change(profile, "UPDATE cell_row SET time_ns = 1 << 60 WHERE id % 4 < 2")
     with closing(sqlite3.connect(profile)) as connection:
         (count,) = connection.execute("SELECT COUNT(*) FROM cell_row WHERE time_ns = 1 << 60").fetchone()
-    assert said(run, profile, "report") == [f"table cell_row: {count} rows make no sense and are left out"]
+    assert said(run, profile, "report") == [f"table cell_row: {count} rows are invalid and left out"]
     change(profile, "UPDATE key SET usual_calls = 1 << 60")
     assert any("table cell_row" in line for line in said(run, profile, "report"))
 
@@ -321,7 +327,7 @@ def test_regions_are_no_deeper_than_a_thread_goes(profile: Path, run: Run) -> No
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
         " INSERT INTO region SELECT 99 + i, CASE i WHEN 1 THEN 0 ELSE 98 + i END, 'deep', 'region' FROM n",
     )
-    assert "table region: 38 rows cannot have the parents they name" in said(run, profile, "regions")
+    assert "table region: 38 rows have an invalid parent" in said(run, profile, "regions")
 
 
 @pytest.mark.parametrize("table", ["op", "comm", "callsite", "region"])
@@ -344,7 +350,7 @@ def test_a_column_that_is_lost_is_empty(profile: Path, run: Run) -> None:
         "DROP TABLE old",
     )
     for command in COMMANDS:
-        assert "table meta does not have all of its columns: value" in said(run, profile, *command)
+        assert "table meta lacks the columns value" in said(run, profile, *command)
     rows = run(
         "sql", profile, "SELECT DISTINCT value FROM meta WHERE key <> 'ranks'", "--format", "csv"
     ).stdout
@@ -356,7 +362,7 @@ def test_a_claim_of_ranks_is_no_memory(profile: Path, run: Run, ranks: int) -> N
     change(profile, f"UPDATE meta SET value = '{ranks}' WHERE key = 'ranks'")
     result = run("matrix", profile, "--format", "json")
     assert len(json.loads(result.stdout)["labels"]) == 4
-    assert said(run, profile, "report") == ["table meta: ranks makes no sense"]
+    assert said(run, profile, "report") == ["table meta: the value of ranks is invalid"]
     report = json.loads(run("report", profile, "--format", "json").stdout)
     assert sum(row["calls"] for row in report["communicators"]) == sum(
         cell.calls for cell in marked_builder().cells
@@ -640,7 +646,7 @@ def test_where_no_folder_is_private_nothing_is_copied(
 
 def test_a_query_that_takes_too_long_is_one_line(profile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LIMIT_S", 0.5)
-    too_long = pytest.raises(CommlensError, match="damaged: a query on so small a file does not take")
+    too_long = pytest.raises(CommlensError, match="damaged: a query on a file of this size must not take")
     with too_long, open_profile(str(profile)) as connection:
         connection.execute(f"{ENDLESS} SELECT COUNT(*) FROM n").fetchone()
 
@@ -675,7 +681,7 @@ def test_the_index_names_only_files_of_its_directory(
     change(directory / "index.db", f"UPDATE shard SET file = '{name}' WHERE number = 1")
     result = run("report", directory)
     assert result.exit_code == 3
-    assert f"{directory / 'index.db'}: file 1 makes no sense and is left out\n" in result.stderr
+    assert f"{directory / 'index.db'}: the entry of file 1 is invalid and left out\n" in result.stderr
     assert "only 2 of 4 ranks are in this profile" in " ".join(result.stdout.split())
 
 
@@ -688,7 +694,7 @@ def test_a_link_in_a_directory_is_not_followed(small: Path, tmp_path: Path, run:
     assert result.exit_code == 3
     if file == "shard.1.db":
         assert (
-            f"{directory / file} (ranks 2 to 3) a symbolic link, which is not followed here\n"
+            f"{directory / file} (ranks 2 to 3) a symbolic link, which commlens does not follow here\n"
             in result.stderr
         )
 
@@ -699,14 +705,14 @@ def test_a_pipe_in_a_directory_is_not_waited_for(small: Path, tmp_path: Path, ru
     os.mkfifo(directory / "shard.1.db")
     result = run("report", directory)
     assert result.exit_code == 3
-    assert "shard.1.db (ranks 2 to 3) not a profile, not even a file\n" in result.stderr
+    assert "shard.1.db (ranks 2 to 3) not a profile: neither a file nor a folder\n" in result.stderr
 
 
 def test_rows_of_a_shard_that_make_no_sense_are_left_out(small: Path, tmp_path: Path, run: Run) -> None:
     directory = split(small, tmp_path / "p.commlens")
     (directory / "index.db").unlink()
     change(directory / "shard.0.db", "UPDATE rank SET calls = 'many' WHERE rank = 1")
-    assert "table rank: 1 row makes no sense and is left out" in said(run, directory, "report")
+    assert "table rank: 1 row is invalid and left out" in said(run, directory, "report")
     output = tmp_path / "merged.db"
     assert run("merge", directory, "-o", output).exit_code == 3
     assert run("report", output).exit_code == 0, "what is merged is sound"

@@ -211,7 +211,7 @@ def test_every_statement_is_sql_that_returns_rows(profile: tuple[ProfileBuilder,
     build, path = profile
     printed = run("matrix", path, "--kind", "all", "--sql").stdout
     found = statements(printed)
-    assert list(found) == ["pairs", "peers that are not told apart", "kinds", "communicators", "ranks"]
+    assert list(found) == ["pairs", "peers counted together", "kinds", "communicators", "ranks"]
     with closing(sqlite3.connect(path)) as connection:
         names = dict(connection.execute("SELECT id, name FROM flow"))
         sums: dict[Pair, tuple[int, int]] = defaultdict(lambda: (0, 0))
@@ -406,7 +406,7 @@ def test_both_ends_are_compared_pair_by_pair_on_each_communicator(tmp_path: Path
     assert {key: d["reason"] for key, d in told.items()} == {
         ("W0.0", 1, 2): "rank 2 is not in this profile",
         ("d0.1", 2, 3): "rank 2 is not in this profile",
-        ("W0.0", 0, 4): "MPI_Isendrecv: this MPI does not say what arrived",
+        ("W0.0", 0, 4): "MPI_Isendrecv: this MPI library does not report what arrived",
         ("W0.0", 0, 5): "rank 5 did not reach MPI_Finalize: SIGKILL",
     }
     result = run("matrix", path, "--check")
@@ -424,7 +424,9 @@ def test_what_only_one_end_tells_has_a_likely_reason(tmp_path: Path, run: Run, k
     build = ProfileBuilder(ranks=2)
     build.tell_peer(kind, 0, 1, 1, 8)
     (difference,) = read(run, build.write(tmp_path / "p.db"))["ends"]["differences"]
-    words = "not received: cancelled" if kind == "sent" else "received, and not known to be sent"
+    words = (
+        "not received: the receive was cancelled" if kind == "sent" else "received, but not counted as sent"
+    )
     assert difference["reason"].startswith(words)
 
 
@@ -456,8 +458,8 @@ def test_what_is_counted_in_blocks_is_spread_evenly_and_nothing_is_lost(tmp_path
     assert found["ends"]["differences"] == []
     assert [(row["source"], row["destination"]) for row in found["heaviest"]] == [(0, 1), (3, 4)]
     shown = " ".join(run("matrix", path).stdout.split())
-    assert "7 messages are counted for blocks of ranks together" in shown
-    assert "in all 1 pair; 1 pair not compared, counted in blocks" in shown
+    assert "7 messages are counted per block of ranks" in shown
+    assert "in all 1 pair; 1 pair not compared: counted in blocks" in shown
 
 
 def test_blocks_that_would_make_too_many_pairs_keep_their_totals(
@@ -507,8 +509,8 @@ def test_messages_to_another_world_count_and_are_not_drawn(tmp_path: Path, run: 
     assert found["pairs"] == []
     assert found["not_told_apart"] == {"messages": 3, "bytes": 300, "spread_messages": 0, "spread_bytes": 0}
     shown = run("matrix", path).stdout
-    assert "nothing to draw: of none of these messages both ends are known" in shown
-    assert "3 messages with 300 B are not told apart by pair" in shown
+    assert "nothing to draw: no message has two known ends" in shown
+    assert "3 messages with 300 B belong to no pair" in shown
     assert run("matrix", path, "--format", "csv").stdout.splitlines()[1:] == [",,3,300"]
 
 
@@ -524,9 +526,7 @@ def test_messages_in_communicators_of_the_library_count_and_are_not_drawn(tmp_pa
     assert sums_of(found["pairs"]) == {(0, 1): (2, 10)}
     assert found["not_told_apart"] == {"messages": 4, "bytes": 100, "spread_messages": 0, "spread_bytes": 0}
     assert {kind["kind"]: kind["messages"] for kind in found["kinds"]} == {"internal": 6, "all_to_all": 9}
-    assert (
-        "4 messages with 100 B are not told apart by pair" in run("matrix", path, "--kind", "internal").stdout
-    )
+    assert "4 messages with 100 B belong to no pair" in run("matrix", path, "--kind", "internal").stdout
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute("SELECT kind, source, destination, messages FROM pair ORDER BY messages")
         assert rows.fetchall() == [("internal", 0, 1, 2), ("internal", 0, None, 4)]
@@ -563,10 +563,12 @@ def test_sockets_and_core_complexes_are_what_lstopo_tells(tmp_path: Path, run: R
     assert near("--topology", f"node0={tmp_path / 'node.xml'}") == known
     assert near("--topology", f"node1={tmp_path / 'node.xml'}") == near()
     shown = run("matrix", path).stdout
-    assert "which CPUs of node0 share a socket is not known here" in shown
+    assert "the sockets of node0 are unknown here" in shown
     refused = run("matrix", path, "--by", "socket")
     assert refused.exit_code == 2
-    assert "give a file that 'lstopo node0.xml' has written there: --topology node0.xml\n" in refused.stderr
+    assert (
+        "run 'lstopo node0.xml' on that node and pass the file with --topology node0.xml\n" in refused.stderr
+    )
     sockets = read(run, path, "--by", "socket", "--topology", f"node0={tmp_path / 'node.xml'}")
     assert sockets["labels"] == ["node0 socket 0", "node0 socket 1", "node1 socket unknown"]
     assert sums_of(sockets["pairs"]) == {
@@ -576,7 +578,7 @@ def test_sockets_and_core_complexes_are_what_lstopo_tells(tmp_path: Path, run: R
     }
     for name, words in (
         ("none.xml", "none.xml: cannot be read: No such file or directory"),
-        ("p.db", "p.db: no topology that lstopo has written: "),
+        ("p.db", "p.db: not a topology written by lstopo: "),
         ("node7=node.xml", "no node 'node7' in this profile"),
     ):
         file = name if "=" in name else str(tmp_path / name)
@@ -591,8 +593,8 @@ def test_sockets_and_core_complexes_are_what_lstopo_tells(tmp_path: Path, run: R
     [
         (None, "cannot be read: not a regular file"),
         (XML.replace('os_index="0"', 'os_index="x"').replace("PU", "Core"), "it has no CPUs"),
-        ("<a>" * 5000 + "</a>" * 5000, "no topology that lstopo has written: "),
-        ('<?xml version="1.0" encoding="unheard-of"?><a/>', "no topology that lstopo has written: "),
+        ("<a>" * 5000 + "</a>" * 5000, "not a topology written by lstopo: "),
+        ('<?xml version="1.0" encoding="unheard-of"?><a/>', "not a topology written by lstopo: "),
     ],
 )
 def test_a_file_that_is_no_topology_is_refused_in_one_line(
@@ -801,9 +803,9 @@ rows send, columns receive; a cell is one pair of ranks, the scale is logarithmi
 
 pattern     ring, both ways
 locality    in a node 60.0 %, between nodes 40.0 %
-symmetry    100.0 % of what goes one way comes back the other way
-partners    of a rank, fewest / median / most: sends to 2 / 2 / 2, receives from 2 / 2 / 2, either 2 / 2 / 2
-note        sockets and core complexes: which CPUs of node0 share a socket is not known here; give a file that 'lstopo node0.xml' has written there: --topology node0.xml
+symmetry    100.0 % of the traffic is matched in the opposite direction
+partners    per rank, minimum / median / maximum: sends to 2 / 2 / 2, receives from 2 / 2 / 2, either 2 / 2 / 2
+note        sockets and core complexes: the sockets of node0 are unknown here; run 'lstopo node0.xml' on that node and pass the file with --topology node0.xml
 both ends   sent and received are equal in all 8 pairs
 
 kind of traffic  messages     bytes
@@ -864,18 +866,18 @@ def test_what_a_profile_cannot_say_is_refused_in_one_line(tmp_path: Path, run: R
     )
     unkept = talking(2, {(0, 1)}).write(tmp_path / "unkept.db")
     for arguments, words in (
-        ([old], "this profile has schema version 5: who talks to whom is in those from 6 on"),
-        ([summarised(path)], "a matrix is about single ranks, and this profile has summary detail"),
-        ([off], "this profile was made with COMMLENS_MATRIX=off: nobody counted who talks to whom"),
+        ([old], "this profile has schema version 5: the communication matrix needs version 6 or later"),
+        ([summarised(path)], "a matrix needs data of single ranks, but this profile has summary detail"),
+        ([off], "this profile has no communication matrix: COMMLENS_MATRIX was off in the run"),
         ([path, "--comm", "s0.7"], "no communicator 's0.7' in this profile"),
         ([path, "--op", "Alreduce"], "no operation 'Alreduce'; did you mean MPI_Allreduce?"),
         (
             [path, "--op", "Bcast", "--kind", "p2p"],
-            "procedures are told apart for messages inside calls only",
+            "--op applies only to messages inside calls",
         ),
         ([path, "--region", "exchanges"], "no code region 'exchanges' in this profile"),
-        ([unkept, "--region", "solve"], "that needs COMMLENS_MATRIX_BY=region in the run"),
-        ([unkept, "--slice", "1"], "that needs COMMLENS_MATRIX_BY=slice in the run"),
+        ([unkept, "--region", "solve"], "the run needs COMMLENS_MATRIX_BY=region"),
+        ([unkept, "--slice", "1"], "the run needs COMMLENS_MATRIX_BY=slice"),
         ([path, "--check", "--kind", "collective"], "--check compares both ends of two-sided messages"),
         ([path, "--check", "--region", "solve"], "--check compares both ends of two-sided messages"),
         ([tmp_path / "none.db"], "none.db: no such file"),
@@ -900,10 +902,7 @@ def test_nobody_talks(tmp_path: Path, run: Run) -> None:
         "two-sided messages, as sent: 0 pairs of 3 ranks, 0 messages, 0 B\nno such messages in this profile\n"
     )
     shown = run("matrix", path, "--kind", "collective").stdout
-    assert (
-        "they are counted with COMMLENS_MATRIX=all, where the MPI library lets them be seen (Open MPI)"
-        in shown
-    )
+    assert "COMMLENS_MATRIX=all counts them, if the MPI library exposes them (Open MPI)" in shown
     seen = ProfileBuilder(ranks=3, meta={"inside": "measured"}).write(tmp_path / "seen.db")
     shown = run("matrix", seen, "--kind", "collective").stdout
     assert shown.endswith("no such messages in this profile\n"), "nothing was missed"

@@ -341,7 +341,7 @@ def test_families_of_communicators_are_the_same_in_all_detail(recorded: Recorded
 def test_imported_procedures_are_there_since_the_table_is(recorded: Recorded, run: Run) -> None:
     if not recorded.has_coverage:
         assert refused(run, "coverage", recorded.path) == (
-            "commlens: this profile does not say what the application imports: an older commlens wrote it\n"
+            "commlens: this profile does not contain the imports of the application: an older commlens wrote it\n"
         )
         return
     called = {
@@ -375,7 +375,7 @@ def test_every_export_takes_every_version(recorded: Recorded, run: Run, tmp_path
     output = tmp_path / f"out-{to}"
     command = ("export", recorded.path, "--to", to, "-o", output)
     if recorded.is_summary and to not in ("csv", "parquet"):
-        assert "is about single ranks, and this profile has summary detail" in refused(run, *command)
+        assert "needs data of single ranks, but this profile has summary detail" in refused(run, *command)
         return
     result = run(*command)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -397,7 +397,7 @@ def test_csv_has_the_calls_of_the_program(recorded: Recorded, run: Run, tmp_path
 @pytest.mark.parametrize("command", [("regions",), ("report", "--by", "region")], ids=" ".join)
 def test_a_version_without_regions_says_so(recorded: Recorded, run: Run, command: tuple[str, ...]) -> None:
     assert refused(run, *command, recorded.path) == (
-        f"commlens: this profile has schema version {recorded.version}: code regions are in those from 5 on\n"
+        f"commlens: this profile has schema version {recorded.version}: code regions need version 5 or later\n"
     )
 
 
@@ -446,7 +446,7 @@ def test_iterations_that_are_kept_apart_are_three(recorded: Recorded, run: Run) 
 def test_a_version_without_the_matrix_says_so(recorded: Recorded, run: Run, command: str) -> None:
     assert refused(run, command, recorded.path) == (
         f"commlens: this profile has schema version {recorded.version}: "
-        f"who talks to whom is in those from {MATRIX_SINCE} on\n"
+        f"the communication matrix needs version {MATRIX_SINCE} or later\n"
     )
 
 
@@ -526,7 +526,7 @@ def test_version_1_is_refused_in_one_line(run: Run) -> None:
     assert OLDEST_VERSION == 2
     for command in ("report", "comms", "regions", "coverage", "matrix"):
         assert refused(run, command, path) == (
-            f"commlens: {path}: has schema version 1, this commlens reads from 2: use an older one\n"
+            f"commlens: {path}: has schema version 1, but this commlens reads 2 and later: use an older commlens\n"
         )
 
 
@@ -537,6 +537,6 @@ def test_a_version_that_is_not_known_yet_is_refused_in_one_line(run: Run, tmp_pa
         connection.execute(f"PRAGMA user_version = {VERSION + 1}")
     for command in ("report", "comms", "regions", "coverage", "matrix"):
         assert refused(run, command, path) == (
-            f"commlens: {path}: has schema version {VERSION + 1}, this commlens reads up to {VERSION}: "
+            f"commlens: {path}: has schema version {VERSION + 1}, but this commlens reads at most {VERSION}: "
             "use a newer commlens\n"
         )

@@ -89,11 +89,11 @@ def test_the_application_is_found_behind_the_launcher(command: str, expected: st
 @pytest.mark.parametrize(
     ("command", "complaint"),
     [
-        ("mpirun -n 2", "no application is found in '-n 2'"),
-        ("mpirun --odd node ./app", "'node' or './app', which is the application"),
-        ("mpirun -n 2 nothing-of-that-name", "no application is found"),
+        ("mpirun -n 2", "no application found in '-n 2'"),
+        ("mpirun --odd node ./app", "cannot tell whether 'node' or './app' is the application"),
+        ("mpirun -n 2 nothing-of-that-name", "no application found"),
         ("nothing-of-that-name x", "nothing-of-that-name: no such command"),
-        ("mpirun -n 2 {} commlens-run ./app", "leave commlens-run out"),
+        ("mpirun -n 2 {} commlens-run ./app", "omit commlens-run"),
     ],
 )
 def test_what_is_not_clear_is_asked_for(command: str, complaint: str) -> None:
@@ -130,8 +130,8 @@ def test_a_tool_is_loaded_behind_the_stopwatch(workplace: Path) -> None:
         ("x", "not NAME=LIBRARY"),
         ("x=", "not NAME=LIBRARY"),
         ("x=nothing.so", "nothing.so: no such library"),
-        ("a b=libtool.so", "no name for a tool"),
-        ("baseline=libtool.so", "no name for a tool"),
+        ("a b=libtool.so", "is not a valid tool name"),
+        ("baseline=libtool.so", "is not a valid tool name"),
         ("x=a dir/lib.so", "blank or a colon"),
     ],
 )
@@ -272,17 +272,17 @@ def test_charts_hold_what_was_found(run: Command) -> None:
     ("arguments", "complaint"),
     [
         (("--tool", "t=libtool.so,FAILS=0"), "t, round 0: 'mpirun"),
-        (("--tool", "t=libtool.so,RANKS=0"), "no process came through MPI_Init"),
+        (("--tool", "t=libtool.so,RANKS=0"), "no process reached MPI_Init"),
         (
             ("--tool", "t=libtool.so,RANKS=3"),
-            "t, round 0: 3 processes came through MPI_Init and MPI_Finalize, 2 in",
+            "t, round 0: 3 processes reached MPI_Init and MPI_Finalize, but 2 in",
         ),
         (("--tool", "t=libtool.so,FIRST=0"), "the tool is loaded before the stopwatch"),
         (("--tool", "t=libtool.so,LOADED=0"), "libtool.so is not loaded"),
         (("--tool", "t=libtool.so", "--wrapper", "t=nice"), "two tools have the same name"),
         (("--tool", "t=libtool.so", "--to", "app"), "--to writes"),
         (("--tool", "t=libtool.so", "--to", "there.csv"), "there.csv: exists"),
-        (("--tool", "t=libtool.so", "--to", "a.csv", "--to", "a.csv"), "a.csv: is to be written twice"),
+        (("--tool", "t=libtool.so", "--to", "a.csv", "--to", "a.csv"), "a.csv: named twice by --to"),
         (("--wrapper", "t=nothing-of-that-name"), "no such command"),
         (("--from", "there.csv"), "--from runs nothing"),
     ],
@@ -386,8 +386,8 @@ def test_runs_before_a_failure_are_not_lost(run: Command) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "not what"),
-        ("a,b\n1,2\n", "not what"),
+        ("", "not written by"),
+        ("a,b\n1,2\n", "not written by"),
         (",".join(measure.COLUMNS) + "\n1,1,t,2,x,1,1,1,1\n", "line 2: not a run"),
         (",".join(measure.COLUMNS) + "\n1,1,t,2,1,1,1,1\n", "line 2: not a run"),
         (",".join(measure.COLUMNS) + "\n1,1,t,2,1,1,1,1,1\n", "no run without a tool"),

@@ -363,8 +363,8 @@ whole program          4    200 ms    200 ms         -  47.8 %     1.00   52.2 %
      MPI in W0.0 100.0 %
      memory: 8 values from 100 to 120 MiB, sum 886 MiB, last 120 MiB
 
-own: without regions within it; PE: parallel efficiency = LB: load balance x CE: communication efficiency; \
-averages over the ranks that were there
+own: time outside nested regions; PE: parallel efficiency = LB: load balance x CE: communication efficiency; \
+averages are over the ranks that entered the region
 """
 
 CUT_TREE = """\
@@ -385,7 +385,7 @@ whole program                         4    200 ms    200 ms         -  47.8 %   
 │  │    execution 0, iteration 0      4   20.5 ms   19.0 ms   1.00 ms  60.5 %     1.08  36.6 %  65.2 %  56.1 %
 │  │      residual: 4 values from 1 to 1, sum 4, last 1
 │  │    and 5 more
-│  │    3 regions within it
+│  │    3 nested regions
 │  └─ and 1 more
 └─ and 1 more
 """
@@ -456,7 +456,7 @@ def test_the_report_by_region_cut_to_one(marked: Path, run: Run) -> None:
 
 
 def test_the_head_of_a_report_names_the_busiest_region(marked: Path, small: Path, run: Run) -> None:
-    line = "regions   7, most time in solve/time steps/exchange (22.5 %); 'commlens regions' shows them"
+    line = "regions       7, most time in solve/time steps/exchange (22.5 %); 'commlens regions' shows them"
     assert line in run("report", marked).stdout.splitlines()
     assert "regions" not in run("report", small).stdout
     facts = json.loads(run("report", marked, "--format", "json").stdout)["run"]["regions"]
@@ -530,9 +530,7 @@ def test_time_in_calls_that_had_not_returned_is_said_not_to_be_mpi(tmp_path: Pat
     build.stands(1, "MPI_Bcast", 1, since_ns=900 * MS)
     build.stands(2, "MPI_Bcast", 1, since_ns=100 * MS, inside=False)
     path = build.write(tmp_path / "killed.db")
-    wanted = (
-        "warning   2 MPI calls had not returned, the longest after 800 ms: this time counts as outside MPI\n"
-    )
+    wanted = "warning       2 MPI calls had not returned, the longest after 800 ms: their time counts as outside MPI\n"
     for command in ("regions", "report"):
         assert wanted in run(command, path).stdout
     facts = json.loads(run("report", path, "--format", "json").stdout)["run"]
@@ -671,7 +669,7 @@ def test_a_profile_from_before_there_were_regions_says_so(marked: Path, tmp_path
         result = run(*arguments)
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr == (
-            "commlens: this profile has schema version 4: code regions are in those from 5 on\n"
+            "commlens: this profile has schema version 4: code regions need version 5 or later\n"
         )
     assert run("report", path).exit_code == 0
 

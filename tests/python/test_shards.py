@@ -141,14 +141,14 @@ def test_files_from_before_there_were_regions_are_read(small: Path, directory: P
             connection.execute("PRAGMA user_version = 4")
     result = run("report", directory)
     assert result.stdout == before
-    missing = f"commlens: {directory / 'index.db'} cannot be read: what no rank below has used is missing\n"
+    missing = f"commlens: {directory / 'index.db'} cannot be read: communicators, regions and other names that no readable rank used are missing\n"
     assert result.stderr == missing, "and no row makes no sense"
     merged = directory.with_name("merged.db")
     assert run("merge", directory, "-o", merged).stderr == missing
     for path in (directory, merged):
         result = run("regions", path)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr.endswith("has schema version 4: code regions are in those from 5 on\n")
+        assert result.stderr.endswith("has schema version 4: code regions need version 5 or later\n")
 
 
 def rows_of(path: Path) -> dict[int, int]:
@@ -177,9 +177,9 @@ def damage(path: Path, how: str) -> None:
     ("how", "words"),
     [
         ("missing", "no such file"),
-        ("truncated", "truncated: "),
+        ("truncated", "truncated to "),
         ("empty", "not a profile: the file is empty"),
-        ("flipped", "is damaged: its bytes are not those that were written"),
+        ("flipped", "is damaged: its size or checksum is wrong"),
     ],
 )
 def test_a_damaged_shard_is_left_out_and_said(directory: Path, run: Run, how: str, words: str) -> None:
@@ -209,7 +209,7 @@ def test_without_the_index_all_rows_are_there(small: Path, directory: Path, run:
     assert result.exit_code == 3
     assert (
         result.stderr
-        == f"commlens: {directory / 'index.db'} cannot be read: what no rank below has used is missing\n"
+        == f"commlens: {directory / 'index.db'} cannot be read: communicators, regions and other names that no readable rank used are missing\n"
     )
     assert result.stdout == run("report", small, "--all-ranks").stdout
 
@@ -251,7 +251,7 @@ def test_nothing_readable_is_refused(directory: Path, run: Run) -> None:
     assert f"commlens: {directory}: none of its files can be read\n" in result.stderr
     empty = directory.with_name("empty")
     empty.mkdir()
-    assert run("merge", empty).stderr == f"commlens: {empty}: no directory with a profile\n"
+    assert run("merge", empty).stderr == f"commlens: {empty}: not a profile directory\n"
     assert run("report", empty).exit_code == 2
 
 

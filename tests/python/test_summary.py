@@ -106,8 +106,8 @@ def test_what_only_single_ranks_tell_is_refused(
     result = run("report", both[1], *options)
     assert result.exit_code == 2
     assert result.stderr == (
-        f"commlens: {options[0]} is about single ranks, and this profile has summary detail: "
-        "'commlens sql' can ask its table spread; COMMLENS_DETAIL=full keeps all ranks\n"
+        f"commlens: {options[0]} needs data of single ranks, but this profile has summary detail: "
+        "query its table spread with 'commlens sql', or run with COMMLENS_DETAIL=full\n"
     )
 
 

@@ -27,14 +27,14 @@ from rich.cells import cell_len
 import commlens
 
 REPORT = """\
-command   ./listing1 --steps 30
-started   2026-11-21T10:00:00Z, job 4711
-where     4 ranks on 2 nodes: node0 (2), node1 (2)
-MPI       Open MPI v4.1.4 (MPI 3.1, threads single)
-time      1.00 s from MPI_Init to MPI_Finalize
-in MPI    11.1 % of it, 566 calls; per rank 111 ms on average, from 96.0 ms (rank 1) to 129 ms (rank 0)
-balance   98.3 %: time between MPI calls, average rank to busiest
-commlens  0.1.0 cost 0.3 %: 1.00 ms in MPI_Init, 2.00 ms in MPI_Finalize, 15 ns a call
+command       ./listing1 --steps 30
+started       2026-11-21T10:00:00Z, job 4711
+where         4 ranks on 2 nodes: node0 (2), node1 (2)
+MPI           Open MPI v4.1.4 (MPI 3.1, threads single)
+time          1.00 s from MPI_Init to MPI_Finalize
+in MPI        11.1 % of it, 566 calls; per rank 111 ms on average, from 96.0 ms (rank 1) to 129 ms (rank 0)
+load balance  98.3 %: average / maximum time outside MPI
+commlens      0.1.0 cost 0.3 %: 1.00 ms in MPI_Init, 2.00 ms in MPI_Finalize, 15 ns per call
 
 communicator             size        calls  max/rank  avg/rank  longest   share      sent  received  non-contig.
 s*.1 x2                  2 ranks       401    100 ms   85.1 ms  2.67 ms  76.6 %   400 KiB   400 KiB
@@ -50,7 +50,7 @@ W0.0                     4 ranks       146   18.0 ms   15.0 ms  2.00 ms  13.5 % 
   MPI_Alltoallv          varies          2   2.00 ms    500 µs  2.00 ms   0.4 %     777 B     333 B
 
 {W0.0,s0.1}                             10   40.0 ms   10.0 ms  8.00 ms   9.0 %       0 B       0 B
-  completion of requests of several communicators at once
+  completion of requests of several communicators
   MPI_Waitall            0 B            10   40.0 ms   10.0 ms  8.00 ms   9.0 %       0 B       0 B
 
 a0.2                     2 ranks         5   4.00 ms   2.00 ms  1.60 ms   0.9 %  40.0 KiB  40.0 KiB       40.0 %
@@ -149,7 +149,7 @@ def test_a_selection_without_calls(small: Path, run: Run) -> None:
 def test_warnings_stand_before_the_numbers(tmp_path: Path, run: Run) -> None:
     path = ProfileBuilder(ranks=2, meta={"ranks": "3"}).write(tmp_path / "x.db")
     head = run("report", path).stdout.split("\n\n")[0]
-    assert "warning   only 2 of 3 ranks are in this profile" in head.splitlines()
+    assert "warning       only 2 of 3 ranks are in this profile" in head.splitlines()
 
 
 def test_the_tree(small: Path, run: Run) -> None:
@@ -395,5 +395,6 @@ def test_waiting_for_who_still_collects_is_not_counted_twice(run: Run, tmp_path:
     said = run("report", path).stdout
     assert "1.00 ms in MPI_Init, 10.0 ms in MPI_Finalize," in said
     assert (
-        "finalize  collect 4.00 ms, gather 5.00 ms, agree 1.00 ms, write 1.00 ms, store 2.00 ms, once" in said
+        "finalize      collect 4.00 ms, gather 5.00 ms, agree 1.00 ms, write 1.00 ms, store 2.00 ms, after the last rank arrived"
+        in said
     )

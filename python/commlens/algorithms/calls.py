@@ -210,7 +210,7 @@ def _why(row: Any, comm: Comm) -> str:
         return "an intercommunicator"
     if row["communicators"] > 1:
         return "several communicators share one row of the profile (COMMLENS_COMMS)"
-    return "" if comm.size else "its members are not known"
+    return "" if comm.size else "the members of the communicator are unknown"
 
 
 def read_calls(

@@ -33,7 +33,7 @@ def _nodes(call: Call) -> list[tuple[Integers, int]]:
         The call does not say where its ranks are, or not of all.
     """
     if call.nodes is None or len(call.nodes) != call.size:
-        raise ValueError("hierarchical algorithms need the node of each rank")
+        raise ValueError("hierarchical algorithms need to know the node of each rank")
     where = np.asarray(call.nodes)
     _, first = np.unique(where, return_index=True)
     found = []

@@ -71,7 +71,7 @@ def _part(collective: str, told: Mapping[str, int]) -> str:
         return found.name
     plain = algorithms(collective)[0]
     if any(one.openmpi for one in algorithms(collective)):
-        raise ValueError(f"not said: which {collective} algorithm")
+        raise ValueError(f"the {collective} algorithm that it uses is missing")
     return plain.name
 
 

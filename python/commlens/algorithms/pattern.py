@@ -72,9 +72,9 @@ class Pairs:
         if len({len(column) for column in columns}) > 1:
             raise ValueError("columns of different lengths")
         if len(ranks) and (ranks.min() < 0 or ranks.max() >= size):
-            raise ValueError(f"a rank that is none of 0 to {size - 1}")
+            raise ValueError(f"a rank outside 0 to {size - 1}")
         if any((column < 0).any() for column in columns[2:]):
-            raise ValueError("less than no messages or bytes")
+            raise ValueError("a negative number of messages or bytes")
         return cls._added(size, columns[0] * size + columns[1], columns[2], columns[3])
 
     @classmethod

@@ -148,8 +148,8 @@ def recognise(
         return found
     if unplaced:
         found.remarks.append(
-            f"{unplaced:,} messages inside collectives are left out: they are on communicators the MPI library made for "
-            "itself, or one end of them is not known"
+            f"{unplaced:,} messages inside collectives are left out: they belong to communicators that the MPI library created "
+            "for itself, or one end is unknown"
         )
     nodes = {int(rank): node for rank, node in connection.execute("SELECT rank, node FROM rank")}
     matcher = _Matcher(nodes, Budget.of(sum(len(one.pairs.source) for one in inside.values())))
@@ -166,8 +166,8 @@ def recognise(
 def _not_measured(told: str) -> str:
     why = f" ({told})" if told else ""
     return (
-        f"the messages inside collectives were not measured{why}; that takes COMMLENS_MATRIX=all in the run, and an MPI "
-        "library that lets them be seen (Open MPI). 'commlens matrix --kind modelled' draws what an algorithm would send"
+        f"the messages inside collectives were not measured{why}; the run needs COMMLENS_MATRIX=all and an MPI library that "
+        "exposes them (Open MPI). 'commlens matrix --kind modelled' draws the messages that an algorithm would send"
     )
 
 

@@ -51,7 +51,7 @@ class Call:
         if not 0 <= self.root < self.size:
             raise ValueError(f"root {self.root} of {self.size} ranks")
         if self.element < 1 or self.segment < 0 or self.fanout < 1 or self.radix < 2:
-            raise ValueError(f"senseless parameters: {self}")
+            raise ValueError(f"invalid parameters: {self}")
 
     def but(self, **changes: Any) -> Call:
         """Return the same call with other parameters."""

@@ -116,7 +116,11 @@ def tree_lines(line: Line, width: int | None) -> Iterator[Text]:
     first = line.where[0]
     yield from fold("", f"{line.procedure} on {first.name}: {algorithm_text(line)}", width, "bold")
     if len(tree) > LARGEST_DRAWN:
-        yield from fold("", f"of {len(tree):,} ranks no tree is drawn; json has the parent of each", width)
+        yield from fold(
+            "",
+            f"a tree of {len(tree):,} ranks is too large to draw; json contains the parent of each rank",
+            width,
+        )
         return
     rows = [{"line": rank, "parent_line": parent} for rank, parent in enumerate(tree.tolist())]
     is_world = np.array_equal(first.members, np.arange(len(tree)))

@@ -114,7 +114,7 @@ def depth(parent: Integers) -> Integers:
             return found
         found = np.where(below, found + found[above], found)
         above = np.where(below, above[above], -1)
-    raise ValueError("ranks in a circle are no tree")
+    raise ValueError("the parents of the ranks form a cycle")
 
 
 def _highest_bit(value: Integers) -> Integers:

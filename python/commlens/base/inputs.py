@@ -46,7 +46,7 @@ def open_checked(path: Path, check: Callable[[os.stat_result], None], folder: in
         if os.path.samestat(facts, os.fstat(descriptor)):
             return descriptor
         os.close(descriptor)
-        raise OSError(errno.ESTALE, "another file took its place while it was opened", str(path))
+        raise OSError(errno.ESTALE, "it was replaced while it was opened", str(path))
     finally:
         os.close(seen)
 

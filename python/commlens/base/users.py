@@ -36,7 +36,7 @@ def _facts(user: str) -> tuple[int, int, str]:
     except (KeyError, OverflowError):
         if user.isdecimal() and 0 < int(user) < 2**32 - 1:
             return int(user), NOBODY, ""
-        raise CommlensError(f"--user {user}: there is no such user") from None
+        raise CommlensError(f"--user {user}: no such user") from None
     return entry.pw_uid, entry.pw_gid, entry.pw_name
 
 
@@ -57,7 +57,7 @@ def become(user: str) -> None:
     if uid == os.geteuid() == os.getuid():
         return
     if os.geteuid() != 0:
-        raise CommlensError(f"--user {user}: only root can look at what other users left")
+        raise CommlensError(f"--user {user}: only root can read the files of other users")
     try:
         _leave_keyring()
         if name:
@@ -90,7 +90,7 @@ def _leave_keyring() -> None:
         return
     # A kernel without keys has none to lose; where a container forbids the call, no process in it can read a key.
     if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
-        raise OSError(ctypes.get_errno(), "its session keyring cannot be left")
+        raise OSError(ctypes.get_errno(), "cannot leave its session keyring")
 
 
 def end_with_parent() -> None:

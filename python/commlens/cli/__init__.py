@@ -57,8 +57,8 @@ class Commands(click.Group):
 def commlens() -> None:
     """Read profiles of MPI applications, communicator by communicator.
 
-    A profile is the file that a run under commlens-run leaves behind. It is an SQLite database: every
-    row these commands print can be had with any SQLite client, and --sql prints the query.
+    A profile is the file that a run under commlens-run writes. It is an SQLite database: any SQLite client can
+    query every row that these commands print, and --sql prints the query.
     """
 
 

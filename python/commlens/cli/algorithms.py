@@ -20,7 +20,7 @@ from commlens.render.table import csv_text, json_text
     "drawn",
     type=click.IntRange(min=1),
     metavar="LINE",
-    help="Draw the tree of this line of the table; json has the parent of each rank.",
+    help="Draw the tree of this line of the table; json contains the parent of each rank.",
 )
 @format_option
 @sql_option
@@ -32,16 +32,15 @@ def algorithms(
     style: str,
     show_sql: bool,
 ) -> None:
-    """Name the algorithms the MPI library used for the collectives in PROFILE.
+    """Name the algorithms that the MPI library used for the collectives in PROFILE.
 
-    The messages that were measured inside the calls of each communicator, collective and message size are compared with
-    those that known algorithms send. The table has the name of the algorithm with its parameters, the ranks that were
-    root, depth and degree of its tree or else its rounds, and how well it fits: 100 % where each pair of ranks exchanged
-    exactly these messages and bytes. Below 95 % the algorithm is unknown; where several send the same messages, it is
-    ambiguous.
+    Compares the messages measured inside the calls of each communicator, collective and message size with the messages
+    that known algorithms send. The table shows the algorithm with its parameters, the root ranks, the depth and degree
+    of the tree or the number of rounds, and the fit: 100 % if every pair of ranks exchanged exactly these messages and
+    bytes. Below 95 % the algorithm is unknown. If several algorithms send the same messages, the result is ambiguous.
 
-    Communicators of one family with the same answer are one line. Needs COMMLENS_MATRIX=all in the run, and an MPI library
-    that lets these messages be seen.
+    Communicators of one family with the same result share one line. The run needs COMMLENS_MATRIX=all and an MPI
+    library that exposes these messages (Open MPI).
     """
     from commlens.algorithms import text
     from commlens.algorithms.recognise import recognise
@@ -49,7 +48,7 @@ def algorithms(
     with open_profile(profile) as connection:
         found = recognise(connection, comms, operations)
     if drawn is not None and drawn > len(found.lines):
-        raise click.BadParameter(f"there are {len(found.lines)} lines", param_hint="--tree")
+        raise click.BadParameter(f"the table ends at line {len(found.lines)}", param_hint="--tree")
     screen = Screen()
     if show_sql:
         for title, statement in found.statements:

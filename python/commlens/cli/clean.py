@@ -30,14 +30,13 @@ def is_left(arena: Arena, node: str) -> bool:
 
 @click.command()
 @click.argument("where", nargs=-1, type=click.Path(path_type=Path), metavar="[PLACE]...")
-@click.option("-n", "--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("-n", "--dry-run", is_flag=True, help="List the files, but remove nothing.")
 @with_rights_of_user(all_users=True)
 def clean(where: tuple[Path, ...], dry_run: bool) -> None:
-    """Remove what jobs have left that did not reach MPI_Finalize.
+    """Remove the files of jobs that did not reach MPI_Finalize.
 
-    PLACE is a folder, as for commlens recover; by default COMMLENS_ARENA_DIR, /dev/shm and $TMPDIR of this machine. Files
-    of processes that still run, of other users, of other machines, and of containers that cannot be seen from here
-    stay.
+    PLACE is a folder, as for commlens recover; by default COMMLENS_ARENA_DIR, /dev/shm and $TMPDIR of this machine. Keeps
+    the files of running processes, of other users, of other machines, and of containers that are not visible from here.
     """
     node = socket.gethostname()
     removed = kept = size = 0
@@ -55,7 +54,7 @@ def clean(where: tuple[Path, ...], dry_run: bool) -> None:
         removed += 1
     verb = "would be removed" if dry_run else "removed"
     Screen().line(
-        f"{removed} files {verb}, {bytes_text(size)}; {kept} kept, whose processes run or cannot be seen from here"
+        f"{removed} files {verb}, {bytes_text(size)}; {kept} kept: their processes run, or are not visible from here"
     )
 
 

@@ -17,19 +17,19 @@ DEFAULT_TOP = 20
 
 @click.command()
 @profile_argument
-@click.option("--unfold", is_flag=True, help="Every communicator for itself instead of families.")
+@click.option("--unfold", is_flag=True, help="Show each communicator instead of families.")
 @top_option(
     DEFAULT_TOP,
-    "Draw at most N children of a communicator, the oldest; 0 means all. csv and json always have all.",
+    "Draw at most N children per communicator, the oldest ones; 0 means all. csv and json always contain all.",
 )
 @format_option
 @sql_option
 def comms(profile: str, unfold: bool, top: int, style: str, show_sql: bool) -> None:
     """Draw the communicators of PROFILE as a tree.
 
-    Each with its size, its calls, the time of the rank that spent most in it and of the average rank, when it
-    was created and freed (after MPI_Init returned on its leader), the application's name for it, the
-    procedure and the place in the application that made it, and its topology.
+    Shows for each communicator its size, its calls, the time of the rank with the most time in it and the average over
+    its ranks, when it was created and freed (time since MPI_Init returned on its leader), the name that the application
+    gave, the procedure and the call site that created it, and its topology.
     """
     sql = UNFOLDED_SQL if unfold else FOLDED_SQL
     with open_profile(profile) as connection:

@@ -25,14 +25,14 @@ from commlens.reports.coverage import STATES, draw, read_coverage, statement, su
 @format_option
 @sql_option
 def coverage(profile: str, states: tuple[str, ...], style: str, show_sql: bool) -> None:
-    """Show which MPI procedures the application of PROFILE can call, and which of them are measured.
+    """Show which MPI procedures the application of PROFILE can call, and which of them commlens measures.
 
-    The list is taken from the executable and the shared objects that are loaded in MPI_Finalize: what they import
-    of MPI they can call. A measured procedure without calls was not called; one that is unseen may have been.
+    Lists the MPI procedures that the executable and the shared objects loaded at MPI_Finalize import. A measured
+    procedure without calls was not called; an unseen procedure may have been called.
 
-    States: measured; skipped, left out on purpose; absent, in no MPI library that is loaded; unseen, calls of it
-    are missing in the profile. Each comes with its reason. A procedure that nobody imports but that has calls was
-    looked up by name while the program ran.
+    States: measured; skipped: deliberately not measured; absent: no loaded MPI library defines it; unseen: its calls
+    are missing in the profile. The reason is given with each state. A procedure that has calls but that no object
+    imports was looked up by name at run time.
     """
     sql = statement(states)
     with open_profile(profile) as connection:

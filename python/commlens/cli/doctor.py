@@ -21,25 +21,25 @@ WIDTH = 16  # of the name of a check
 @click.option(
     "--runner",
     metavar="PATH",
-    help="The commlens-run to look at; by default that of the command line, of PATH, or beside this command.",
+    help="The commlens-run to check. By default the one on the command line, in $PATH, or beside this command.",
 )
 @format_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.pass_context
 def doctor(context: click.Context, runner: str | None, style: str, command: tuple[str, ...]) -> None:
-    """Look, before a run, for what would keep commlens from measuring COMMAND.
+    """Check before a run whether commlens can measure COMMAND.
 
-    COMMAND is the application with its arguments, or the whole line with launcher and commlens-run; put -- before
-    it. Without COMMAND only the installation and the environment are looked at. Nothing of the application is run:
-    executables and libraries are read, a Python interpreter is asked which packages it has.
+    COMMAND is the application with its arguments, or the whole command line with launcher and commlens-run; put --
+    before it. Without COMMAND only the installation and the environment are checked. The application is not run:
+    doctor reads executables and libraries, and asks a Python interpreter which packages it has.
 
-    Looked at: commlens-run and its libraries; which MPI the program, or mpi4py, h5py and others in its Python, use
-    and whether there is a commlens for it; static linking, set-user-ID and file capabilities; Fortran procedures
-    that are not seen; other tools, linked or preloaded; what launcher and wrappers do to the environment;
-    COMMLENS_ variables and the configuration file; call sites; the place for the profile; the clock.
+    Checks: commlens-run and its libraries; which MPI the program, or mpi4py, h5py and others in its Python, use, and
+    whether commlens is built for it; static linking, set-user-ID and file capabilities; Fortran procedures that
+    commlens cannot see; other tools, linked or preloaded; how launcher and wrappers change the environment; COMMLENS_
+    variables and the configuration file; call sites; the location of the profile; the clock.
 
-    Each finding is ok, a warning, or a problem, with what to do. Exit code 0: a run would be profiled; 1: it would
-    not.
+    Each finding is ok, a warning, or a problem, with advice. Exit code 0: the run would be profiled. Exit code 1: it
+    would not.
     """
     found = examine(command, os.environ, runner)
     screen = Screen()

@@ -16,33 +16,33 @@ from commlens.render.screen import Screen
 
 @click.command()
 @profile_argument
-@click.option("--to", type=click.Choice(FORMATS), required=True, help="The format.")
+@click.option("--to", type=click.Choice(FORMATS), required=True, help="Output format.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Where it goes: a file; a directory for csv and parquet, unless one table is chosen. What exists is never overwritten.",
+    help="Path to write: a file; for csv and parquet a directory, unless --table selects one table. An existing file is never overwritten.",
 )
 @click.option(
     "--unfold",
     is_flag=True,
-    help="Every communicator for itself instead of families; for hatchet, thicket, caliper, chrome and speedscope.",
+    help="Show each communicator instead of families. For hatchet, thicket, caliper, chrome and speedscope.",
 )
-@click.option("--no-mpi", is_flag=True, help="Regions only; for the same formats.")
+@click.option("--no-mpi", is_flag=True, help="Omit MPI calls: regions only. For the same formats.")
 @click.option(
     "--rank",
     "ranks",
     type=RANKS,
     metavar="RANKS",
-    help="Only these world ranks: 0,12-15; for the same formats.",
+    help="Only these world ranks: 0,12-15. For the same formats.",
 )
 @click.option(
     "--table",
     "tables",
     multiple=True,
     metavar="NAME",
-    help="Only this table or view, for csv and parquet; 'commlens schema' lists them. Repeatable.",
+    help="Only this table or view, see 'commlens schema'. For csv and parquet. Repeatable.",
 )
 def export(
     profile: str,
@@ -53,24 +53,25 @@ def export(
     ranks: tuple[tuple[int, int], ...] | None,
     tables: tuple[str, ...],
 ) -> None:
-    """Write PROFILE in a format that other tools read.
+    """Write PROFILE in the format of another tool.
 
-    hatchet, thicket, caliper: the tree of code regions, below each its MPI calls by communicator, on every rank; Hatchet,
-    Thicket and CallFlow read it.
+    hatchet, thicket, caliper: the tree of code regions, with the MPI calls of each region by communicator, for every
+    rank. Hatchet, Thicket and CallFlow read it.
 
-    chrome, speedscope: time lines of every rank made of the slices of time, for Perfetto, chrome://tracing and speedscope.
+    chrome, speedscope: a timeline of every rank, built from the time slices. For Perfetto, chrome://tracing and
+    speedscope.
 
-    csv, parquet: tables and views as they are. tinyprof: a line for every region, with the values of all processes,
+    csv, parquet: tables and views unchanged. tinyprof: one line per region, with the values of all processes,
     executions and iterations in one field.
 
-    docs/reference/exports.md says what each holds and how to open it. From Python commlens.export makes objects of Hatchet
-    and Thicket, and commlens.frames those of pandas and Polars.
+    docs/reference/exports.md describes each format and how to open it. In Python, commlens.export creates Hatchet and
+    Thicket objects, and commlens.frames creates pandas and Polars data frames.
     """
     asked = {"--unfold": unfold, "--no-mpi": no_mpi, "--rank": ranks, "--table": tables}
     for option, is_asked in asked.items():
         formats = [*TABLES] if option == "--table" else [*TREES, *LINES]
         if is_asked and to not in formats:
-            raise CommlensError(f"{option} is not for {to}, but for {', '.join(formats)}")
+            raise CommlensError(f"{option} does not apply to {to}, only to {', '.join(formats)}")
     choice = Choice(unfold=unfold, mpi=not no_mpi, ranks=ranks or (), tables=tables)
     with open_profile(profile) as connection:
         write(connection, to, output, choice, profile)

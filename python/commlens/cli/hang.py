@@ -20,13 +20,14 @@ from commlens.render.screen import Screen
 @click.argument("where", nargs=-1, type=click.Path(path_type=Path), metavar="[PLACE]...")
 @with_rights_of_user(all_users=True)
 def hang(where: tuple[Path, ...]) -> None:
-    """Say where the ranks of the jobs that run on this machine are.
+    """Show where the ranks of the jobs on this machine are.
 
-    Ranks are grouped by the MPI call they are in and its communicator, with the time since the call began; below, those
-    members of the communicator that are not in that call, and the code regions where the application marks them. A rank outside MPI is named with its last call. Processes that
-    are still in MPI_Init, and so have no rank yet, are named at the end.
+    Groups the ranks by their current MPI call and its communicator, with the time since the call began. Lists below
+    each group the members of the communicator that are not in that call, and the code regions if the application marks
+    them. A rank outside MPI is listed with its last call. Processes that are still in MPI_Init, and so have no rank
+    yet, are listed at the end.
 
-    Reads what the processes write anyway: neither stops nor slows them. PLACE is a folder with arenas; by default
+    Only reads the arenas of the processes; neither stops nor slows them. PLACE is a folder with arenas; by default
     COMMLENS_ARENA_DIR, /dev/shm and $TMPDIR.
     """
     arenas = read(find(where or places(os.environ)))

@@ -34,10 +34,11 @@ SLICES = Parsed("slices", parse_ranks)
 @click.option(
     "--kind",
     type=click.Choice(KINDS),
-    help="p2p: two-sided messages, as the sender tells them; written, read, one-sided (both); collective, internal: "
-    "messages inside collectives and inside other calls, where the MPI library lets them be seen; share: what a "
-    "collective has for each process, where that differs; modelled: what algorithms of collectives would send, measured by "
-    "nobody; all: these but share and modelled, added up.  [default: p2p, with --op collective]",
+    help="Kind of traffic. p2p: two-sided messages, counted by the sender. written, read, one-sided (both): put and get. "
+    "collective, internal: messages inside collectives and inside other calls, if the MPI library exposes them. share: "
+    "the part of a collective for each process, if the parts differ. modelled: messages that algorithms of collectives "
+    "would send; a model, not a measurement. all: the sum of all kinds except share and modelled.  "
+    "[default: p2p, with --op collective]",
 )
 @comm_option
 @op_option("messages inside these procedures")
@@ -46,7 +47,7 @@ SLICES = Parsed("slices", parse_ranks)
     "regions",
     multiple=True,
     metavar="PATH",
-    help="Only messages in these code regions, and in regions within them: a path or glob (solve, '*/norm'); needs "
+    help="Only messages in these code regions and the regions nested in them: a path or glob (solve, '*/norm'). Needs "
     "COMMLENS_MATRIX_BY in the run. Repeatable.",
 )
 @click.option(
@@ -54,53 +55,53 @@ SLICES = Parsed("slices", parse_ranks)
     "slices",
     type=SLICES,
     metavar="SLICES",
-    help="Only messages of these slices of time, from 0: 0,12-15; needs COMMLENS_MATRIX_BY in the run.",
+    help="Only messages in these time slices, numbered from 0: 0,12-15. Needs COMMLENS_MATRIX_BY in the run.",
 )
 @click.option(
     "--algorithm",
     "algorithms",
     multiple=True,
     metavar="COLLECTIVE=NAME",
-    help="With --kind modelled: what does a collective, as in bcast=binomial. Without it what the MPI library would choose, "
-    "where that is known. Repeatable.",
+    help="With --kind modelled: the algorithm of a collective, such as bcast=binomial. By default the algorithm that the MPI "
+    "library would choose, if that is known. Repeatable.",
 )
 @click.option(
     "--what",
     type=click.Choice(["bytes", "messages"]),
     default="bytes",
     show_default=True,
-    help="What is drawn, and what the largest pairs and shares are of.",
+    help="Quantity that the matrix, the largest pairs and the shares show.",
 )
 @click.option(
     "--by",
     type=click.Choice(["rank", "node", "socket"]),
     default="rank",
     show_default=True,
-    help="What rows and columns are.",
+    help="What a row or column stands for.",
 )
 @click.option(
     "--topology",
     "topologies",
     multiple=True,
     metavar="[NODE=]FILE.xml",
-    help="What 'lstopo FILE.xml' has written on a node: its sockets and caches; without NODE it is for all nodes. Repeatable.",
+    help="Topology of a node, as written there by 'lstopo FILE.xml'; without NODE, of all nodes. Repeatable.",
 )
 @top_option(
     DEFAULT_TOP,
-    "The N pairs with most; 0 means all. csv and json always have all pairs.",
+    "List the N pairs with the most traffic; 0 means all. csv and json always contain all pairs.",
 )
 @click.option(
     "--to",
     "output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write a file instead, by its ending: .png, .svg, .csv, .npz (NumPy, and a sparse matrix of SciPy), .mtx (Matrix "
-    "Market), .graphml. What exists is never overwritten.",
+    help="Write a file instead. Its extension selects the format: .png, .svg, .csv, .npz (NumPy, also read by SciPy as a "
+    "sparse matrix), .mtx (Matrix Market), .graphml. An existing file is never overwritten.",
 )
 @click.option(
     "--check",
     is_flag=True,
-    help="Exit code 1 if what was sent and what was received differ; for two-sided messages of the whole run.",
+    help="Exit with code 1 if sent and received messages differ. Only for two-sided messages of the whole run.",
 )
 @format_option
 @sql_option
@@ -121,15 +122,15 @@ def matrix(
     style: str,
     show_sql: bool,
 ) -> None:
-    """Draw who talks to whom in PROFILE: a matrix of messages or bytes from each rank to each other.
+    """Draw the communication matrix of PROFILE: messages or bytes from each rank to each other rank.
 
-    Below it: which known pattern it is (nearest neighbours in a grid, ring, transpose, all-to-all and others, or none);
-    how much stays in a core complex, a socket, a node; how symmetric it is; how many partners the ranks have; whether
-    what was sent and what was received are the same, and where not, the likely reason; the totals of all kinds of
-    traffic, the communicators with most and their patterns, and the pairs with most.
+    The text below it shows: the known pattern, if there is one (nearest neighbours in a grid, ring, transpose,
+    all-to-all and others); the shares that stay in a core complex, a socket and a node; the symmetry; the number of
+    partners per rank; whether sent and received messages match, and if not, the likely reason; the totals per kind of
+    traffic; the communicators with the most traffic and their patterns; the pairs with the most traffic.
 
-    Kinds of traffic are kept apart: two-sided messages are drawn unless --kind asks for another. A large matrix is folded
-    to the width of the terminal, to at most 1,024 cells in a file.
+    Kinds of traffic are kept apart: the matrix shows two-sided messages unless --kind selects another kind. A large
+    matrix is folded to the width of the terminal, or to at most 1,024 x 1,024 cells in a picture.
     """
     from commlens.matrix import files, selected
     from commlens.matrix.facts import read_facts

@@ -19,16 +19,17 @@ from commlens.render.screen import Screen
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Where the file goes.  [default: the directory's name with .db in place of .commlens]",
+    help="Path of the file.  [default: the directory's name with .db in place of .commlens]",
 )
 def merge(directory: Path, output: Path | None) -> None:
-    """Make one file of a profile that has several.
+    """Merge a profile directory into one file.
 
-    DIRECTORY is what a job of many ranks leaves in place of a file; every command reads it as it is, and one file
-    faster. The directory stays. What of it is missing or damaged is said, and left out.
+    DIRECTORY is the profile that a job of many ranks writes instead of one file. Every command also reads the
+    directory, but a single file faster. The directory is kept. Missing or damaged files are left out, with a message;
+    the exit code is then 3.
     """
     if not is_directory(directory):
-        raise CommlensError(f"{directory}: no directory with a profile")
+        raise CommlensError(f"{directory}: not a profile directory")
     output = output or directory.with_name(directory.name.removesuffix(".commlens") + ".db")
     merged_file(directory, output)
     Screen().line(output)

@@ -25,7 +25,7 @@ format_option = click.option(
     type=click.Choice(["table", "csv", "json"]),
     default="table",
     show_default=True,
-    help="How to print: for people, or with all columns and plain numbers in ns and bytes.",
+    help="Output format. table is for reading; csv and json have all columns, with plain numbers in ns and bytes.",
 )
 
 comm_option = click.option(
@@ -33,7 +33,7 @@ comm_option = click.option(
     "comms",
     multiple=True,
     metavar="NAME",
-    help="Only these communicators: a name or glob (s0.1, 's*.1'), the application's name for it, or its id. Repeatable.",
+    help="Only these communicators: a name or glob (s0.1, 's*.1'), the name that the application gave, or an id. Repeatable.",
 )
 
 
@@ -44,7 +44,7 @@ def op_option(what: str) -> Callable[[Command], Command]:
         "operations",
         multiple=True,
         metavar="NAME",
-        help=f"Only {what}: a name or glob, with or without MPI_, in any case. Repeatable.",
+        help=f"Only {what}: a name or glob, with or without MPI_, upper or lower case. Repeatable.",
     )
 
 
@@ -56,7 +56,7 @@ def top_option(default: int, what: str) -> Callable[[Command], Command]:
 
 
 sql_option = click.option(
-    "--sql", "show_sql", is_flag=True, help="Print the SQL behind the rows instead of the rows."
+    "--sql", "show_sql", is_flag=True, help="Print the SQL queries instead of the rows."
 )
 
 
@@ -87,10 +87,10 @@ def parse_ranks(text: str) -> tuple[tuple[int, int], ...]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?", part)
         if not match:
-            raise ValueError(f"'{part}' is no number and no range of numbers")
+            raise ValueError(f"'{part}' is neither a number nor a range of numbers")
         first, last = int(match[1]), int(match[2] or match[1])
         if last > LARGEST:
-            raise ValueError(f"'{part}' is more than there can be")
+            raise ValueError(f"'{part}' is too large")
         if last < first:
             raise ValueError(f"'{part}' is an empty range")
         ranges.append((first, last))
@@ -106,7 +106,7 @@ def parse_seconds(text: str) -> tuple[int, int | None]:
     number = r"\s*([0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18}|)\s*"
     match = re.fullmatch(f"{number}:{number}", text)
     if not match:
-        raise ValueError(f"'{text}' is no range of seconds LOW:HIGH")
+        raise ValueError(f"'{text}' is not a range of seconds LOW:HIGH")
     low = int(Decimal(match[1] or "0") * 10**9)
     high = int(Decimal(match[2]) * 10**9) if match[2] else None
     if max(low, high or 0) > LARGEST:

@@ -34,7 +34,7 @@ ENDINGS = (".csv", ".html", ".png", ".svg")
     type=Parsed("name=library[,variable=value]...", parse_tool),
     multiple=True,
     metavar="NAME=LIBRARY[,VARIABLE=VALUE]...",
-    help="A tool that is preloaded, and what it wants in its environment; {out} in a value is a folder for what it writes. "
+    help="A tool to preload, with its environment variables; {out} in a value is replaced by a folder for its output. "
     "LIBRARY may be commlens: --tool all=commlens,COMMLENS_MATRIX=all. Repeatable.  [default: commlens]",
 )
 @click.option(
@@ -43,7 +43,7 @@ ENDINGS = (".csv", ".html", ".png", ".svg")
     type=Parsed("name=command", parse_wrapper),
     multiple=True,
     metavar="NAME=COMMAND",
-    help="A tool whose command stands before the application; {out} as above. Repeatable.",
+    help="A tool that is started as a command before the application; {out} as above. Repeatable.",
 )
 @click.option(
     "--runs",
@@ -51,17 +51,22 @@ ENDINGS = (".csv", ".html", ".png", ".svg")
     default=DEFAULT_RUNS,
     show_default=True,
     metavar="N",
-    help="Runs with each tool and without, at most 1,000, beside one of each that warms up and does not count.",
+    help="Number of runs with each tool and without, at most 1,000. One more of each warms up and is not counted.",
 )
 @click.option(
-    "--seed", type=int, default=1, show_default=True, metavar="N", help="Of the order in each round."
+    "--seed",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Seed of the random order of the runs in each round.",
 )
 @click.option(
     "--from",
     "source",
     type=click.Path(path_type=Path),
     metavar="FILE.csv",
-    help="Run nothing; show what an earlier --to FILE.csv has kept.",
+    help="Run nothing; show the results that an earlier --to FILE.csv stored.",
 )
 @click.option(
     "--to",
@@ -69,8 +74,8 @@ ENDINGS = (".csv", ".html", ".png", ".svg")
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE",
-    help="Write a file as well, by its ending: .csv (all runs), .html, .png, .svg. What exists is never overwritten. "
-    "Repeatable.",
+    help="Also write a file. Its extension selects the format: .csv (all runs), .html, .png, .svg. An existing file is never "
+    "overwritten. Repeatable.",
 )
 @click.option(
     "--format",
@@ -78,7 +83,7 @@ ENDINGS = (".csv", ".html", ".png", ".svg")
     type=click.Choice(["table", "csv", "json"]),
     default="table",
     show_default=True,
-    help="How to print: for people, or with plain numbers in ns, bytes and parts of 1.",
+    help="Output format. table is for reading; csv and json have plain numbers in ns and bytes, and ratios as fractions of 1.",
 )
 def overhead(
     command: tuple[str, ...],
@@ -90,25 +95,27 @@ def overhead(
     outputs: tuple[Path, ...],
     style: str,
 ) -> None:
-    """Measure what commlens, or any other tool, costs an application.
+    """Measure what commlens, or another tool, costs an application.
 
-    As in 'commlens overhead -- mpirun -n 4 ./app input', with commlens, or 'commlens overhead --tool commlens --tool
-    mpip=/opt/lib/libmpiP.so -- srun -n 64 ./app'. The application is run without a tool and with each, in rounds whose
-    order is drawn at random.
+    'commlens overhead -- mpirun -n 4 ./app input' measures commlens. 'commlens overhead --tool commlens --tool
+    mpip=/opt/lib/libmpiP.so -- srun -n 64 ./app' compares two tools. Each round runs the application once without a tool
+    and once with each tool, in random order.
 
-    A small library that is loaded before all others takes three times: net, from leaving MPI_Init to entering MPI_Finalize;
-    hook, inside those two; wrap, the rest of the command. Differences are taken within rounds and have an interval of 95 %
-    and a test; where the runs do not resolve the net cost, the number that would is said.
+    A small library, loaded before all others, measures three times. net: from leaving MPI_Init to entering
+    MPI_Finalize. hook: inside these two. wrap: the rest of the command. Differences are computed within rounds and
+    reported with a 95 % confidence interval and a significance test. If the runs do not resolve the net cost, the
+    output states how many runs would.
 
-    The application is the first program behind the launcher; where that is not clear, put {} before it. Nothing of its
-    output is shown, unless a run fails. Times are kept in a folder here meanwhile, which has to be the same on all nodes.
+    The application is the first program after the launcher; if that is ambiguous, put {} before it. Its output is
+    hidden unless a run fails. Times are kept in a folder below the current directory during the measurement; this must
+    be the same directory on all nodes.
     """
     from commlens.overhead import raw
 
     _check_outputs(outputs)
     if source is not None:
         if command or tools or wrappers:
-            raise click.UsageError("--from runs nothing: leave the application and its tools out")
+            raise click.UsageError("--from runs nothing: omit the application and its tools")
         found = raw.read(source)
         failures: list[CommlensError] = []
     else:
@@ -162,7 +169,7 @@ def _check_outputs(outputs: tuple[Path, ...]) -> None:
         if output.suffix not in ENDINGS:
             raise click.UsageError(f"{output}: --to writes {', '.join(ENDINGS)}")
         if outputs.count(output) > 1:
-            raise click.UsageError(f"{output}: is to be written twice")
+            raise click.UsageError(f"{output}: named twice by --to")
         free_name(output)
         if output.suffix != ".csv":
             charts.figure_class()
@@ -190,7 +197,7 @@ def _show(runs: list[Run], style: str, outputs: tuple[Path, ...]) -> list[Commle
         except CommlensError as error:
             failures.append(error)
     if not found:
-        return [*failures, CommlensError("no round has a run with each tool: there is nothing to compare")]
+        return [*failures, CommlensError("nothing to compare: no round has a run with each tool")]
     screen = Screen()
     if style == "json":
         screen.json(json_text(text.as_dict(found, number, processes)))

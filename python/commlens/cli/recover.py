@@ -26,25 +26,24 @@ NAMELESS = "recovered.db"
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Where the profile goes. By default the present folder, under the name it would have had. An existing file is "
-    "never overwritten.",
+    help="Path of the profile. By default the current directory, with the name that the job would have used. An existing "
+    "file is never overwritten.",
 )
 @with_rights_of_user(all_users=False)
 def recover(where: tuple[Path, ...], output: Path | None) -> None:
     """Make a profile of a job that did not reach MPI_Finalize.
 
-    PLACE is a folder with what processes left, or such a file: the commlens-arenas-* folder beside the output of a
-    job that could still say something when it ended, or COMMLENS_ARENA_DIR, /dev/shm or $TMPDIR of a node on which
-    processes were killed. By default all of these of this machine. Several places, of several nodes, make one profile.
-    Only files of the user who asks count.
+    PLACE is an arena or crash copy, or a folder with such files: the folder commlens-arenas-* beside the output, if the
+    processes could still write it when they ended, or COMMLENS_ARENA_DIR, /dev/shm or $TMPDIR of a node on which
+    processes were killed. By default all of these on this machine. Several places, also of several nodes, are merged
+    into one profile. Only files of the current user are read.
 
-    Each job that is found, and does not run any more, makes one profile. It says of every rank how it ended and in
-    which call its threads were (tables rank and position); ranks that left nothing are not in it. What processes left
-    stays: commlens clean removes it. Where a job was killed after it had stored its profile, that profile is named
-    instead; with -o one is made of what is left.
+    Makes one profile of each job that no longer runs. The profile records how each rank ended and in which call its
+    threads were (tables rank and position). Ranks that left no file are missing in it. The files stay; remove them with
+    commlens clean. If a job was killed after it had stored its profile, recover prints the path of that profile
+    instead; -o makes one from the remaining files.
 
-    What cannot be read is said; the exit code is 3 when something of a profile is missing for that reason, or when ranks
-    are missing.
+    Prints a message about each file that cannot be read. Exit code 3: ranks, or other parts of a profile, are missing.
     """
     present = [Path()] if os.access(".", os.R_OK | os.X_OK) else []
     found = read(find(where or [*places(os.environ), *present]))
@@ -55,7 +54,7 @@ def recover(where: tuple[Path, ...], output: Path | None) -> None:
     jobs = _ended_jobs(found, where, refused)
     if output is not None and len(jobs) > 1:
         listed = "; ".join(f"{job.first.file.parent}: {job.title}" for job in jobs)
-        raise CommlensError(f"-o is for one job, and there are {len(jobs)}: {listed}")
+        raise CommlensError(f"-o is for one job, but {len(jobs)} were found: {listed}")
     for job in jobs:
         _recover(job, output)
 
@@ -69,13 +68,13 @@ def _ended_jobs(found: list[Arena], where: tuple[Path, ...], refused: list[Arena
     if all_jobs:
         titles = "; ".join(job.title for job in all_jobs)
         raise CommlensError(
-            f"all jobs found there still run, or may run in a container that cannot be seen from here: {titles}. Name "
-            "the place to look at them even so"
+            f"all jobs found still run, or may run in a container that is not visible from here: {titles}. To recover "
+            "them anyway, name their folder as PLACE"
         )
     if refused:
-        raise CommlensError("nothing to recover: what processes have left there cannot be read")
+        raise CommlensError("nothing to recover: the files that processes left cannot be read")
     hint = others_hint(where or places(os.environ))
-    raise CommlensError(f"nothing to recover: no process of this user has left anything there{hint}")
+    raise CommlensError(f"nothing to recover: no process of this user left files{hint}")
 
 
 def _recover(job: Job, output: Path | None) -> None:
@@ -94,10 +93,10 @@ def _recover(job: Job, output: Path | None) -> None:
     Screen().line(f"{path}: {job.title}" + (f"; missing: {missing}" if missing else ""))
     if missing and stored is not None:
         complain(
-            f"{path}: ranks {ranges(stored.ranks)} of this job are in {stored.path}, which the job had stored"
+            f"{path}: ranks {ranges(stored.ranks)} of this job are in {stored.path}, which the job stored itself"
         )
     elif missing:
-        complain(f"{path}: ranks {missing} are missing: they left nothing in the places looked at")
+        complain(f"{path}: ranks {missing} are missing: they left no files in the folders searched")
 
 
 def _say_stored(job: Job, stored: Stored) -> None:
@@ -105,7 +104,7 @@ def _say_stored(job: Job, stored: Stored) -> None:
     missing = job.missing(stored.ranks)
     Screen().line(
         f"{stored.path}: {job.first.program}, {len(stored.ranks)} of {job.first.size} ranks, was stored by the job "
-        "itself: nothing to recover; commlens clean removes what is left"
+        "itself: nothing to recover; remove the remaining files with commlens clean"
     )
     if missing:
         complain(f"{stored.path}: ranks {missing} are missing")
@@ -121,6 +120,6 @@ def _default_output(arena: Arena) -> Path:
     name = NAMELESS if name in ("", ".", "..") else name
     if not os.access(".", os.W_OK):
         raise CommlensError(
-            "cannot write to the present folder: name the profile with -o, or go to another folder"
+            "cannot write to the current directory: name the profile with -o, or change the directory"
         )
     return Path(name)

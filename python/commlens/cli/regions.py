@@ -21,25 +21,25 @@ DEFAULT_TOP = 10
 @click.option(
     "--executions",
     is_flag=True,
-    help="Tell the executions of regions apart: runs of the outermost region around them.",
+    help="Show each execution of an outermost region separately, with the regions nested in it.",
 )
 @click.option(
     "--iterations",
     is_flag=True,
-    help="Tell the iterations of loops apart, and what was in regions within them.",
+    help="Show each iteration of a loop separately, with the regions nested in it.",
 )
 @click.option(
     "--depth",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Draw N levels of regions; 1 is the outermost. csv and json always have all.  [default: all]",
+    help="Draw N levels of regions; 1 is the outermost. csv and json always contain all levels.  [default: all]",
 )
 @top_option(
     DEFAULT_TOP,
-    "Draw at most N regions in a region, and N of its executions or iterations, those with the most time; "
-    "0 means all. csv and json always have all.",
+    "Draw at most N nested regions per region, and at most N executions or iterations: those with the most time. "
+    "0 means all. csv and json always contain all.",
 )
-@click.option("--unfold", is_flag=True, help="Every communicator for itself instead of families.")
+@click.option("--unfold", is_flag=True, help="Show each communicator instead of families.")
 @format_option
 @sql_option
 def regions(
@@ -52,16 +52,15 @@ def regions(
     style: str,
     show_sql: bool,
 ) -> None:
-    """Draw the code regions of PROFILE as a tree, with what was in them.
+    """Draw the code regions of PROFILE as a tree.
 
-    Columns: calls of all ranks; max/rank, the time of the rank that was there longest, and avg/rank, of the average
-    rank of those that were there; own/rank, of that the time outside regions within it; MPI, the share of the
-    region's time that was inside MPI calls, also in regions within it; a bar for its part of the whole program, dark
-    where it is its own; max/avg of the ranks; PE, LB and CE, parallel efficiency, load balance and communication
-    efficiency.
+    Columns: calls: number of calls on all ranks. max/rank, avg/rank: maximum and average time over the ranks that
+    entered the region. own/rank: average time outside nested regions. MPI: share of the region's time inside MPI
+    calls, nested regions included. A bar: the region's share of the whole program; the dark part is its own time.
+    max/avg: imbalance of the ranks. PE, LB, CE: parallel efficiency, load balance, communication efficiency.
 
-    Below a region: on how many ranks it was, its tags, the communicators with the most time in it, the iterations of a
-    loop and how their times are distributed, and the application's own quantities.
+    The lines below a region show the number of ranks if some did not enter it, its tags, the communicators with the
+    most time, the iterations of a loop with the distribution of their times, and the application's metrics.
     """
     by = (*(["execution"] if executions else []), *(["iteration"] if iterations else []))
     with open_profile(profile) as connection:
@@ -78,7 +77,7 @@ def regions(
         screen.plain(csv_text(found.columns[title], [list(row.values()) for row in found.plain_rows(title)]))
     else:
         for warning in warnings:
-            screen.lines(fold("warning   ", warning, screen.width, "yellow"))
+            screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))
         screen.lines([Text("")] if warnings else [])
         screen.lines(draw(found, top or None, depth).lines(screen.width))
         has_regions = len(found.rows) > 1

@@ -48,52 +48,50 @@ DEFAULT_TOP = 10
     "--size",
     type=SIZES,
     metavar="LOW:HIGH",
-    help="Only messages of at least LOW and less than HIGH bytes; both are 0 or powers of two, 64K and 1M are "
-    "understood, either can be left out. Leaves out v and w collectives, whose sizes vary.",
+    help="Only messages of at least LOW and less than HIGH bytes. Both bounds are 0 or powers of two, such as 64K or 1M; "
+    "either may be omitted. Excludes v and w collectives, whose sizes vary.",
 )
 @click.option(
     "--time",
     "time_ns",
     type=SECONDS,
     metavar="LOW:HIGH",
-    help="Only rows whose time lies in this range of seconds, both ends included: the column max/rank, with "
-    "--all-ranks the time of single ranks. Other rows count nowhere.",
+    help="Only rows whose max/rank time is in this range of seconds, bounds included; with --all-ranks, whose time of a "
+    "single rank is. Totals exclude the other rows.",
 )
-@click.option("--all-ranks", is_flag=True, help="One more line for every rank.")
-@click.option(
-    "--callsites", is_flag=True, help="Rows by call site too: where in the application the time goes."
-)
+@click.option("--all-ranks", is_flag=True, help="Add a line for every rank.")
+@click.option("--callsites", is_flag=True, help="Split rows by call site in the application.")
 @click.option(
     "--buckets",
     type=BUCKETS,
     default="log2",
     show_default=True,
     metavar="BOUNDS",
-    help="Message sizes in a row: log2, all, mpisee, or rising powers of two as in 128,1K,64K; a bucket begins with "
-    "its lower bound and ends before the upper.",
+    help="How message sizes are grouped into rows: log2, all, mpisee, or increasing powers of two such as 128,1K,64K. A "
+    "bucket includes its lower bound and excludes its upper bound.",
 )
 @click.option(
     "--sort",
     type=click.Choice(list(ORDERS)),
     default="time",
     show_default=True,
-    help="Order of communicators, rows and ranks; time is that of all ranks together.",
+    help="Order of communicators, rows and ranks. time is the sum over all ranks.",
 )
 @click.option(
     "--top",
     type=click.IntRange(min=0),
     metavar="N",
-    help="At most N communicators, N rows in each and N ranks in each row, by region at most N regions with as many "
-    "communicators each; 0 means all.  "
+    help="At most N communicators, N rows per communicator and N ranks per row; with --by region, at most N regions and N "
+    "communicators per region. 0 means all.  "
     f"[default: {DEFAULT_TOP} in a table, all in csv and json]",
 )
 @click.option(
     "--by",
     type=click.Choice(["region"]),
-    help="Rows by code region: for each region its communicators and their operations, of the calls that no region "
-    "within it has.",
+    help="Group by code region: each region with its communicators and their operations. A call is listed only in its "
+    "innermost region.",
 )
-@click.option("--unfold", is_flag=True, help="Every communicator for itself instead of families.")
+@click.option("--unfold", is_flag=True, help="Show each communicator instead of families.")
 @format_option
 @sql_option
 def report(
@@ -116,14 +114,14 @@ def report(
 ) -> None:
     """Show where the time and the bytes of PROFILE went.
 
-    Communicators come first, by time; under each its operations by message size. Communicators that one
-    line of the application made are folded into a family: s*.1 x64. With --by region there are code regions above
-    them, by the time in MPI that is spent in each and not in a region within it.
+    Lists the communicators by time, and below each its operations by message size. Communicators that one line of the
+    application created are folded into a family: s*.1 x64. With --by region, code regions come first, ordered by the
+    MPI time in each region outside the regions nested in it.
 
-    Columns: calls of all ranks; max/rank, the time of the rank that spent most, and avg/rank, the time of all
-    ranks divided by the number of ranks in the communicator, whether they made the call or not; the longest
-    single call; share, of the time all ranks spent in MPI; bytes sent and received by all ranks; where there
-    are any, non-contig., the share of the calls that named a non-contiguous datatype.
+    Columns: calls: number of calls on all ranks. max/rank: time of the rank with the most time. avg/rank: time of all
+    ranks divided by the number of ranks in the communicator, including ranks that did not make the call. longest: the
+    longest single call. share: share of the MPI time of all ranks. sent, received: bytes of all ranks. non-contig.:
+    share of the calls with a non-contiguous datatype, shown if there are any.
     """
     if top is None:
         top = DEFAULT_TOP if style == "table" else 0
@@ -165,8 +163,8 @@ def report(
         )
     else:
         for name, text in facts.head():
-            screen.lines(fold(f"{name:<10}", text, screen.width))
+            screen.lines(fold(f"{name:<14}", text, screen.width))
         for warning in facts.warnings():
-            screen.lines(fold("warning   ", warning, screen.width, "yellow"))
+            screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))
         screen.lines([Text("")])
         screen.lines(draw(result).lines(screen.width) if result.lines else [Text("no calls match")])

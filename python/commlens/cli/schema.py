@@ -20,7 +20,7 @@ TITLES = ("table", "kind", "column", "type", "unit", "meaning")
 @click.argument("table", required=False)
 @format_option
 def schema(table: str | None, style: str) -> None:
-    """Explain the tables and views of a profile, or the columns of TABLE."""
+    """Describe the tables and views of a profile, or the columns of TABLE."""
     if table is not None and table not in RELATIONS:
         raise CommlensError(f"no table or view '{table}'{did_you_mean(table, list(RELATIONS))}")
     chosen = RELATIONS if table is None else {table: RELATIONS[table]}
@@ -36,9 +36,7 @@ def schema(table: str | None, style: str) -> None:
     elif style == "csv":
         screen.plain(csv_text(TITLES, rows))
     elif table is None:
-        lines = fold(
-            "", f"Schema version {VERSION}. 'commlens schema TABLE' explains the columns of one.", width
-        )
+        lines = fold("", f"Schema version {VERSION}. 'commlens schema TABLE' explains its columns.", width)
         for kind in ("table", "view"):
             lines += [Text(""), Text(f"{kind}s", "bold")]
             for name, relation in RELATIONS.items():

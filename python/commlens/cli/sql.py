@@ -33,10 +33,9 @@ def is_number(value: Any) -> bool:
 @click.argument("query")
 @format_option
 def sql(profile: str, query: str, style: str) -> None:
-    """Answer QUERY, one SQL statement on PROFILE; - reads it from standard input.
+    """Run QUERY, one SQL statement, on PROFILE; - reads the query from standard input.
 
-    The profile is opened for reading only. 'commlens schema' lists tables and views; the view counter is a
-    good start.
+    The profile is opened read-only. 'commlens schema' lists the tables and views; start with the view counter.
     """
     try:
         if query == "-":
@@ -45,7 +44,7 @@ def sql(profile: str, query: str, style: str) -> None:
     except UnicodeError:
         raise CommlensError("SQL: the query is not UTF-8") from None
     if "\0" in query:
-        raise CommlensError("SQL: the query has a null character")
+        raise CommlensError("SQL: the query contains a null character")
     with open_profile(profile) as connection:
         connection.take_time()
         try:
@@ -57,10 +56,10 @@ def sql(profile: str, query: str, style: str) -> None:
                 raise  # by Ctrl-C, as open_profile() knows
             raise CommlensError(f"SQL: {error}") from None
         except UnicodeDecodeError:  # the name of a column that somebody else has made
-            raise CommlensError("SQL: a name in the profile is no UTF-8") from None
+            raise CommlensError("SQL: a name in the profile is not UTF-8") from None
         except sqlite3.DatabaseError as error:
             if "authoriz" in str(error):
-                raise CommlensError("SQL: other files can neither be attached nor written") from None
+                raise CommlensError("SQL: other files cannot be attached or written") from None
             raise
     titles = [column[0] for column in cursor.description or ()]
     screen = Screen()

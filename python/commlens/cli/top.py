@@ -43,20 +43,24 @@ def look(jobs: list[Job]) -> dict[tuple[str, int], Look]:
     type=click.FloatRange(min=0.1),
     default=2.0,
     show_default=True,
-    help="Seconds between two looks.",
+    help="Seconds between two updates.",
 )
 @click.option(
-    "-n", "--count", type=click.IntRange(min=1), help="End after so many looks. By default when no job runs."
+    "-n",
+    "--count",
+    type=click.IntRange(min=1),
+    help="Number of updates. By default top ends when no job runs.",
 )
 @with_rights_of_user(all_users=False)
 def top(where: tuple[Path, ...], interval: float, count: int | None) -> None:
-    """Show what the jobs that run on this machine do in MPI, again and again.
+    """Show repeatedly what the jobs on this machine do in MPI.
 
-    For each job the share of time in MPI, and the communicators and operations with the most time, with their rates, since
-    the last look; the first look is since MPI_Init. A call under way counts as far as it has come; "ranks in it" are
-    there at this moment. On a terminal the table is renewed in place; press Ctrl-C to end.
+    Shows for each job the share of time in MPI, and the communicators and operations with the most time and their rates,
+    since the last update; the first update covers the time since MPI_Init. The elapsed time of a call in progress is
+    included; "ranks in it" is the number of ranks in the call at this moment. On a terminal the table is updated in
+    place; press Ctrl-C to end.
 
-    Reads what the processes write anyway: neither stops nor slows them. PLACE is a folder with arenas; by default
+    Only reads the arenas of the processes; neither stops nor slows them. PLACE is a folder with arenas; by default
     COMMLENS_ARENA_DIR, /dev/shm and $TMPDIR.
     """
     jobs = running(where)

@@ -32,13 +32,12 @@ NOTHING_THERE = 100
 user_option = click.option(
     "--user",
     metavar="NAME",
-    help="For root: look at what this user left, with the rights of this user. Without it root sees only what root "
-    "left.",
+    help="For root: read the files of this user, with the rights of this user. By default root reads only its own files.",
 )
 all_users_option = click.option(
     ALL_USERS,
     is_flag=True,
-    help="For root: do this for each user who left something there, with the rights of that user.",
+    help="For root: do this for each user who left files, with the rights of that user.",
 )
 
 
@@ -55,7 +54,7 @@ def with_rights_of_user(*, all_users: bool) -> Callable[[Callable[..., Any]], Ca
             context = click.get_current_context()
             everybody = options.pop("all_users", False)
             if user is not None and everybody:
-                raise click.UsageError(f"--user and {ALL_USERS} exclude each other")
+                raise click.UsageError(f"--user and {ALL_USERS} cannot be combined")
             if everybody:
                 return context.exit(_for_each(context.find_root().command, options["where"]))
             if user is not None:
@@ -73,11 +72,11 @@ def _for_each(commands: click.BaseCommand, where: tuple[Path, ...]) -> int:
     That nothing was found for some users counts only if it was found for none.
     """
     if os.geteuid() != 0:
-        raise CommlensError(f"{ALL_USERS}: only root can look at what other users left")
+        raise CommlensError(f"{ALL_USERS}: only root can read the files of other users")
     name, *rest = (argument for argument in sys.argv[1:] if argument != ALL_USERS)
     found = sorted(owners(where or places(os.environ)))
     if not found:
-        Screen().line("no user left anything there")
+        Screen().line("no user left files")
     codes = set()
     for number, uid in enumerate(found):
         Screen().lines([*([Text("")] if number else []), Text(f"user {name_of(uid)}", style="bold")])
@@ -102,7 +101,7 @@ def _in_child(commands: click.BaseCommand, uid: int, arguments: list[str]) -> in
     code = _waited_for(child)
     if code < 0:
         print_message(
-            f"user {name_of(uid)}: ended by signal {-code}, or not done after {PATIENCE_S} s; left alone"
+            f"user {name_of(uid)}: ended by signal {-code}, or not done after {PATIENCE_S} s; skipped"
         )
         return REFUSED
     return code

@@ -41,7 +41,7 @@ def examine(env: Mapping[str, str], folder: Path) -> list[Finding]:
 def settings_text(env: Mapping[str, str]) -> str:
     """Return the settings that are not the defaults."""
     given = [f"{name}={env[name]}" for name in OPTIONS if name in env]
-    return ", ".join(given) or "all as by default"
+    return ", ".join(given) or "all settings have their defaults"
 
 
 def preloads(env: Mapping[str, str]) -> list[Finding]:
@@ -54,15 +54,15 @@ def preloads(env: Mapping[str, str]) -> list[Finding]:
         if "/" in path and not Path(path).exists():
             found.append(
                 warning(
-                    "preload", f"LD_PRELOAD names {path}, which is not there", "take it out of LD_PRELOAD"
+                    "preload", f"LD_PRELOAD names {path}, which does not exist", "remove it from LD_PRELOAD"
                 )
             )
         elif TOOLS.match(name):
             found.append(
                 warning(
                     "preload",
-                    f"{name} measures MPI as well: both see every call, and each is in the other's times",
-                    "for exact times take it out of LD_PRELOAD",
+                    f"{name} also measures MPI: both tools see every call, and the times of each include the other",
+                    "for exact times, remove it from LD_PRELOAD",
                 )
             )
         else:
@@ -73,7 +73,7 @@ def preloads(env: Mapping[str, str]) -> list[Finding]:
 def writable(folder: Path) -> str | None:
     """Return why no profile can be written to a folder."""
     if not folder.is_dir():
-        return "is no directory" if folder.exists() else "does not exist"
+        return "is not a directory" if folder.exists() else "does not exist"
     if not os.access(folder, os.W_OK | os.X_OK):
         return "is not writable"
     free = shutil.disk_usage(folder).free
@@ -95,9 +95,9 @@ def no_file(target: Path, env: Mapping[str, str]) -> Finding | None:
         if is_suspect(target, facts):
             return warning(
                 "output",
-                f"{target} belongs to {name_of(facts.st_uid)}, in a folder to which others may write: the profile "
-                "goes beside it",
-                "set COMMLENS_OUTPUT; with a / at its end it is a folder",
+                f"{target} belongs to {name_of(facts.st_uid)}, in a folder to which other users may write: the profile "
+                "is written beside it",
+                "set COMMLENS_OUTPUT; a / at its end makes it a folder",
             )
         facts = target.stat()
     except (OSError, ValueError):
@@ -109,7 +109,7 @@ def no_file(target: Path, env: Mapping[str, str]) -> Finding | None:
     second = env.get("TMPDIR") or "/tmp"
     return warning(
         "output",
-        f"{target} is neither a file nor a folder: the profile would go to {second} of rank 0's node",
+        f"{target} is neither a file nor a folder: the profile would be written to {second} on the node of rank 0",
         "set COMMLENS_OUTPUT",
     )
 
@@ -122,8 +122,8 @@ def output(pattern: str, env: Mapping[str, str], folder: Path) -> list[Finding]:
         found.append(
             warning(
                 "output",
-                f"COMMLENS_OUTPUT: {', '.join('%' + field for field in strange)} stays as it is",
-                "%p, %h, %j, %n and %% are understood",
+                f"COMMLENS_OUTPUT: {', '.join('%' + field for field in strange)} is not replaced",
+                "use %p, %h, %j, %n or %%",
             )
         )
     target = folder / (pattern or OPTIONS["COMMLENS_OUTPUT"].default)
@@ -139,11 +139,19 @@ def output(pattern: str, env: Mapping[str, str], folder: Path) -> list[Finding]:
         advice = "set COMMLENS_OUTPUT"
         return [
             *found,
-            warning("output", f"{where} {why}: the profile would go to {second} of rank 0's node", advice),
+            warning(
+                "output",
+                f"{where} {why}: the profile would be written to {second} on the node of rank 0",
+                advice,
+            ),
         ]
     return [
         *found,
-        problem("output", f"{where} {why}, and neither can {second} take the profile", "set COMMLENS_OUTPUT"),
+        problem(
+            "output",
+            f"{where} {why}, and the profile cannot be written to {second} either",
+            "set COMMLENS_OUTPUT",
+        ),
     ]
 
 
@@ -158,9 +166,9 @@ def clock() -> Finding:
     except OSError:
         flags = None
     if flags and "constant_tsc" in flags[1].split() and "nonstop_tsc" in flags[1].split() and "tsc" in names:
-        return ok("clock", "the processor's time stamp counter")
+        return ok("clock", "the time stamp counter of the processor")
     return warning(
-        "clock", "clock_gettime, because the time stamp counter is not steady here: each call costs more"
+        "clock", "clock_gettime, because the time stamp counter is not constant here: each call costs more"
     )
 
 
@@ -173,8 +181,8 @@ def launch(command: Command) -> list[Finding]:
         found.append(
             problem(
                 "launch",
-                f"{command.dropped} behind commlens-run takes LD_PRELOAD away again",
-                "put commlens-run behind it, right before the program",
+                f"{command.dropped} after commlens-run removes LD_PRELOAD",
+                "put commlens-run after it, directly before the program",
             )
         )
     ours = sorted(n for n in env if n.startswith("COMMLENS_"))
@@ -194,7 +202,7 @@ def launch(command: Command) -> list[Finding]:
                 problem("launch", f"{what}: LD_PRELOAD does not reach the ranks", "use commlens-run")
             )
         elif lost:
-            advice = "srun --export=ALL" if not drops_all else "leave that option out"
+            advice = "srun --export=ALL" if not drops_all else "omit that option"
             found.append(warning("launch", f"{what}: {', '.join(lost)} will not reach the ranks", advice))
         else:
             found.append(ok("launch", f"{what}, but commlens-run needs nothing from the environment"))
@@ -206,7 +214,7 @@ def launch(command: Command) -> list[Finding]:
             found.append(
                 warning(
                     "launch",
-                    f"Open MPI's {name} passes {', '.join(lost)} on this node only",
+                    f"Open MPI's {name} passes {', '.join(lost)} only to ranks on this node",
                     " ".join(f"-x {n}" for n in lost),
                 )
             )
@@ -215,8 +223,8 @@ def launch(command: Command) -> list[Finding]:
         found.append(
             problem(
                 "launch",
-                f"{program} starts the program in a container, with libraries of its own",
-                f"put commlens-run inside, and make it visible there: {program} exec -B … image commlens-run ./app",
+                f"{program} starts the program in a container, which has its own libraries",
+                f"bind commlens into the container and run commlens-run inside it: {program} exec -B … image commlens-run ./app",
             )
         )
     return found

@@ -45,16 +45,14 @@ def examine(given: str | None, env: Mapping[str, str], loader: Loader) -> tuple[
     """Return what was found, and where things are."""
     runner = find_runner(given, env)
     if runner is None:
-        text = f"{given}: not there, or not executable" if given else "commlens-run is not found"
-        advice = "make install, and put its bin into PATH; or name it with --runner"
+        text = f"{given}: missing, or not executable" if given else "commlens-run not found"
+        advice = "run make install and add its bin folder to PATH, or name commlens-run with --runner"
         return [problem("commlens-run", text, advice)], Install(None)
     install = Install(runner, find_libraries(runner))
     found = [ok("commlens-run", f"{runner}")]
     if not install.libraries:
         found.append(
-            problem(
-                "library", f"no {LIBRARY} beside {runner}", "make build, or install all of commlens again"
-            )
+            problem("library", f"no {LIBRARY} beside {runner}", "run make build, or reinstall commlens")
         )
     for family, path in install.libraries.items():
         found.append(look_at_library(family, path, loader))
@@ -66,12 +64,16 @@ def look_at_library(family: str, path: Path, loader: Loader) -> Finding:
     check = f"library {family}"
     if any(c in str(path) for c in " :"):
         return problem(
-            check, f"{path}: the loader takes no path with a blank or a colon", "install it elsewhere"
+            check,
+            f"{path}: the loader accepts no path that contains a blank or a colon",
+            "install it elsewhere",
         )
     missing = [one.name for one in loader.load(path) if one.path is None]
     if missing:
         return problem(
-            check, f"{path} needs {', '.join(missing)}, not found here", "build commlens on this system"
+            check,
+            f"{path} needs {', '.join(missing)}, which is not found here",
+            "build commlens on this system",
         )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", ASK_VERSION],
@@ -85,7 +87,7 @@ def look_at_library(family: str, path: Path, loader: Loader) -> Finding:
         reason = done.stderr.strip().splitlines()[0].removeprefix("ERROR: ")
         return problem(check, reason, "build commlens on this system")
     if done.returncode:
-        return warning(check, f"{path}: this Python could not ask it for its version")
+        return warning(check, f"{path}: this Python could not read its version")
     theirs, ours = done.stdout.strip(), version("commlens")
     if theirs != ours:
         return warning(

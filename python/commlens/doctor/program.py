@@ -44,12 +44,12 @@ print(json.dumps(found))
 MOST_FILES = 200
 # What a script must not do between commlens-run and the program.
 STRIPS = (
-    (r"\benv\s+(-i|-)\s", "env -i takes LD_PRELOAD away"),
+    (r"\benv\s+(-i|-)\s", "env -i removes LD_PRELOAD"),
     (r"\bunset\s+[^\n;]*\bLD_PRELOAD\b", "it unsets LD_PRELOAD"),
-    (r"\bLD_PRELOAD=(?![^\n;]*\$\{?LD_PRELOAD)", "it sets LD_PRELOAD anew"),
-    (r"--export=NONE\b", "--export=NONE takes the environment away"),
-    (r"--cleanenv\b", "--cleanenv takes LD_PRELOAD away"),
-    (r"\bsudo\s", "sudo takes LD_PRELOAD away"),
+    (r"\bLD_PRELOAD=(?![^\n;]*\$\{?LD_PRELOAD)", "it replaces LD_PRELOAD"),
+    (r"--export=NONE\b", "--export=NONE removes the environment"),
+    (r"--cleanenv\b", "--cleanenv removes LD_PRELOAD"),
+    (r"\bsudo\s", "sudo removes LD_PRELOAD"),
 )
 STARTS_RANKS = re.compile(r"^\s*(?:exec\s+)?(mpirun|mpiexec|srun|aprun|jsrun|prun)\s", re.MULTILINE)
 
@@ -57,7 +57,7 @@ STARTS_RANKS = re.compile(r"^\s*(?:exec\s+)?(mpirun|mpiexec|srun|aprun|jsrun|pru
 def examine(command: Command, install: Install, loader: Loader) -> list[Finding]:
     """Return what was found about the program of a command line."""
     if not command.program:
-        return [problem("program", "the command line names no program")]
+        return [problem("program", "the command line contains no program")]
     if Path(command.program[0]).name in CONTAINERS:
         return way_in(command, None)
     path = command.path
@@ -66,7 +66,7 @@ def examine(command: Command, install: Install, loader: Loader) -> list[Finding]
     if path.name in SHELLS and "-c" in command.program[1:]:
         return shell(command, f"{path.name} -c", " ".join(command.program[1:]))
     if not os.access(path, os.R_OK):
-        return [warning("program", f"{path} may not be read: nothing can be said of it")]
+        return [warning("program", f"{path} is not readable, so it cannot be checked")]
     try:
         with open_regular(path) as file:
             head = file.read(256)
@@ -86,7 +86,7 @@ def script(command: Command, path: Path, head: bytes, install: Install, loader: 
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     if not words:
-        return [problem("program", f"{path}: its first line names no interpreter")]
+        return [problem("program", f"{path}: the first line names no interpreter")]
     name = Path(words[0]).name
     found = shutil.which(words[0], path=command.env.get("PATH"))
     if found is None:
@@ -103,8 +103,8 @@ def script(command: Command, path: Path, head: bytes, install: Install, loader: 
         ok("program", f"{path}, read by {found}"),
         warning(
             "MPI",
-            f"which MPI {name} loads is known only when it runs",
-            "commlens-run then goes by the launcher",
+            f"the MPI that {name} loads is known only at run time",
+            "commlens-run then chooses by the launcher",
         ),
         *way_in(command, None),
     ]
@@ -115,8 +115,8 @@ def shell(command: Command, path: str, text: str) -> list[Finding]:
     found = [
         warning(
             "program",
-            f"{path} is a shell script: what it starts, and whether that uses MPI, is not known before it runs",
-            "look at the program itself: commlens doctor -- ./program",
+            f"{path} is a shell script: which program it starts, and whether that uses MPI, is known only at run time",
+            "check the program itself: commlens doctor -- ./program",
         )
     ]
     for pattern, why in STRIPS:
@@ -125,7 +125,7 @@ def shell(command: Command, path: str, text: str) -> list[Finding]:
                 problem(
                     "program",
                     f"{path}: {why}",
-                    "put commlens-run inside the script, right before the program",
+                    "put commlens-run into the script, directly before the program",
                 )
             )
     starts = STARTS_RANKS.search(text)
@@ -134,7 +134,7 @@ def shell(command: Command, path: str, text: str) -> list[Finding]:
             problem(
                 "program",
                 f"{path} calls {starts[1]} itself",
-                f"put commlens-run inside the script: {starts[1]} … commlens-run ./program",
+                f"put commlens-run into the script: {starts[1]} … commlens-run ./program",
             )
         )
     if command.runner is None and re.search(r"(^|[\s/])commlens-run\s", text):
@@ -146,14 +146,18 @@ def binary(command: Command, path: Path, install: Install, loader: Loader) -> li
     """Return what was found about a program the system runs itself."""
     dynamic = read_dynamic(path)
     if dynamic is None:
-        return [problem("program", f"{path} is neither a program of this system nor a script")]
+        return [problem("program", f"{path} is neither an executable of this system nor a script")]
     if not dynamic.wide or dynamic.machine != EM_X86_64:
-        return [problem("program", f"{path} is not for x86-64, the only processor commlens has entries for")]
+        return [
+            problem(
+                "program", f"{path} is not built for x86-64, the only architecture that commlens supports"
+            )
+        ]
     if dynamic.static:
         return [
             problem(
                 "program",
-                f"{path} is statically linked: nothing can be loaded into it",
+                f"{path} is statically linked: no library can be preloaded",
                 "link it with the shared MPI library",
             )
         ]
@@ -165,7 +169,7 @@ def binary(command: Command, path: Path, install: Install, loader: Loader) -> li
         found.append(
             warning(
                 "program",
-                f"{missing.name}, which {missing.by} needs, is not found: it would not start",
+                f"{missing.name}, which {missing.by} needs, is not found: the program would not start",
                 "load the module it was built with, or set LD_LIBRARY_PATH",
             )
         )
@@ -200,7 +204,7 @@ def mpi_of(command: Command, objects: list[Object], install: Install) -> list[Fi
     program = objects[0]
     if program.defines & {"MPI_Init", "PMPI_Init"}:
         return [
-            problem("MPI", "the MPI library is linked in statically: its calls do not leave the program",
+            problem("MPI", "the MPI library is linked statically: its calls stay inside the program",
                     "link it with the shared MPI library")
         ]  # fmt: skip
     families: dict[str, Object] = {}
@@ -213,20 +217,28 @@ def mpi_of(command: Command, objects: list[Object], install: Install) -> list[Fi
             unknown.append(one.name)
     if unknown and not families:
         return [
-            problem("MPI", f"{unknown[0]} is of no MPI family commlens knows", "Open MPI and MPICH it knows")
+            problem(
+                "MPI",
+                f"{unknown[0]} belongs to no MPI family that commlens supports",
+                "use Open MPI or MPICH",
+            )
         ]
     if not families:
         return [
             problem(
                 "MPI",
                 "neither the program nor its libraries are linked with an MPI library",
-                "if it loads MPI only while it runs, commlens-run goes by the launcher and this does not matter",
+                "this is fine if the program loads MPI at run time: commlens-run then chooses by the launcher",
             )
         ]
     if len(families) > 1:
         named = " and ".join(f"{one.name} (needed by {one.by})" for one in families.values())
         return [
-            problem("MPI", f"two MPI libraries in one program: {named}", "link all of it with the same one")
+            problem(
+                "MPI",
+                f"two MPI libraries in one program: {named}",
+                "link everything with the same MPI library",
+            )
         ]
     ((family, library),) = families.items()
     # Rather the library of the C procedures than a Fortran binding.
@@ -258,7 +270,7 @@ def build(command: Command, family: str, install: Install) -> list[Finding]:
             problem(
                 "build",
                 f"no commlens for {title}; there is one for: {have}",
-                "make build: it builds one for each interface",
+                "run make build, which builds commlens for each interface",
             )
         )
     else:
@@ -275,8 +287,8 @@ def build(command: Command, family: str, install: Install) -> list[Finding]:
             found.append(
                 warning(
                     "launch",
-                    f"{command.launcher} is that of {TITLES[theirs]}: it would start jobs of one rank each",
-                    f"start it with the launcher of {title}",
+                    f"{command.launcher} belongs to {TITLES[theirs]}: it would start separate jobs of one rank each",
+                    f"start the program with the launcher of {title}",
                 )
             )
     return found
@@ -290,7 +302,7 @@ def way_in(command: Command, objects: list[Object] | None) -> list[Finding]:
         first = next((i for i, name in enumerate(needed) if family_of_library(name)), len(needed))
         if needed.index(LIBRARY) > first and command.runner is None:
             return [
-                problem("way in", f"{LIBRARY} is linked behind {needed[first]}: calls go past it",
+                problem("way in", f"{LIBRARY} is linked after {needed[first]}: calls bypass it",
                         "put -lcommlens before the MPI library, or use commlens-run")
             ]  # fmt: skip
         return [ok("way in", f"linked with {LIBRARY}")]
@@ -329,7 +341,8 @@ def fortran(objects: list[Object]) -> list[Finding]:
         return [ok("Fortran", text)]
     return [
         warning(
-            "Fortran", f"{text}, which does not use the C procedure for {', '.join(lost)}: those are not seen"
+            "Fortran",
+            f"{text}, which does not use the C procedures for {', '.join(lost)}: commlens does not see them",
         )
     ]
 
@@ -344,8 +357,8 @@ def tools(objects: list[Object]) -> list[Finding]:
             found.append(
                 warning(
                     "tools",
-                    f"{one.name} measures MPI as well: both see every call, and each is in the other's times",
-                    f"for exact times run without it ({one.by} needs it)",
+                    f"{one.name} also measures MPI: both tools see every call, and the times of each include the other",
+                    f"for exact times, run without it ({one.by} needs it)",
                 )
             )
     return found
@@ -355,14 +368,16 @@ def call_sites(path: Path) -> Finding:
     """Return how well call sites can be shown."""
     if shutil.which("addr2line") is None:
         return warning(
-            "call sites", "addr2line is not here: they stay addresses", "install binutils where you read"
+            "call sites",
+            "addr2line is not installed: call sites are shown as addresses",
+            "install binutils on the machine where you read the profile",
         )
     if has_line_numbers(path):
         return ok("call sites", "function, file and line")
     return warning(
         "call sites",
-        f"{path.name} has no line numbers: functions at best",
-        "compile with -g; it costs no run time",
+        f"{path.name} has no line numbers: call sites are shown as functions at best",
+        "compile with -g, which costs no run time",
     )
 
 
@@ -381,7 +396,7 @@ def python(command: Command, interpreter: Path, install: Install, loader: Loader
     try:
         packages: dict[str, str] = json.loads(done.stdout)
     except ValueError:
-        return [warning("MPI", f"{interpreter} does not say which packages it has"), *way_in(command, None)]
+        return [warning("MPI", f"{interpreter} does not list its packages"), *way_in(command, None)]
     found, families = [], set()
     for name, folder in packages.items():
         variants = variants_of(Path(folder), loader, env.get("MPI4PY_MPIABI", ""))
@@ -391,14 +406,16 @@ def python(command: Command, interpreter: Path, install: Install, loader: Loader
             found.append(ok("MPI", f"{name} in {folder}: {named}"))
         elif name == "mpi4py":
             advice = "load the module of your MPI, or set LD_LIBRARY_PATH"
-            found.append(warning("MPI", f"mpi4py in {folder}: no MPI library is found for it", advice))
+            found.append(warning("MPI", f"mpi4py in {folder}: its MPI library is not found", advice))
     if not packages.keys() & {"mpi4py", "petsc4py"} and not families:
         advice = f"{interpreter} -m pip install mpi4py"
         found.append(problem("MPI", f"{interpreter} has no package that uses MPI", advice))
     if len(families) > 1:
         found.append(
             warning(
-                "MPI", "which of them is known only when it runs", "commlens-run then goes by the launcher"
+                "MPI",
+                "which of them it loads is known only at run time",
+                "commlens-run then chooses by the launcher",
             )
         )
     for family in sorted(families):

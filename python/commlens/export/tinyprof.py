@@ -66,7 +66,7 @@ class Places:
             self.empty -= max(place - at - 1, 0)
             if self.empty < 0:
                 raise CommlensError(
-                    "tinyprof: ranks, executions or iterations are too far apart for this format"
+                    "tinyprof: the numbers of ranks, executions or iterations are too far apart for this format"
                 )
             text.append(separator * (place - at) + value)
             at = max(at, place)

@@ -27,7 +27,7 @@ from commlens.profile import open_profile
 from commlens.profile.incomplete import complain
 
 TOOL = "commlens-arena"
-STARTING = "its process had not come out of MPI_Init"
+STARTING = "its process was still in MPI_Init"
 TOOL_PLACES = (".", "../libexec/commlens")  # from the folder of commlens-run
 COLUMNS = (
     *(
@@ -192,7 +192,7 @@ def _say_writable(place: Path, files: Mapping[Path, os.stat_result]) -> None:
     if mine:
         more = f" and {len(mine) - 1} more in {place}" if len(mine) > 1 else ""
         complain(
-            f"{mine[0]}{more}: not read, because others may write to it; chmod go-w, or copy it to a folder of your own"
+            f"{mine[0]}{more}: not read, because other users may write to it; run chmod go-w, or copy it to a folder of your own"
         )
 
 
@@ -218,7 +218,7 @@ def others_hint(where: Iterable[Path]) -> str:
     if not others:
         return ""
     shown = ", ".join(name_of(uid) for uid in others[:3]) + (", …" if len(others) > 3 else "")
-    return f"; files of other users ({shown}) are there: --user NAME looks at those of one"
+    return f"; other users ({shown}) have files there: select one with --user NAME"
 
 
 @contextmanager
@@ -246,7 +246,7 @@ def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess
     tool = next((folder / TOOL for folder in folders if os.access(folder / TOOL, os.X_OK)), None)
     if tool is None:
         raise CommlensError(
-            f"{TOOL} is not found, or this user may not run it: make install, and put its bin into PATH"
+            f"{TOOL} not found, or this user may not run it: run make install and add its bin folder to PATH"
         )
     # Names come from applications and file systems: any bytes, as Python's own file names keep them. With --user root has
     # become that user, who may trace the tool, and stop it: it has neither root's terminal nor root's environment, and
@@ -287,7 +287,7 @@ def read(files: Sequence[Path]) -> list[Arena]:
     heading, *lines = done.stdout.removesuffix("\n").split("\n")
     if tuple(heading.split("\t")) != COLUMNS:
         raise CommlensError(
-            f"{TOOL} is of another version than this command: install both from the same release"
+            f"{TOOL} and this command have different versions: install both from the same release"
         )
     return [_arena(dict(zip(COLUMNS, map(unescaped, line.split("\t"))))) for line in lines]
 
@@ -405,7 +405,9 @@ def looked_at(job: Job) -> Iterator[sqlite3.Connection]:
     try:
         folder = tempfile.TemporaryDirectory(prefix="commlens-")
     except OSError as error:
-        raise CommlensError(f"no folder for temporary files (TMPDIR): {error.strerror}") from None
+        raise CommlensError(
+            f"cannot create a folder for temporary files (TMPDIR): {error.strerror}"
+        ) from None
     with folder:
         path, _ = merge(job, Path(folder.name) / "now.db")
         try:

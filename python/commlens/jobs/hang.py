@@ -112,5 +112,5 @@ def draw(groups: Sequence[Group]) -> Table:
         if region:
             table.say(region, prefix="  ")
         if group.absent:
-            table.say(f"not there: {ranges(group.absent)}", prefix="  ", style="yellow")
+            table.say(f"not in this call: {ranges(group.absent)}", prefix="  ", style="yellow")
     return table

@@ -82,15 +82,15 @@ def selected(
     refuse(connection)
     kind = kind or ("collective" if operations else "p2p")
     if kind not in KINDS:
-        raise CommlensError(f"no kind '{kind}'; there are {', '.join(KINDS)}")
+        raise CommlensError(f"unknown kind '{kind}'; use one of {', '.join(KINDS)}")
     if operations and not set(KINDS[kind]) <= {*INSIDE, MODELLED}:
         raise CommlensError(
-            f"procedures are told apart for messages inside calls only, --kind {', '.join(INSIDE)}; not for {kind}"
+            f"--op applies only to messages inside calls (--kind {', '.join(INSIDE)}), not to {kind}"
         )
     if kind == MODELLED and (regions or slices):
-        raise CommlensError("what is modelled is not told apart by region or slice")
+        raise CommlensError("a model cannot be split by region or slice")
     if algorithms and kind != MODELLED:
-        raise CommlensError(f"an algorithm is for --kind {MODELLED} only, not for {kind}")
+        raise CommlensError(f"--algorithm applies only to --kind {MODELLED}, not to {kind}")
     check_communicators(connection, comms)
     if slices:
         refuse_unkept(connection, "slice")

@@ -127,9 +127,9 @@ def reason(matrix: Matrix, untold: set[int], difference: Difference) -> str:
     is_short = difference.messages_received < difference.messages_sent
     if is_short or difference.bytes_received < difference.bytes_sent:
         if difference.destination in untold:
-            return f"{UNTOLD[0]}: this MPI does not say what arrived"
+            return f"{UNTOLD[0]}: this MPI library does not report what arrived"
         return (
-            "not received: cancelled, a request that was never completed, or the receiver had paused counting or "
+            "not received: the receive was cancelled or its request never completed, or the receiver paused counting or "
             "cleared its counters"
         )
-    return "received, and not known to be sent: the sender had paused counting or cleared its counters"
+    return "received, but not counted as sent: the sender paused counting or cleared its counters"

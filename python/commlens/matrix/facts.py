@@ -146,8 +146,8 @@ def why_not_known(matrix: Matrix, topology: Topology) -> str:
     unknown = sorted({node for node in matrix.nodes.values() if not topology.knows(node)})
     if unknown:
         return (
-            f"which CPUs of {unknown[0]} share a socket is not known here; "
-            f"give a file that 'lstopo {unknown[0]}.xml' has written there: --topology {unknown[0]}.xml"
+            f"the sockets of {unknown[0]} are unknown here; "
+            f"run 'lstopo {unknown[0]}.xml' on that node and pass the file with --topology {unknown[0]}.xml"
         )
     rank = min(matrix.cpus, default=0)
     return (
@@ -191,9 +191,9 @@ def read_facts(
         facts.ends = compare_ends(connection, matrix)
     if len(matrix.spread):
         facts.remarks.append(
-            f"{matrix.spread.total('messages'):,} messages are counted for blocks of ranks together; they are drawn as "
-            "if all of a block had the same, and left out of the pairs below, of locality, symmetry and partners; what pattern it is "
-            "cannot be said (COMMLENS_MATRIX_PAIRS)"
+            f"{matrix.spread.total('messages'):,} messages are counted per block of ranks (COMMLENS_MATRIX_PAIRS). The "
+            "matrix draws them evenly over the ranks of a block; the pairs, locality, symmetry and partners below exclude them, "
+            "and the pattern cannot be determined"
         )
     return facts
 
@@ -255,8 +255,8 @@ def locality(matrix: Matrix, topology: Topology) -> tuple[dict[str, tuple[int, i
         remarks.append(f"sockets and core complexes: {why_not_known(matrix, topology)}")
     elif np.any(unsure):
         remarks.append(
-            f"in a node are {int(pairs.messages[unsure].sum()):,} messages of ranks whose socket is not known, or that "
-            "are bound to none"
+            f"'in a node' includes {int(pairs.messages[unsure].sum()):,} messages of ranks whose socket is unknown, or that "
+            "are not bound to one"
         )
     return found, remarks
 

@@ -37,7 +37,7 @@ class Model:
 
     def remarks(self) -> Iterator[str]:
         """Yield what is to be said of it."""
-        yield "modelled, not measured: what collectives would send if they were done by the algorithms named here"
+        yield "modelled, not measured: the messages that collectives would send with these algorithms"
         for (collective, name, by), calls in sorted(self.chosen.items()):
             yield f"{collective} by {name}, {by}: {calls:,} calls"
         for (procedure, why), calls in sorted(self.left_out.items()):
@@ -70,27 +70,27 @@ def _add(found: Model, one: Calls, told: Mapping[str, str], library: str, budget
         return one.where.why
     if one.is_persistent:
         if one.starts is None:
-            return "how often the requests were started is not known"
+            return "the number of starts of the requests is unknown"
         one = replace(one, calls=one.starts)
     if one.calls < 1:
-        return "none has returned"
+        return "none returned"
     if one.collective != "barrier" and not one.sent.any() and not one.received.any():
-        return "they have no bytes"
+        return "they transfer no bytes"
     size = one.where.size
     if one.collective.startswith("alltoall") and size * size > budget.left:
         return TOO_MANY
     chosen = _choice(one, Call(size, block=_mean(one)), told, library)
     if chosen is None:
         return (
-            f"which algorithm '{library or 'the MPI library'}' uses is not known; "
-            f"--algorithm {one.collective}=NAME chooses one"
+            f"the algorithm that '{library or 'the MPI library'}' uses is unknown; "
+            f"choose one with --algorithm {one.collective}=NAME"
         )
     best, by = chosen
     parts = []
     for root, calls, block in _blocks(one):
         call = Call(size, block=block, root=root)
         if not best.needs(call):
-            return f"{best.name} is not defined for them"
+            return f"{best.name} is not defined for these calls"
         pairs = budget.pairs(size, best.steps(call))
         if pairs is None:
             return TOO_MANY
@@ -107,13 +107,13 @@ def _add(found: Model, one: Calls, told: Mapping[str, str], library: str, budget
 def _choice(one: Calls, call: Call, told: Mapping[str, str], library: str) -> tuple[Algorithm, str] | None:
     """Return the algorithm, and who has chosen it."""
     if one.collective in told:
-        return algorithm(one.collective, told[one.collective]), "as told"
+        return algorithm(one.collective, told[one.collective]), "as chosen"
     if library.startswith("MPICH"):
         name = mpich.chosen(one.collective, call, {})
         if name is not None:
-            return algorithm(one.collective, name), "as MPICH chooses if no variable tells it otherwise"
+            return algorithm(one.collective, name), "as MPICH chooses by default"
     elif library.startswith("Open MPI") and not any(x.openmpi for x in algorithms(one.collective)):
-        return algorithms(one.collective)[0], "the only one Open MPI has"
+        return algorithms(one.collective)[0], "the only algorithm of Open MPI"
     return None
 
 

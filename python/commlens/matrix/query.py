@@ -214,7 +214,7 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
     told = (*flows, "received") if "sent" in flows else flows
     statements = [
         ("pairs", selection.pairs_sql(told)),
-        ("peers that are not told apart", selection.loose_sql(told)),
+        ("peers counted together", selection.loose_sql(told)),
         ("kinds", selection.kinds_sql()),
         ("communicators", COMMS_SQL),
         ("ranks", RANKS_SQL),

@@ -50,15 +50,13 @@ def nothing(facts: Facts, heading: str) -> str:
     """Return why there is no picture."""
     matrix = facts.matrix
     if matrix.messages:
-        return "nothing to draw: of none of these messages both ends are known"
+        return "nothing to draw: no message has two known ends"
     which = "no such messages match" if heading else "no such messages in this profile"
     others = [kind for kind in matrix.kinds if kind not in KINDS[matrix.kind] and kind not in SHAPES]
     if others:
-        return f"{which}; there are {', '.join(others)}"
+        return f"{which}; the profile has {', '.join(others)}"
     if matrix.kind in ("collective", "internal") and matrix.inside != "measured":
-        which += (
-            "; they are counted with COMMLENS_MATRIX=all, where the MPI library lets them be seen (Open MPI)"
-        )
+        which += "; COMMLENS_MATRIX=all counts them, if the MPI library exposes them (Open MPI)"
     return which
 
 
@@ -76,19 +74,19 @@ def sayings(facts: Facts) -> Iterator[tuple[str, str]]:
         parts = [f"{where} {share_text(share(facts, pair))}" for where, pair in facts.locality.items()]
         yield "locality", ", ".join(parts)
     if facts.symmetry is not None:
-        yield "symmetry", f"{share_text(facts.symmetry)} of what goes one way comes back the other way"
+        yield "symmetry", f"{share_text(facts.symmetry)} of the traffic is matched in the opposite direction"
     if facts.partners:
         words = {"to": "sends to", "from": "receives from", "either": "either"}
         ways = [
             f"{words[way]} {number(low)} / {number(mid)} / {number(high)}"
             for way, (low, mid, high) in facts.partners.items()
         ]
-        yield "partners", f"of a {facts.axis.noun}, fewest / median / most: {', '.join(ways)}"
+        yield "partners", f"per {facts.axis.noun}, minimum / median / maximum: {', '.join(ways)}"
     if matrix.messages:
         yield (
             "elsewhere",
-            f"{count(matrix.messages, 'message')} with {bytes_text(matrix.bytes)} are not told apart by pair: the other end "
-            "is of another world, or its communicator was freed, had too many like it or is one of the MPI library's own",
+            f"{count(matrix.messages, 'message')} with {bytes_text(matrix.bytes)} belong to no pair: the other end is a "
+            "process of another MPI_COMM_WORLD, or the communicator was freed, shares a row with others, or belongs to the MPI library",
         )
     for remark in facts.remarks:
         yield "note", remark
@@ -112,12 +110,15 @@ def both_ends(facts: Facts) -> Iterator[tuple[str, str]]:
     ends = facts.ends
     if ends is None:
         return
-    left_out = f"; {count(ends.left_out, 'pair')} not compared, counted in blocks" if ends.left_out else ""
+    left_out = f"; {count(ends.left_out, 'pair')} not compared: counted in blocks" if ends.left_out else ""
     if not ends.differences:
         if ends.equal:
             yield "both ends", f"sent and received are equal in all {count(ends.equal, 'pair')}{left_out}"
         elif ends.left_out:
-            yield "both ends", f"not compared: {count(ends.left_out, 'pair')} with ends that count in blocks"
+            yield (
+                "both ends",
+                f"not compared: {count(ends.left_out, 'pair')} with an end that counts in blocks",
+            )
         return
     different = len(ends.differences)
     yield (

@@ -98,7 +98,7 @@ def of_hwloc(path: Path) -> dict[int, Place]:
         LookupError,
         ValueError,
     ) as error:  # the latter two: of an unknown encoding
-        raise CommlensError(f"{path}: no topology that lstopo has written: {error}") from None
+        raise CommlensError(f"{path}: not a topology written by lstopo: {error}") from None
     places: dict[int, Place] = {}
     sockets = complexes = 0
 
@@ -122,9 +122,9 @@ def of_hwloc(path: Path) -> dict[int, Place]:
     try:
         walk(root, 0, 0)
     except RecursionError:
-        raise CommlensError(f"{path}: no topology that lstopo has written: too many levels") from None
+        raise CommlensError(f"{path}: not a topology written by lstopo: too many levels") from None
     if not places:
-        raise CommlensError(f"{path}: no topology that lstopo has written: it has no CPUs")
+        raise CommlensError(f"{path}: not a topology written by lstopo: it has no CPUs")
     return places
 
 

@@ -32,7 +32,7 @@ def figure_class() -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise CommlensError(
-            "charts are drawn by matplotlib, which is not installed: pip install matplotlib"
+            "charts need matplotlib, which is not installed: pip install matplotlib"
         ) from None
     return Figure
 

@@ -102,7 +102,7 @@ def our_runner() -> Path:
     """
     runner = find_runner(None, os.environ)
     if runner is None:
-        raise CommlensError("commlens-run is not found: make install, and put its bin into PATH")
+        raise CommlensError("commlens-run not found: run make install and add its bin folder to PATH")
     return runner
 
 
@@ -118,7 +118,7 @@ def find_stopwatch() -> Path:
     for place in STOPWATCH_PLACES:
         for path in folder.glob(f"{place}/{STOPWATCH}"):
             return path.resolve()
-    raise CommlensError(f"{STOPWATCH} is not found beside commlens-run: make install")
+    raise CommlensError(f"{STOPWATCH} not found beside commlens-run: run make install")
 
 
 def parse_tool(text: str) -> Tool:
@@ -141,7 +141,7 @@ def parse_tool(text: str) -> Tool:
         raise ValueError(f"{library}: no such library")
     path = str(Path(library).absolute())
     if re.search("[: ]", path):
-        raise ValueError(f"{path} cannot be preloaded: its path has a blank or a colon")
+        raise ValueError(f"{path} cannot be preloaded: its path contains a blank or a colon")
     return Tool(name, library=path, variables=variables)
 
 
@@ -166,7 +166,7 @@ def parse_wrapper(text: str) -> Tool:
 def _check_name(name: str) -> None:
     if not NAME.fullmatch(name) or name == BASELINE:
         raise ValueError(
-            f"'{name}' is no name for a tool: at most 100 letters, digits and . + - _, and not {BASELINE}"
+            f"'{name}' is not a valid tool name: use at most 100 letters, digits and . + - _, and not {BASELINE}"
         )
 
 
@@ -190,7 +190,7 @@ def split(command: Sequence[str]) -> list[str]:
             words = words[:1] + _split_launch(words[1:])
     for i, word in enumerate(words):
         if word == HERE and i + 1 < len(words) and Path(words[i + 1]).name == "commlens-run":
-            raise CommlensError("leave commlens-run out: commlens overhead adds it where it belongs")
+            raise CommlensError("omit commlens-run: commlens overhead adds it itself")
     return words
 
 
@@ -209,11 +209,11 @@ def _split_launch(words: list[str]) -> list[str]:
         i for i, word in enumerate(words) if i not in values and word[0:1] != "-" and shutil.which(word)
     ]
     if not programs:
-        raise CommlensError(f"no application is found in '{shlex.join(words)}': put {HERE} before it")
+        raise CommlensError(f"no application found in '{shlex.join(words)}': put {HERE} before it")
     at = programs[0]
     # The first one may still be the value of an option that is not known here.
     if at > 0 and words[at - 1][0:1] == "-" and "/" not in words[at] and len(programs) > 1:
         raise CommlensError(
-            f"'{words[at]}' or '{words[programs[1]]}', which is the application? Put {HERE} before it"
+            f"cannot tell whether '{words[at]}' or '{words[programs[1]]}' is the application: put {HERE} before it"
         )
     return [*words[:at], HERE, *words[at:]]

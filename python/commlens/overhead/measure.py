@@ -134,21 +134,21 @@ def run_once(
     times = read_times(folder)
     if not times:
         raise CommlensError(
-            f"{which}: no process came through MPI_Init and MPI_Finalize in '{shlex.join(command)}'. Is it an MPI program, "
+            f"{which}: no process reached MPI_Init and MPI_Finalize in '{shlex.join(command)}'. Is it an MPI program, "
             "linked with its MPI library dynamically, and is this folder the same on all nodes?"
         )
     if not all(process.is_first for process in times):
         raise CommlensError(
-            f"{which}: the tool is loaded before the stopwatch, whose times would not be what it costs"
+            f"{which}: the tool is loaded before the stopwatch, so the times would not show its cost"
         )
     if not all(process.has_tool for process in times):
         if tool.name == BASELINE:
             raise CommlensError(
-                f"{which}: commlens is loaded, but this is the run without: leave it out of LD_PRELOAD and of what starts "
-                "the application"
+                f"{which}: commlens is loaded in the run without a tool: remove it from LD_PRELOAD and from the scripts "
+                "that start the application"
             )
         raise CommlensError(
-            f"{which}: {tool.library} is not loaded: it is not there on all nodes, or nothing that can be preloaded here",
+            f"{which}: {tool.library} is not loaded: it does not exist on all nodes, or cannot be preloaded here",
             words,
         )
     output = sum(path.lstat().st_size for path in (folder / "out").rglob("*") if not path.is_dir())
@@ -202,7 +202,7 @@ def scratch() -> Iterator[Path]:
         folder = tempfile.mkdtemp(prefix=".commlens-overhead-", dir=Path.cwd())
     except OSError as error:
         raise CommlensError(
-            f"{Path.cwd()}: cannot be written, and runs keep their times there: {error.strerror}"
+            f"{Path.cwd()}: cannot write the times of the runs there: {error.strerror}"
         ) from None
     try:
         yield Path(folder)
@@ -232,7 +232,7 @@ def rounds(
                 processes = processes or run.processes
                 if run.processes != processes:
                     raise CommlensError(
-                        f"{tool.name}, round {round}: {run.processes} processes came through MPI_Init and MPI_Finalize, "
+                        f"{tool.name}, round {round}: {run.processes} processes reached MPI_Init and MPI_Finalize, but "
                         f"{processes} in the first run"
                     )
                 yield run

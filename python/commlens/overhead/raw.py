@@ -41,7 +41,7 @@ def read(path: Path) -> list[Run]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise CommlensError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if not lines or tuple(lines[0]) != COLUMNS:
-        raise CommlensError(f"{path}: not what 'commlens overhead --to FILE.csv' writes")
+        raise CommlensError(f"{path}: not written by 'commlens overhead --to FILE.csv'")
     runs = []
     for number, line in enumerate(lines[1:], 2):
         try:
@@ -49,7 +49,7 @@ def read(path: Path) -> list[Run]:
         except ValueError:
             raise CommlensError(f"{path}, line {number}: not a run") from None
     if not any(run.tool == BASELINE for run in runs):
-        raise CommlensError(f"{path}: no run without a tool ({BASELINE})")
+        raise CommlensError(f"{path}: contains no run without a tool ({BASELINE})")
     for what, found, most in (
         ("rounds", {run.round for run in runs if run.round > 0}, MOST_ROUNDS),
         ("tools", {run.tool for run in runs}, MOST_TOOLS),

@@ -33,8 +33,8 @@ COLUMNS = (
     Column("files", wide=5),
 )
 LEGEND = (
-    "net: between MPI_Init and MPI_Finalize; hook: inside them; wrap: the rest of the command; memory: most that was resident "
-    "in a process; files: what the tool has written"
+    "net: between MPI_Init and MPI_Finalize; hook: inside these two; wrap: the rest of the command; memory: maximum resident "
+    "size of a process; files: output of the tool"
 )
 SHADES = "█▌░"
 NARROW = 20
@@ -72,7 +72,7 @@ def verdict(cost: Cost, number: int) -> str:
     """Return what a tool costs between MPI_Init and MPI_Finalize, in a sentence."""
     ratio = cost.ratio
     if ratio is None or math.isnan(ratio.p):
-        return f"{cost.tool}: {number} runs say nothing of its cost; it takes {FEWEST} at least"
+        return f"{cost.tool}: {number} runs are too few to estimate the cost; at least {FEWEST} are needed"
     if ratio.is_resolved:
         less = "costs" if ratio.value > 0 else "makes the application faster by"
         return (
@@ -80,8 +80,8 @@ def verdict(cost: Cost, number: int) -> str:
         )
     needed = "more than 100,000" if ratio.needed is None else f"about {max(ratio.needed, number + 1):,}"
     return (
-        f"{cost.tool}: net cost below what {number} runs resolve, which is {100 * ratio.resolution:.2f} %; "
-        f"for a difference of {percent(ratio.value)} it takes {needed}"
+        f"{cost.tool}: net cost below the resolution of {number} runs, {100 * ratio.resolution:.2f} %; "
+        f"resolving a difference of {percent(ratio.value)} takes {needed} runs"
     )
 
 

@@ -140,7 +140,7 @@ class Checker:
         self.sources[name] = source = f"main.{name}"
         shape = shape_of(self.connection, "main", name, relation)
         if shape.is_other:
-            self.complaints.append(f"table {name} is not one that commlens has written, and is left out")
+            self.complaints.append(f"table {name} was not written by commlens and is left out")
         elif not shape.columns and self.version >= relation.since:
             self.complaints.append(f"table {name} is missing")
         missing = [c for c in relation.columns if c.name not in shape.columns]
@@ -148,7 +148,7 @@ class Checker:
             return None
         if any(self.version >= c.since for c in missing):
             named = ", ".join(c.name for c in missing)
-            self.complaints.append(f"table {name} does not have all of its columns: {named}")
+            self.complaints.append(f"table {name} lacks the columns {named}")
         return Table(name, relation, source, shape)
 
     def _is_sound(self, table: Table) -> bool:
@@ -359,7 +359,7 @@ class Checker:
         name = table.name
         (kept,) = self.connection.execute(f"SELECT COUNT(*) FROM temp.{name}").fetchone()
         if not is_whole:
-            what = f": {rows_text(kept)} of it can be read" if kept else " and cannot be read"
+            what = f": {rows_text(kept)} can be read" if kept else " and cannot be read"
             self.complaints.append(f"table {name} is damaged{what}")
             return
         left_out = table.count - kept
@@ -368,16 +368,14 @@ class Checker:
                 table, {c: t for c, t in tests.items() if not self._refers(table, c)}
             )
         if left_out:
-            verb = "makes no sense and is" if left_out == 1 else "make no sense and are"
+            verb = "is invalid and" if left_out == 1 else "are invalid and"
             self.complaints.append(f"table {name}: {rows_text(left_out)} {verb} left out")
         unknown = {c.name for c in table.relation.columns if may_be_unknown(c)}
         if unknown and not self.is_part:
             changed = self._count(table, {c: t for c, t in tests.items() if c not in unknown})
             changed -= self._count(table, tests)
             if changed:
-                self.complaints.append(
-                    f"table {name}: in {rows_text(changed)} a value makes no sense and is left out"
-                )
+                self.complaints.append(f"table {name}: an invalid value is left out in {rows_text(changed)}")
 
     def _refers(self, table: Table, column: str) -> bool:
         return any(c.name == column and c.ref for c in table.relation.columns)
@@ -396,7 +394,7 @@ class Checker:
             f"UPDATE temp.{name} SET parent = NULL WHERE parent NOT IN (SELECT id FROM temp.{name})"
         )
         if ids:
-            self.complaints.append(f"table {name}: {rows_text(len(ids))} cannot have the parents they name")
+            self.complaints.append(f"table {name}: {rows_text(len(ids))} have an invalid parent")
 
     def _more(self, name: str) -> None:
         """Check what is not about one table."""
@@ -420,9 +418,7 @@ class Checker:
             columns = ", ".join(f"cell_row.{c.name} AS {c.name}" for c in relation.columns)
             kept = cells.keep_sound(temporary(relation.sql), columns)
             self.sources["cell_row"] = "temp.cell_row"
-            self.complaints.append(
-                f"table cell_row: {rows_text(found - kept)} make no sense and are left out"
-            )
+            self.complaints.append(f"table cell_row: {rows_text(found - kept)} are invalid and left out")
 
 
 def is_free_text(column: Column) -> bool:

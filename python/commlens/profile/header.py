@@ -34,22 +34,22 @@ def check_header(file: ProfileFile) -> None:
     if not header:
         raise CommlensError(f"{path}: not a profile: the file is empty")
     if not header.startswith(MAGIC) and not MAGIC.startswith(header):
-        raise CommlensError(f"{path}: not a profile: no SQLite file")
+        raise CommlensError(f"{path}: not a profile: not an SQLite file")
     if len(header) < HEADER_SIZE:
-        raise CommlensError(f"{path}: truncated: {file.size} bytes are left")
+        raise CommlensError(f"{path}: truncated to {file.size} bytes")
     (application_id,) = struct.unpack_from(">i", header, 68)
     if application_id != APPLICATION_ID:
         raise CommlensError(f"{path}: not a profile: an SQLite file of another program")
     (version,) = struct.unpack_from(">i", header, 60)
     if version > VERSION:
         raise CommlensError(
-            f"{path}: has schema version {version}, this commlens reads up to {VERSION}: use a newer commlens"
+            f"{path}: has schema version {version}, but this commlens reads at most {VERSION}: use a newer commlens"
         )
     if version < OLDEST_VERSION:
         raise CommlensError(
-            f"{path}: has schema version {version}, this commlens reads from {OLDEST_VERSION}: use an older one"
+            f"{path}: has schema version {version}, but this commlens reads {OLDEST_VERSION} and later: use an older commlens"
         )
     page_size, pages = struct.unpack_from(">H", header, 16)[0], struct.unpack_from(">I", header, 28)[0]
     page_size = 65536 if page_size == 1 else page_size
     if file.size < page_size * pages:
-        raise CommlensError(f"{path}: truncated: {file.size} of {page_size * pages} bytes are left")
+        raise CommlensError(f"{path}: truncated to {file.size} of {page_size * pages} bytes")

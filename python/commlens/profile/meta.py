@@ -34,8 +34,8 @@ def is_summary(connection: sqlite3.Connection) -> bool:
 def no_single_ranks(what: str) -> CommlensError:
     """Return why something that only the rows of single ranks can tell is refused in summary detail."""
     return CommlensError(
-        f"{what} is about single ranks, and this profile has summary detail: "
-        "'commlens sql' can ask its table spread; COMMLENS_DETAIL=full keeps all ranks"
+        f"{what} needs data of single ranks, but this profile has summary detail: "
+        "query its table spread with 'commlens sql', or run with COMMLENS_DETAIL=full"
     )
 
 
@@ -66,7 +66,7 @@ def mend_meta(
         wrong["ranks"] = str(ranks)
     if wrong:
         _replace(connection, sources, wrong)
-    return ranks, [f"table meta: {key} makes no sense" for key in wrong]
+    return ranks, [f"table meta: the value of {key} is invalid" for key in wrong]
 
 
 def _replace(connection: sqlite3.Connection, sources: dict[str, str], wrong: Mapping[str, str]) -> None:

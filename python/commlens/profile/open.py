@@ -24,8 +24,8 @@ OLDEST_SQLITE = (3, 26, 0)  # table_xinfo; window functions
 
 # What SQLite leaves beside a file that somebody has changed.  We make no such file, and read none.
 BESIDE = {
-    "-wal": "what is in it is not read; 'sqlite3 {path} .tables' as its owner folds it in",
-    "-journal": "a change of the file was not finished; 'sqlite3 {path} .tables' as its owner undoes it",
+    "-wal": "its changes are not read; to apply them, run 'sqlite3 {path} .tables' as the owner",
+    "-journal": "a change of the profile was not finished; to undo it, run 'sqlite3 {path} .tables' as the owner",
 }
 
 
@@ -134,7 +134,7 @@ def open_profile(name: str) -> Iterator[Database]:
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         needed = ".".join(map(str, OLDEST_SQLITE))
-        raise CommlensError(f"this Python has SQLite {sqlite3.sqlite_version}; commlens needs {needed}")
+        raise CommlensError(f"this Python has SQLite {sqlite3.sqlite_version}, but commlens needs {needed}")
     path = Path(name)
     connection = None
     try:
@@ -143,7 +143,7 @@ def open_profile(name: str) -> Iterator[Database]:
     except sqlite3.DatabaseError as error:
         if connection is not None and connection.is_over:
             raise CommlensError(
-                f"{path}: damaged: a query on so small a file does not take {connection.limit_s:.0f} s"
+                f"{path}: damaged: a query on a file of this size must not take {connection.limit_s:.0f} s"
             ) from error
         if is_stopped(connection, error):
             raise KeyboardInterrupt from error

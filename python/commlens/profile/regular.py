@@ -71,7 +71,7 @@ class ProfileFile:
         end = time.process_time() + most_s
         for at in places:
             if time.process_time() > end:
-                why = f", as no more than {self.stored:,} of its {self.size:,} bytes are stored"
+                why = f"; only {self.stored:,} of its {self.size:,} bytes are stored"
                 raise CommlensError(
                     f"{self.path}: is damaged: it takes too long to read{why if self.stored < self.size else ''}"
                 )
@@ -123,7 +123,7 @@ class ProfileFile:
                 copy.truncate()
         except OSError as error:
             raise CommlensError(
-                f"{self.path}: other users can exchange this file while it is read, and it cannot be copied to {folder.parent}"
+                f"{self.path}: other users can replace this file while it is read, and it cannot be copied to {folder.parent}"
                 f" before: {error.strerror}; set TMPDIR to a folder with room for {self.stored:,} bytes"
             ) from None
         facts = name.stat()
@@ -169,7 +169,7 @@ def own_folder(path: Path) -> Iterator[Path]:
                 yield Path(name)
                 return
     raise CommlensError(
-        f"{path}: other users can exchange this file while it is read, and there is no folder for a copy that only you"
+        f"{path}: other users can replace this file while it is read, and there is no folder for a copy that only you"
         " may change: set TMPDIR to one"
     )
 
@@ -186,9 +186,9 @@ def opened(path: Path, folder: int | None = None) -> Iterator[ProfileFile]:
 
     def check(facts: os.stat_result) -> None:
         if stat.S_ISLNK(facts.st_mode):
-            raise CommlensError(f"{path}: a symbolic link, which is not followed here")
+            raise CommlensError(f"{path}: a symbolic link, which commlens does not follow here")
         if not stat.S_ISREG(facts.st_mode):
-            raise CommlensError(f"{path}: not a profile, not even a file")
+            raise CommlensError(f"{path}: not a profile: neither a file nor a folder")
 
     try:
         descriptor = open_checked(path, check, folder)

@@ -159,7 +159,9 @@ class Merging:
             ]
             has_names = known is not None and self.takes_names(index)
             if not has_names:
-                self.complain(f"{index} cannot be read: what no rank below has used is missing")
+                self.complain(
+                    f"{index} cannot be read: communicators, regions and other names that no readable rank used are missing"
+                )
                 world = self.most_common_world(shards)
         read = 0
         for shard in tracked(shards, str(self.path)):
@@ -246,9 +248,7 @@ class Merging:
                 except OSError as error:
                     raise CommlensError(f"{shard.path}: cannot be read: {error.strerror}") from None
                 if not is_same:
-                    raise CommlensError(
-                        f"{shard.path}: is damaged: its bytes are not those that were written"
-                    )
+                    raise CommlensError(f"{shard.path}: is damaged: its size or checksum is wrong")
             yield file
 
     def listed(self, index: Path) -> list[Shard] | None:
@@ -266,7 +266,7 @@ class Merging:
             name = f"shard.{number}.db" if name is None else name
             is_number = all(isinstance(fact, int) for fact in (number, *facts))
             if not is_number or not is_plain(name) or name in found:
-                self.complain(f"{index}: file {number} makes no sense and is left out")
+                self.complain(f"{index}: the entry of file {number} is invalid and left out")
                 continue
             found[name] = Shard(number, index.parent / name, *facts)
         return list(found.values())

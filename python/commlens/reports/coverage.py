@@ -17,7 +17,7 @@ Row = dict[str, Any]
 STATES = {
     "unseen": "not measured",
     "measured": "measured",
-    "skipped": "skipped on purpose",
+    "skipped": "deliberately skipped",
     "absent": "not in this MPI library",
 }
 
@@ -43,7 +43,7 @@ def read_coverage(connection: sqlite3.Connection, sql: str) -> list[Row]:
     """Return the rows of a statement; refuse a profile that was written before there was this table."""
     if not has_table(connection, "coverage"):
         raise CommlensError(
-            "this profile does not say what the application imports: an older commlens wrote it"
+            "this profile does not contain the imports of the application: an older commlens wrote it"
         )
     return [dict(row) for row in connection.execute(sql)]
 

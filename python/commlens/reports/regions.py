@@ -32,12 +32,12 @@ NO_REGIONS = (
 )
 
 LEGEND = (
-    "own: without regions within it; PE: parallel efficiency = LB: load balance x CE: communication efficiency; "
-    "averages over the ranks that were there"
+    "own: time outside nested regions; PE: parallel efficiency = LB: load balance x CE: communication efficiency; "
+    "averages are over the ranks that entered the region"
 )
 
 NOT_IN_SUMMARIES = (
-    "a profile of summary detail has neither executions nor iterations nor quantities of the application; "
+    "a profile of summary detail contains no executions, iterations or metrics of the application; "
     "COMMLENS_DETAIL=full keeps them"
 )
 
@@ -272,7 +272,9 @@ def refuse_older(connection: sqlite3.Connection) -> None:
     """Refuse a profile from before there were regions."""
     if not has_table(connection, "region_time"):
         version = version_of(connection)
-        raise CommlensError(f"this profile has schema version {version}: code regions are in those from 5 on")
+        raise CommlensError(
+            f"this profile has schema version {version}: code regions need version 5 or later"
+        )
 
 
 def read_regions(connection: sqlite3.Connection, by: tuple[str, ...], *, fold: bool) -> Regions:
@@ -443,7 +445,7 @@ def draw(regions: Regions, top: int | None, depth: int | None) -> Table:
             if 0 < len(kept) < len(parts):
                 table.say(f"and {len(parts) - len(kept):,} more", below)
         if hidden[id]:
-            table.say(f"{hidden[id]:,} region{'' if hidden[id] == 1 else 's'} within it", below)
+            table.say(f"{hidden[id]:,} nested region{'' if hidden[id] == 1 else 's'}", below)
     return table
 
 

@@ -33,7 +33,7 @@ PLURAL = {
 KINDS = {
     "inter": "intercommunicator",
     "none": "calls that belong to no communicator",
-    "set": "completion of requests of several communicators at once",
+    "set": "completion of requests of several communicators",
 }
 
 # What a statement returns beside its rows so that we can say how much --top left out.

@@ -186,8 +186,8 @@ class Run:
         if ranks["balance"] is not None:
             lines.append(
                 (
-                    "balance",
-                    f"{share_text(ranks['balance'])}: time between MPI calls, average rank to busiest",
+                    "load balance",
+                    f"{share_text(ranks['balance'])}: average / maximum time outside MPI",
                 )
             )
         if self.regions is not None and self.regions["regions"]:
@@ -200,7 +200,7 @@ class Run:
                 for ns, what in (
                     (cost["init_ns"], "in MPI_Init"),
                     (cost["finalize_ns"], "in MPI_Finalize"),
-                    (cost["call_ns"], "a call"),
+                    (cost["call_ns"], "per call"),
                 )
                 if ns is not None
             ]
@@ -208,7 +208,7 @@ class Run:
             lines.append(("commlens", f"{meta.get('commlens_version', '')} cost {share}: {', '.join(parts)}"))
             if finalize:
                 said = ", ".join(f"{phase} {time_text(ns)}" for phase, ns in finalize.items())
-                lines.append(("finalize", f"{said}, once all ranks were there"))
+                lines.append(("finalize", f"{said}, after the last rank arrived"))
         return [(name, text) for name, text in lines if text]
 
     def regions_text(self) -> str:
@@ -246,7 +246,7 @@ class Run:
                 time_text(self.under_way["longest_ns"]),
             )
             found.append(
-                f"{calls} had not returned, the longest after {longest}: this time counts as outside MPI"
+                f"{calls} had not returned, the longest after {longest}: their time counts as outside MPI"
             )
         if self.ranks["lost_calls"]:
             found.append(
@@ -264,16 +264,16 @@ class Run:
             measured = imported["measured"] or 0
             if measured:
                 others = f" and {_many(measured - 1, 'other procedure')}" if measured > 1 else ""
-                why = f"it can call {imported['example']}{others} and did not"
+                why = f"the application can call {imported['example']}{others}, but did not"
             else:
-                why = "nothing that is loaded imports an MPI procedure that is measured"
-            found.append(f"no MPI call was seen between MPI_Init and MPI_Finalize: {why}")
+                why = "no loaded object imports an MPI procedure that commlens measures"
+            found.append(f"commlens saw no MPI call between MPI_Init and MPI_Finalize: {why}")
         unseen = sorted(imported["unseen"].split(",")) if imported["unseen"] else []
         if unseen:
             named = ", ".join(unseen[:UNSEEN_NAMED])
             if len(unseen) > UNSEEN_NAMED:
                 named += f" and {len(unseen) - UNSEEN_NAMED} more"
-            why = imported["reason"] if imported["reasons"] == 1 else "'commlens coverage' says why"
+            why = imported["reason"] if imported["reasons"] == 1 else "'commlens coverage' shows the reasons"
             found.append(f"calls of {named} are not in this profile: {why}")
         return found
 

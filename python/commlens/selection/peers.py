@@ -16,14 +16,12 @@ def refuse(connection: sqlite3.Connection) -> None:
     """Refuse a profile that cannot say who talks to whom."""
     if not has_table(connection, "peer"):
         raise CommlensError(
-            f"this profile has schema version {version_of(connection)}: who talks to whom is in those from {FIRST_VERSION} on"
+            f"this profile has schema version {version_of(connection)}: the communication matrix needs version {FIRST_VERSION} or later"
         )
     if is_summary(connection):
         raise no_single_ranks("a matrix")
     if option(connection, "COMMLENS_MATRIX") == "off":
-        raise CommlensError(
-            "this profile was made with COMMLENS_MATRIX=off: nobody counted who talks to whom"
-        )
+        raise CommlensError("this profile has no communication matrix: COMMLENS_MATRIX was off in the run")
 
 
 def refuse_unkept(connection: sqlite3.Connection, what: str) -> None:
@@ -32,5 +30,5 @@ def refuse_unkept(connection: sqlite3.Connection, what: str) -> None:
         return
     if option(connection, "COMMLENS_MATRIX_BY") not in (what, "both"):
         raise CommlensError(
-            f"this profile does not keep messages apart by {what}: that needs COMMLENS_MATRIX_BY={what} in the run"
+            f"this profile does not split messages by {what}: the run needs COMMLENS_MATRIX_BY={what}"
         )

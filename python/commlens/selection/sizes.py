@@ -27,15 +27,15 @@ def parse_size(text: str) -> int:
     """
     match = re.fullmatch(r"(\d+)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not match:
-        raise ValueError(f"'{text}' is no size in bytes")
+        raise ValueError(f"'{text}' is not a size in bytes")
     size = int(match[1]) * FACTORS[match[2].upper()]
     if size & (size - 1):
         below = 1 << (size.bit_length() - 1)
         raise ValueError(
-            f"{size} is no power of two; profiles keep sizes by powers of two, use {below} or {2 * below}"
+            f"{size} is not a power of two; profiles store sizes by powers of two, use {below} or {2 * below}"
         )
     if size > 1 << LARGEST_BIN:
-        raise ValueError(f"{text} is more than a message can have")
+        raise ValueError(f"{text} is larger than any message")
     return size
 
 
@@ -65,11 +65,11 @@ def parse_range(text: str) -> BinRange:
     """
     low_text, colon, high_text = text.partition(":")
     if not colon:
-        raise ValueError(f"'{text}' is no range LOW:HIGH")
+        raise ValueError(f"'{text}' is not a range LOW:HIGH")
     first = first_bin(parse_size(low_text)) if low_text.strip() else 0
     last = first_bin(parse_size(high_text)) - 1 if high_text.strip() else LARGEST_BIN
     if last < first:
-        raise ValueError(f"no size is in '{text}': the lower bound belongs to it, the upper does not")
+        raise ValueError(f"'{text}' is an empty range: it includes the lower bound and excludes the upper")
     return BinRange(first, last)
 
 
@@ -119,5 +119,5 @@ def parse_buckets(text: str) -> Buckets:
         return Buckets(text)
     bounds = PRESETS.get(text) or tuple(parse_size(part) for part in text.split(","))
     if bounds[0] == 0 or list(bounds) != sorted(set(bounds)):
-        raise ValueError(f"the bounds in '{text}' do not rise from above 0")
+        raise ValueError(f"the bounds in '{text}' must be greater than 0 and increase")
     return Buckets("bounds", bounds)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What we need to know of an ELF file: build id, whether a function is at an address, what the loader looks for.
 
-Layout: man 5 elf, "Elf32_Ehdr" to "Elf64_Sym" and "Notes (Nhdr)".  A file that is broken, or no ELF file,
+Layout: man 5 elf, "Elf32_Ehdr" to "Elf64_Sym" and "Notes (Nhdr)".  A file that is broken, or not an ELF file,
 has no build id and no functions.
 """
 
@@ -39,7 +39,7 @@ def read_layout(file: BinaryIO) -> Layout:
     """Return the layout; raises ValueError or struct.error if there is none."""
     head = file.read(64)
     if head[:4] != b"\x7fELF":
-        raise ValueError("no ELF file")
+        raise ValueError("not an ELF file")
     wide, order = head[4] == 2, "<" if head[5] == 1 else ">"
     programs, sections = struct.unpack_from(order + ("QQ" if wide else "II"), head, 32 if wide else 28)
     sizes = struct.unpack_from(order + "HHHH", head, 54 if wide else 42)
@@ -141,7 +141,7 @@ class Dynamic(NamedTuple):
 
 
 def read_dynamic(path: Path) -> Dynamic | None:
-    """Return what the loader reads of a file; None if it is no ELF file, or broken."""
+    """Return what the loader reads of a file; None if it is not an ELF file, or broken."""
     try:
         with open_regular(path) as file:
             layout = read_layout(file)
