@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the profiles that commlens writes, and tells it from within a program what that is doing."""
+"""Reads the profiles that commlens writes; annotates Python programs with regions, loops, metrics and tags."""
 
 from commlens.annotate import (
     active,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells the profiler what a program is doing, if there is one: the C interface (commlens.h) for Python.
+"""The C interface of the profiler (commlens.h) for Python programs: regions, loops, metrics, tags and watches.
 
-The profiler is preloaded, so its functions are found in the process itself.  Where there is none, functions without
-effect are called instead, and nothing else differs: what a program gets, and what it is refused, is the same.
+The profiler is preloaded, so this module looks its functions up in the process itself.  Without a profiler it calls
+functions without effect instead.  Return values and exceptions are the same with and without a profiler.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # longer to load than all of this.
 SUSPENDS = 0x20 | 0x80 | 0x200
 KEPT = 4096
-"""How many names are remembered; others are looked up each time."""
+"""Number of names whose handles are cached; other names are looked up each time."""
 
 
 def _find_profiler() -> ctypes.PyDLL | None:
-    """Return what this process has loaded, if a profiler is among it."""
+    """Return this process as a library if a profiler is loaded in it, else None."""
     try:
         import ctypes
 
@@ -46,9 +46,9 @@ def _nothing(*_: object) -> None:
 
 
 def _function(name: str, result: str | None, *arguments: str, waits: bool = False) -> Callable[..., Any]:
-    """Return a function of the profiler, or one without effect.
+    """Return a function of the profiler, or a function without effect if there is no profiler.
 
-    Types are those of ctypes.  While a function that `waits` runs, other threads do.
+    Types are names in ctypes.  A function that `waits` releases the interpreter lock while it runs.
     """
     if _profiler is None or not hasattr(_profiler, name):
         return _nothing
@@ -87,7 +87,7 @@ _watch_free = _function("commlens_watch_free", None, "c_void_p")
 
 
 def _suspends(function: Any) -> bool:
-    """Return whether a call of `function` gives what goes on later, a generator or a coroutine."""
+    """Return whether calling `function` returns a generator or a coroutine, whose body runs later."""
     while isinstance(function, functools.partial):
         function = function.func
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
@@ -95,14 +95,14 @@ def _suspends(function: Any) -> bool:
 
 
 def _text(text: str) -> bytes:
-    """Return `text` as the profiler wants it; what cannot be UTF-8 becomes a question mark."""
+    """Return `text` as UTF-8; characters that UTF-8 cannot encode become question marks."""
     return str(text).encode("utf-8", "replace")
 
 
 class Region:
-    """A part of the program with a name: for a with-block, or to decorate a function.
+    """A code region: use it in a with-block, or to decorate a function.
 
-    One object serves any number of blocks, nested and in several threads too.
+    One object serves any number of blocks, also nested and in several threads.
     """
 
     __slots__ = ("_handle", "_name")
@@ -120,7 +120,7 @@ class Region:
         _end_region(self._handle)
 
     def __call__(self, function: Function) -> Function:
-        """Return `function` with its calls being this region."""
+        """Return `function`, decorated so that each call is an execution of this region."""
         if not callable(function) or isinstance(function, (type, staticmethod, classmethod)):
             raise TypeError(f"commlens.region decorates functions, not {function!r}; put it next to the def")
         if _suspends(function):
@@ -152,22 +152,22 @@ def region(name: str) -> Region: ...
 @overload
 def region(name: Function) -> Function: ...
 def region(name: Any) -> Any:
-    """Name a part of the program: ``with region("solve"):``, ``@region("solve")``, or ``@region`` alone.
+    """Return a code region, or decorate a function: ``with region("solve"):``, ``@region("solve")``, or ``@region``.
 
     Parameters
     ----------
     name : str or function
-        The region's name; or a function, whose calls become a region that is called like it.
+        The name of the region; or a function, whose name becomes the name of the region.
 
     Returns
     -------
     Region or function
-        The region; or the function, decorated.
+        The region; or the decorated function, if `name` is a function.
 
     Raises
     ------
     TypeError
-        A class, a generator function or a coroutine function is decorated.
+        The decorated object is a class, a generator function or a coroutine function.
     """
     if isinstance(name, str):
         return _cached_region(name)
@@ -175,7 +175,7 @@ def region(name: Any) -> Any:
 
 
 class Loop:
-    """A loop whose iterations are looked at, for a with-block."""
+    """A loop whose iterations commlens measures: use it in a with-block."""
 
     __slots__ = ("_mode", "_name")
 
@@ -193,12 +193,12 @@ class Loop:
         _loop_end(self._name)
 
     def iteration(self) -> None:
-        """Begin the next iteration of the innermost loop, which ends the one before."""
+        """Begin the next iteration of the innermost loop; this ends the previous iteration."""
         _loop_iteration()
 
 
 def _over(items: Iterable[T], here: Loop) -> Iterator[T]:
-    """Yield `items`, each in an iteration of its own."""
+    """Yield `items`, each in its own iteration."""
     with here:
         for item in items:
             _loop_iteration()
@@ -210,30 +210,30 @@ def loop(name: str, *, each: bool = ...) -> Loop: ...
 @overload
 def loop(name: str, items: Iterable[T], *, each: bool = ...) -> Iterator[T]: ...
 def loop(name: str, items: Any = None, *, each: bool = False) -> Any:
-    """Look at the iterations of a loop: ``for step in loop("time steps", range(10)):``.
+    """Measure the iterations of a loop: ``for step in loop("time steps", range(10)):``.
 
-    Without `items` it is for a with-block in which ``iteration()`` is called at the beginning of each.
+    Without `items`, use the result in a with-block and call ``iteration()`` at the beginning of each iteration.
 
     Parameters
     ----------
     name : str
-        The loop is a region of this name.
+        The name of the loop, which is also a region.
     items : iterable, optional
-        What to iterate over.
+        The items to iterate over.
     each : bool
-        Keep the iterations apart, the first COMMLENS_ITERATIONS of them; else they are counted as a sum.
+        Store the first COMMLENS_ITERATIONS iterations separately; otherwise only their sum is stored.
 
     Returns
     -------
     iterator or Loop
-        The items; without them a context manager.
+        An iterator over the items; without `items`, a context manager.
     """
     here = Loop(name, each)
     return here if items is None else _over(items, here)
 
 
 class Metric:
-    """A quantity of the program's own."""
+    """A number that the application records: count, sum, minimum, maximum and last value are stored per region."""
 
     __slots__ = ("_handle", "_of")
 
@@ -242,7 +242,7 @@ class Metric:
         self._handle = _metric(_text(name), _text(unit))
 
     def record(self, value: float) -> None:
-        """Tell a value of it, here and now.  What is no number counts as NaN."""
+        """Record one value for the calling thread's current region.  A value that is not a number is recorded as NaN."""
         try:
             _record(self._handle, value)
         except Exception:
@@ -253,7 +253,7 @@ class Metric:
 
 
 def _number(value: object) -> float:
-    """Return the number that `value` is, such as one of numpy, or NaN."""
+    """Return `value` as a float, also if it is a numpy scalar; NaN if it is not a number."""
     try:
         return float(cast(Any, value))
     except Exception:
@@ -264,67 +264,68 @@ _cached_metric = functools.lru_cache(KEPT)(Metric)
 
 
 def metric(name: str, unit: str = "") -> Metric:
-    """Return the quantity of this name and unit, to record values of it."""
+    """Return the metric with this name and unit."""
     return _cached_metric(name, unit)
 
 
 def tag(name: str, value: str) -> None:
-    """Say something of the region this thread is in that does not change: ``tag("kind", "IO")``."""
+    """Attach a tag to the calling thread's current region: ``tag("kind", "IO")``."""
     _tag(_text(name), _text(value))
 
 
 def version() -> str:
-    """Return the version of the profiler, or an empty text when none is loaded."""
+    """Return the version of the profiler, or an empty string if none is loaded."""
     return (_version() or b"").decode()
 
 
 def active() -> bool:
-    """Return whether MPI calls of this process are being counted."""
+    """Return whether the profiler counts the MPI calls of this process."""
     return bool(_active())
 
 
 def pause() -> None:
-    """Count nothing on this process until `resume`."""
+    """Stop counting in this process until `resume`."""
     _pause()
 
 
 def resume() -> None:
-    """Count again."""
+    """Continue counting after `pause`."""
     _resume()
 
 
 def reset() -> None:
-    """Forget what this process has counted so far; regions that are under way begin here."""
+    """Clear all counters of this process.  Open regions begin again at this point."""
     _reset()
 
 
 def flush() -> bool:
-    """Copy what this process has counted beside the output, for `commlens recover`.
+    """Write a copy of the counters of this process beside the output, for `commlens recover`.
 
     Returns
     -------
     bool
-        False when it cannot be written or nothing is counted.
+        False if the copy cannot be written or the profiler does not count.
     """
     return bool(_flush() == 0)
 
 
 def flush_to(folder: str) -> bool:
-    """Copy what this process has counted into a folder of its own, such as one for each phase of the program.
+    """Write a copy of the counters of this process to `folder`, for example one folder per phase of the program.
 
-    `commlens recover FOLDER` makes a profile of it.  Returns False when it cannot be written or nothing is counted.
+    `commlens recover FOLDER` makes a profile of the copies.  Returns False if the copy cannot be written or the profiler
+    does not count.
     """
     return bool(_flush_to(_text(folder)) == 0)
 
 
 WATCHED = ("sent", "received", "written", "read", "collective")
-"""What a watch can be of, in the order of the C interface."""
+"""Kinds of traffic that a watch can count, in the order of the C interface."""
 
 
 class Watch:
-    """Counts what this process has to do with each process of a communicator, in that communicator.
+    """Counts the messages and bytes between this process and each process of a communicator, in that communicator.
 
-    In a with-block it counts, and goes on counting in the next one.  Without the profiler it is of no processes.
+    Counts inside with-blocks; a later with-block continues the same counters.  Without a profiler it has no processes.
     """
 
     __slots__ = ("_handle",)
@@ -352,23 +353,26 @@ class Watch:
             _watch_free(self._handle)
 
     def start(self) -> None:
-        """Begin to count, or go on."""
+        """Start or continue counting."""
         _watch_start(self._handle)
 
     def stop(self) -> None:
-        """Count no more, until it is started again."""
+        """Stop counting until the next `start`."""
         _watch_stop(self._handle)
 
     def reset(self) -> None:
-        """Forget what it has counted."""
+        """Clear the counters."""
         _watch_reset(self._handle)
 
     def snapshot(self) -> Watch:
-        """Return another one, which is stopped and has counted as much."""
+        """Return a stopped copy of this watch with the same counters."""
         return Watch(None, _handle=_watch_snapshot(self._handle))
 
     def read(self) -> tuple[list[int], list[int]]:
-        """Return the messages and the bytes for each process, in the order of their ranks."""
+        """Return the number of messages and of bytes per process.
+
+        Two lists in the order of the ranks of the communicator; both are empty without a profiler.
+        """
         if self._handle is None:
             return [], []
         import ctypes
@@ -380,5 +384,5 @@ class Watch:
 
 
 def watch(comm: Any, kind: str = "sent") -> Watch:
-    """Return a watch of a communicator of mpi4py; `kind` is one of `WATCHED`."""
+    """Return a watch on an mpi4py communicator; `kind` is one of `WATCHED`."""
     return Watch(comm, kind)

@@ -18,7 +18,7 @@ from commlens.profile import open_profile
 
 
 def names(profile: str | os.PathLike[str]) -> list[str]:
-    """Return the tables and views of a profile; `commlens schema` explains them."""
+    """Return the names of the tables and views of a profile; `commlens schema` describes them."""
     with open_profile(os.fspath(profile)) as connection:
         return list(known(connection))
 
@@ -29,19 +29,19 @@ def pandas(profile: str | os.PathLike[str], name: str) -> Any:
     Parameters
     ----------
     profile : path
-        A profile: a file, or a directory with several.
+        Path of the profile: a file, or a directory of shards.
     name : str
-        The table or view.
+        Name of the table or view.
 
     Returns
     -------
     pandas.DataFrame
-        Integers are Int64, other numbers Float64, texts string: NULL is pandas.NA, and no integer becomes a float.
+        One row per row of the table, one column per column. Types are Int64, Float64 and string; NULL is pandas.NA.
 
     Raises
     ------
     CommlensError
-        The profile cannot be read, has no such table or view, or the package pandas is missing.
+        The profile cannot be read, the table or view does not exist, or the package pandas is missing.
     """
     package = load("pandas")
     types = {"INTEGER": "Int64", "REAL": "Float64", "TEXT": "string"}
@@ -67,7 +67,7 @@ def polars(profile: str | os.PathLike[str], name: str) -> Any:
     Returns
     -------
     polars.DataFrame
-        Integers are Int64, other numbers Float64, texts String; NULL is null.
+        One row per row of the table, one column per column. Types are Int64, Float64 and String; NULL is null.
     """
     package = load("polars")
     types = {"INTEGER": package.Int64, "REAL": package.Float64, "TEXT": package.String}
@@ -82,7 +82,7 @@ def polars(profile: str | os.PathLike[str], name: str) -> Any:
 
 
 def transposed(connection: sqlite3.Connection, name: str) -> Iterator[Sequence[Sequence[Any]]]:
-    """Return a table or view in parts, each as its columns; one part without rows where there are none."""
+    """Yield a table or view in parts, each as a list of columns; an empty table yields one part without rows."""
     is_empty = True
     for rows in tracked(batches(connection, name), name):
         is_empty = False

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms of collectives as the messages they are made of.
+"""Algorithms of collectives, each described by the messages that it sends.
 
-`registry` has them all; `matching.match` says which of them sent what was measured; `modelled.modelled` what they would
-send, with `mpich.chosen` where an MPI says by its control variables which one it uses.
+`registry` lists all algorithms. `matching.match` finds the algorithm that sent the measured messages.
+`modelled.modelled` returns the messages that an algorithm would send. `mpich.chosen` returns the algorithm that MPICH
+selects for given control variables.
 
 >>> from commlens.algorithms.matching import Measured, match
 >>> from commlens.algorithms.modelled import modelled

@@ -29,14 +29,14 @@ __all__ = ["FORMATS", "Choice", "hatchet", "thicket", "write"]
 
 @dataclass(frozen=True)
 class Choice:
-    """What of a profile is exported.
+    """Selects the parts of a profile to export.
 
     Attributes
     ----------
     unfold : bool
-        Every communicator for itself instead of families.
+        Show each communicator instead of families.
     mpi : bool
-        With MPI calls.
+        Include MPI calls.
     ranks : ranges of int
         Only these world ranks; empty means all.
     tables : tuple of str
@@ -61,12 +61,12 @@ FORMATS = (*TREES, *LINES, *TABLES, TINYPROF)
 
 
 def write(connection: sqlite3.Connection, to: str, output: Path, choice: Choice, source: str) -> None:
-    """Write a profile in one of the formats; never over an existing file.
+    """Write a profile in one of the formats; an existing file is never overwritten.
 
     Raises
     ------
     CommlensError
-        `output` exists or cannot be written; the profile lacks what the format needs, or what was chosen.
+        `output` exists or cannot be written, or the profile lacks data that the format or the choice needs.
     """
     if to not in TABLES and is_summary(connection):
         raise no_single_ranks(f"the format {to}")
@@ -94,7 +94,7 @@ def write(connection: sqlite3.Connection, to: str, output: Path, choice: Choice,
 
 
 def write_tables(connection: sqlite3.Connection, to: str, output: Path, choice: Choice, source: str) -> None:
-    """Write one table or view as a file, or several as files in a directory."""
+    """Write one table or view as a file, or several as one file each in a directory."""
     names = list(relations.known(connection, tuple(choice.tables)))
     if len(choice.tables) == 1:
         TABLES[to](connection, names[0], output, source)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who talks to whom: messages and bytes from each process to each other.
+"""The communication matrix of a profile: messages and bytes from each process to each other process.
 
 >>> talk = commlens.matrix.read("job.db", kind="collective", comms=["s*.1"])  # doctest: +SKIP
 >>> scipy.sparse.coo_array((talk.bytes, (talk.source, talk.destination)))  # doctest: +SKIP
@@ -32,31 +32,32 @@ def read(
     slices: Sequence[Range] = (),
     algorithms: Sequence[str] = (),
 ) -> Pairs:
-    """Return who talks to whom.
+    """Read the communication matrix of a profile as sparse arrays.
 
     Parameters
     ----------
     profile : path
-        A profile: a file, or a directory with several.
+        Path of the profile: a file, or a directory of shards.
     kind : str
-        One of KINDS; without one "p2p", or "collective" where operations are chosen.
+        One of KINDS. By default "p2p", or "collective" if `operations` is not empty.
     comms, operations, regions : sequences of str
-        Only these communicators, procedures and code regions, as for `commlens matrix`; empty: all.
+        Only these communicators, procedures and code regions, as in `commlens matrix`; empty means all.
     slices : sequence of (first, last)
-        Only these slices of time; empty: all.
+        Only these time slices, numbered from 0, both ends included; empty means all.
     algorithms : sequence of str
-        Of kind "modelled": what does a collective, as in "bcast=binomial".
+        For kind "modelled": the algorithm of a collective, such as "bcast=binomial".
 
     Returns
     -------
     Pairs
-        Arrays of int64 of one length: `source` and `destination`, world ranks, and `messages` and `bytes`. What is
-        counted for a block of ranks together is spread evenly; what has no pair at all is not in it.
+        Four int64 arrays of shape (n,), one element per pair of ranks: `source` and `destination` (world ranks),
+        `messages` and `bytes`. Traffic that was counted for a block of ranks is spread evenly over the block. Traffic
+        with an unknown end is not included.
 
     Raises
     ------
     CommlensError
-        The profile cannot be read, or does not say it.
+        The profile cannot be read or does not contain this traffic, or a name does not exist in it.
     """
     with open_profile(os.fspath(profile)) as connection:
         selection = selected(connection, kind, comms, operations, regions, slices, algorithms)
@@ -72,12 +73,12 @@ def selected(
     slices: Sequence[Range],
     algorithms: Sequence[str] = (),
 ) -> Selection:
-    """Return what names mean in a profile.
+    """Return the selection for these names, checked against the profile.
 
     Raises
     ------
     CommlensError
-        One of them means nothing there, or the profile does not tell it apart.
+        A name does not exist in the profile, or the profile does not split traffic that way.
     """
     refuse(connection)
     kind = kind or ("collective" if operations else "p2p")

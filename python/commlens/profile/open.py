@@ -74,7 +74,7 @@ def for_reading(connection: Database) -> Database:
 
 
 def put_together(path: Path) -> Database:
-    """Return a profile of several files, or one of these, as one in memory."""
+    """Return the shards of a profile, or one of them, merged into one database in memory."""
     connection = sqlite3.connect(":memory:", uri=True, factory=Database)
     try:
         merge(path, connection)
@@ -85,7 +85,7 @@ def put_together(path: Path) -> Database:
 
 
 def merged_file(directory: Path, output: Path) -> None:
-    """Write a profile of several files as one; never over an existing file.
+    """Merge the shards of a profile into one file; an existing file is never overwritten.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def merged_file(directory: Path, output: Path) -> None:
 
 
 def refusal(path: Path) -> str | None:
-    """Return why a file cannot grow, in the words of the system; SQLite knows one reason for all."""
+    """Return the error of the system when the file cannot grow; SQLite reports one message for all of them."""
     try:
         with path.open("ab", buffering=0) as file:
             for _ in range(64):
@@ -120,17 +120,17 @@ def refusal(path: Path) -> str | None:
 
 @contextmanager
 def open_profile(name: str) -> Iterator[Database]:
-    """Open a profile for reading: a file, or a directory with several.
+    """Open a profile for reading: a file, or a directory of shards.
 
     Warns
     -----
     IncompleteProfile
-        Some of several files cannot be read, or some rows make no sense.
+        Some shards cannot be read, or some rows are invalid; both are left out.
 
     Raises
     ------
     CommlensError
-        The file is no profile, or turns out to be damaged while it is read.
+        The file is not a profile, or is damaged; damage may show only while it is read.
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         needed = ".".join(map(str, OLDEST_SQLITE))
@@ -151,5 +151,5 @@ def open_profile(name: str) -> Iterator[Database]:
 
 
 def is_stopped(connection: Database | None, error: sqlite3.DatabaseError) -> bool:
-    """Return whether a query was ended by Ctrl-C: SQLite's module says no more than that it was interrupted."""
+    """Return whether Ctrl-C ended a query: the sqlite3 module reports only that it was interrupted."""
     return connection is not None and not connection.is_over and str(error) == "interrupted"
