@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "bench/scale/fibers.h"
 #include "core/collect/collect.h"
@@ -63,19 +64,18 @@ int main(int argc, char** argv) {
   int stored = 0;
   const Traffic traffic = run(job.ranks, network, [&](Rank& rank) {
     std::deque<CommRecord> records;
-    CollectOptions options;
+    Contribution own;
     // What a rank has counted is there when MPI_Finalize begins.
-    Counted counted = job.counted(rank.rank(), records);
-    options.begin = std::max<Ticks>(clock_here(), 1);
-    options.clock = clock_here;
+    own.counted = job.counted(rank.rank(), records);
+    own.begin = std::max<Ticks>(clock_here(), 1);
+    own.clock = clock_here;
     const double begin = rank.clock();
-    options.counted = [&] { return std::move(counted); };
-    options.meta = [] { return out::Meta{{"program", "virtual"}}; };
-    options.name = [&] { return (directory / "profile.db").string(); };
-    options.aggregators = aggregators;
-    options.summary = is_summary;
-    options.quiet = true;
-    stored += collect_together(rank, options) == Collected::stored ? 1 : 0;
+    own.destination.meta = {{"program", "virtual"}};
+    own.destination.name = (directory / "profile.db").string();
+    own.destination.quiet = true;
+    own.aggregators = aggregators;
+    own.summary = is_summary;
+    stored += collect_together(rank, std::move(own)) == Collected::stored ? 1 : 0;
     clock_here();
     finalize = std::max(finalize, rank.clock() - begin);
   });

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "core/collect/agree.h"
 #include "core/collect/package.h"
@@ -45,14 +46,14 @@ int collected(const VirtualJob& job, const fs::path& name, const std::function<u
   int stored = 0;
   Crowd(job.ranks).run([&](Crowd::Member& member) {
     std::deque<CommRecord> records;
-    CollectOptions options;
-    options.counted = [&] { return job.counted(member.rank(), records); };
-    options.meta = [] { return out::Meta{{"program", "virtual"}}; };
-    options.name = [&] { return name.string(); };
-    options.aggregators = aggregators(member.rank());
-    options.summary = member.rank() == asks_for_summary;
-    options.quiet = true;
-    const Collected result = collect_together(member, options);
+    Contribution own;
+    own.counted = job.counted(member.rank(), records);
+    own.destination.meta = {{"program", "virtual"}};
+    own.destination.name = name.string();
+    own.destination.quiet = true;
+    own.aggregators = aggregators(member.rank());
+    own.summary = member.rank() == asks_for_summary;
+    const Collected result = collect_together(member, std::move(own));
     const std::lock_guard<std::mutex> lock(mutex);
     stored += result == Collected::stored ? 1 : 0;
   });
@@ -356,12 +357,12 @@ TEST(a_rank_with_a_session_keeps_all_from_collecting) {
     std::deque<CommRecord> records;
     VirtualJob job;
     job.ranks = 6;
-    CollectOptions options;
-    options.name = [] { return std::string("not.db"); };
-    options.counted = [&] { return job.counted(member.rank(), records); };
-    options.in_session = member.rank() == 4;
-    options.aggregators = 2;
-    const Collected result = collect_together(member, options);
+    Contribution own;
+    own.destination.name = "not.db";
+    own.counted = job.counted(member.rank(), records);
+    own.in_session = member.rank() == 4;
+    own.aggregators = 2;
+    const Collected result = collect_together(member, std::move(own));
     const std::lock_guard<std::mutex> lock(mutex);
     early += result == Collected::too_early ? 1 : 0;
   });

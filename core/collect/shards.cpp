@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/collect/shards.h"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "core/base/say.h"
+#include "core/base/wire.h"
+#include "core/collect/agree.h"
+#include "core/profile/profile.h"
+
+namespace commlens {
+namespace {
+
+// Concatenates the bytes of all aggregators at rank 0, in the order of ranks.  Returns false if communication failed.
+bool to_root(Group& group, std::vector<char>& bytes, bool& complete) {
+  const Tree tree = tree_of(group);
+  std::vector<char> more;
+  for (const int child : tree.children) {
+    const Passed passed = take(group, child, more);
+    if (passed == Passed::broken) return false;
+    try {
+      bytes.insert(bytes.end(), more.begin(), more.end());
+    } catch (const std::bad_alloc&) {
+      complete = false;
+    }
+    complete = complete && passed == Passed::yes;
+  }
+  return tree.parent < 0 || put(group, tree.parent, bytes) != Passed::broken;
+}
+
+// Serialises what one aggregator contributes to the facts about the whole run.
+std::vector<char> written(const out::Totals& totals) {
+  WireWriter out;
+  out.number(totals.elapsed);
+  out.number(totals.ranks);
+  out.number(totals.slice_ns);
+  out.number(totals.slices_folded ? 1 : 0);
+  out.number(totals.nodes.size());
+  for (const std::string& node : totals.nodes) out.text(node);
+  write_oddities(out, totals.oddities);
+  return out.bytes();
+}
+
+out::Totals totals_from(const std::vector<char>& bytes) {
+  out::Totals totals;
+  WireReader in(bytes.data(), bytes.size());
+  for (Ns elapsed = in.number(); in.ok(); elapsed = in.number()) {
+    totals.elapsed = std::max(totals.elapsed, elapsed);
+    totals.ranks += in.number();
+    totals.slice_ns = std::max<Ns>(totals.slice_ns, in.number());
+    totals.slices_folded = in.number() != 0 || totals.slices_folded;
+    for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) totals.nodes.insert(in.text());
+    read_oddities(in, totals.oddities);
+  }
+  return totals;
+}
+
+std::vector<char> written(const out::Shard& shard) {
+  WireWriter out;
+  for (const std::uint64_t n : {shard.number, shard.first_rank, shard.ranks, shard.cells, shard.bytes, shard.crc32})
+    out.number(n);
+  out.text(shard.file);
+  out.text(shard.error);
+  return out.bytes();
+}
+
+std::vector<out::Shard> shards_from(const std::vector<char>& bytes) {
+  std::vector<out::Shard> shards;
+  WireReader in(bytes.data(), bytes.size());
+  while (true) {
+    out::Shard shard;
+    for (std::uint64_t* const n :
+         {&shard.number, &shard.first_rank, &shard.ranks, &shard.cells, &shard.bytes, &shard.crc32})
+      *n = in.number();
+    shard.file = in.text();
+    shard.error = in.text();
+    if (!in.ok()) return shards;
+    shards.push_back(std::move(shard));
+  }
+}
+
+// What rank 0 sends to all aggregators before they write; empty if there is nothing to write.
+struct Orders {
+  std::string directory;
+  out::Meta meta;
+  out::Totals totals;
+  std::vector<char> catalogue;
+  std::string elsewhere;  // on rank 0: why the directory is not where the user wanted it
+};
+
+std::vector<char> written(const Orders& orders) {
+  WireWriter out;
+  out.text(orders.directory);
+  out.pairs(orders.meta);
+  const std::vector<char> totals = written(orders.totals);
+  out.text({totals.begin(), totals.end()});
+  out.text({orders.catalogue.begin(), orders.catalogue.end()});
+  return out.bytes();
+}
+
+bool orders_from(const std::vector<char>& bytes, Orders& orders) {
+  WireReader in(bytes.data(), bytes.size());
+  orders.directory = in.text();
+  orders.meta = in.pairs();
+  const std::string totals = in.text(), catalogue = in.text();
+  orders.totals = totals_from({totals.begin(), totals.end()});
+  orders.catalogue.assign(catalogue.begin(), catalogue.end());
+  return in.ok() && !bytes.empty();
+}
+
+// Returns the blocks of ranks that are missing: "4-7, 12-15".
+std::string blocks_of(const std::vector<out::Shard>& shards) {
+  constexpr int enough = 4;
+  std::string text;
+  int named = 0;
+  for (const out::Shard& shard : shards) {
+    if (shard.error.empty() || ++named > enough) continue;
+    text += (text.empty() ? "" : ", ") + std::to_string(shard.first_rank);
+    if (shard.ranks > 1) text += "-" + std::to_string(shard.first_rank + shard.ranks - 1);
+  }
+  return named > enough ? text + " and " + std::to_string(named - enough) + " more blocks" : text;
+}
+
+// On rank 0, after all aggregators have written: writes the index, which lists the shards.  Returns whether it exists
+// now.
+bool write_index(const Destination& destination, const Orders& orders, const Profile& profile,
+                 const std::vector<out::Shard>& shards, int count) {
+  int written = 0;
+  std::uint64_t ranks = 0;
+  std::string error;
+  for (const out::Shard& shard : shards) {
+    if (shard.error.empty()) {
+      ++written;
+      ranks += shard.ranks;
+    } else if (error.empty()) {
+      error = shard.error;
+    }
+  }
+  if (error.empty()) error = "nothing is known of them";
+  if (written == 0) {
+    say("no profile: %s. %s", error.c_str(), kept_in_arenas);
+    return false;
+  }
+  if (written < count) {
+    say("%d of %d files are missing in the profile, of ranks %s: %s. %s", count - written, count,
+        blocks_of(shards).c_str(), error.c_str(), kept_in_arenas);
+  }
+  const out::Stored stored = out::store_index(profile, orders.meta, shards, orders.directory, destination.mode);
+  if (stored.path.empty()) {
+    say("%s; commlens reads the files in %s even so", stored.error.c_str(), orders.directory.c_str());
+  } else {
+    say_stored(destination, orders.totals.oddities, ranks, orders.directory, orders.elsewhere);
+  }
+  return !stored.path.empty();
+}
+
+// On rank 0, after the dictionaries were merged: creates the directory and returns the orders for all aggregators.
+std::vector<char> make_orders(const Destination& destination, Agreed agreed, int ranks, const Profile& profile,
+                              const std::vector<char>& totals, Orders& orders) {
+  try {
+    if (agreed == Agreed::no_memory || destination.name.empty()) throw std::bad_alloc();
+    orders.totals = totals_from(totals);
+    orders.meta = out::with_totals(destination.meta, orders.totals, ranks);
+    orders.catalogue = profile.dictionary.catalogue().packed();
+    orders.directory = out::make_directory(destination.name, destination.mode, orders.elsewhere);
+    if (!orders.directory.empty()) return written(orders);
+    say("no profile: %s. %s", orders.elsewhere.c_str(), kept_in_arenas);
+  } catch (const std::bad_alloc&) {
+    say("no profile: no memory for what the ranks have in common. %s", kept_in_arenas);
+  }
+  return {};
+}
+
+// Writes the shard of this aggregator.  orders_bytes: what rank 0 sent; rank 0 itself has `orders` already.
+// own: the size of the dictionary before the others' entries were added.
+bool write_shard(const Group& leaders, const std::vector<char>& orders_bytes, Orders& orders, Dictionary::Size own,
+                 mode_t mode, Profile& profile, out::Phases phases, out::Shard& shard) {
+  Catalogue catalogue;
+  const bool has_orders = !orders_bytes.empty() && (leaders.rank() == 0 || orders_from(orders_bytes, orders));
+  if (!has_orders || !catalogue.unpack(orders.catalogue)) {
+    shard.error = "no memory for what the ranks have in common";
+    return false;
+  }
+  phases.agreed = phases.clock();
+  profile.slice_ns = orders.totals.slice_ns;
+  profile.slices_folded = orders.totals.slices_folded;
+  profile.settle(std::move(catalogue), own);
+  return out::store_shard(profile, orders.meta, orders.directory, phases, mode, shard);
+}
+
+}  // namespace
+
+bool write_shards(Group& leaders, const Destination& destination, int ranks, Profile& profile, out::Phases phases) {
+  const bool is_root = leaders.rank() == 0;
+  const Dictionary::Size own = profile.dictionary.size();
+  // Agree.
+  const Agreed agreed = agree(leaders, profile.dictionary);
+  if (agreed == Agreed::broken) return false;
+  bool complete = true;
+  std::vector<char> bytes = written(out::Totals(profile));
+  if (!to_root(leaders, bytes, complete)) return false;
+  Orders orders;
+  if (is_root) bytes = make_orders(destination, agreed, ranks, profile, bytes, orders);
+  if (!from_root(leaders, bytes)) return false;
+  const bool has_orders = !bytes.empty();
+
+  // Write and store.
+  out::Shard shard;
+  shard.number = static_cast<std::uint64_t>(leaders.rank());
+  shard.first_rank = static_cast<std::uint64_t>(profile.dictionary.block().first);
+  bool is_stored = false;
+  try {
+    is_stored = write_shard(leaders, bytes, orders, own, destination.mode, profile, phases, shard);
+    bytes = written(shard);
+  } catch (const std::bad_alloc&) {
+    bytes.clear();
+  }
+  if (!to_root(leaders, bytes, complete)) return false;
+  // No rank removes its arena before the index exists.  If the job is killed before that, `commlens recover` can still
+  // recover all of it.
+  std::vector<char> has_index;
+  try {
+    if (is_root && has_orders && write_index(destination, orders, profile, shards_from(bytes), leaders.size())) {
+      has_index.assign(1, 1);
+    }
+  } catch (const std::exception& e) {  // the other leaders wait for the answer
+    say("no index of the profile: %s. %s", e.what(), kept_in_arenas);
+  }
+  return from_root(leaders, has_index) && !has_index.empty() && is_stored;
+}
+
+}  // namespace commlens

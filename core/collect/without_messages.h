@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "core/collect/collect.h"
+#include "core/out/parts.h"
+
+namespace commlens {
+
+// Collecting without messages between the ranks: they end at different times, or some of them run without commlens.
+// Throws bad_alloc if there is no memory.
+
+// Writes a profile of one rank of a job of `ranks`.  Returns false, after a message, if it is not stored.
+bool collect_alone(Contribution own, int ranks);
+
+// What one rank of a job leaves in the files through which the ranks collect.
+struct OwnPart {
+  int rank = 0, ranks = 0;
+  Destination destination;
+  out::Phases phases;
+  std::vector<char> package;
+  bool is_there = false;  // the package is among the parts
+};
+
+// Stores the package of this rank; rank 0 also stores its orders for the profile.
+OwnPart put_part(Contribution own, int rank, int ranks, out::Parts& parts);
+
+// On the rank that finds the parts of all ranks: merges them and writes the profile.  Returns whether it did.  On the
+// others a later rank does it.
+bool merge_parts(OwnPart own, out::Parts& parts);
+
+}  // namespace commlens

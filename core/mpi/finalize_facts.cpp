@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/mpi/finalize_facts.h"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <exception>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "core/arena/arena.h"
+#include "core/base/say.h"
+#include "core/mpi/bind.h"
+#include "core/mpi/crash_copy.h"
+#include "core/mpi/job.h"
+#include "core/mpi/pml_hook.h"
+#include "core/mpi/state.h"
+#include "core/out/files.h"
+#include "core/out/output_name.h"
+#include "core/process/command_line.h"
+#include "core/process/coverage.h"
+#include "core/process/processes.h"
+#include "core/state/journal.h"
+#include "core/state/regions.h"
+#include "core/state/threads.h"
+
+namespace commlens {
+namespace {
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// Returns the CPUs this process may run on, as ranges: "0-3,8".
+std::string allowed_cpus() {
+  const cpu_set_t& set = job.cpus;
+  std::string text;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &set)) continue;
+    int last = cpu;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) ++last;
+    if (!text.empty()) text += ",";
+    text += std::to_string(cpu);
+    if (last > cpu) text += "-" + std::to_string(last);
+    cpu = last;
+  }
+  return text;
+}
+
+std::vector<std::string> read_command_line() {
+  std::vector<std::string> arguments;
+  std::FILE* const file = std::fopen("/proc/self/cmdline", "re");
+  if (file == nullptr) return {program_invocation_name};  // no /proc
+  std::string current;
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) {
+    if (c != '\0') {
+      current += static_cast<char>(c);
+    } else {
+      arguments.push_back(current);
+      current.clear();
+    }
+  }
+  std::fclose(file);
+  return arguments;
+}
+
+// Returns the command line as it was at the first call.
+const std::vector<std::string>& command_line() {
+  static const auto* const first = new std::vector<std::string>(read_command_line());  // never destroyed
+  return *first;
+}
+
+std::string utc(std::time_t t, const char* format) {
+  std::tm parts{};
+  gmtime_r(&t, &parts);
+  char text[64] = "";
+  std::strftime(text, sizeof text, format, &parts);
+  return text;
+}
+
+// Returns the first line, with one blank for every run of white space, because MPICH's contains tabs.
+std::string first_line(const std::string& text) {
+  std::string line;
+  for (const char c : text.substr(0, text.find_first_of("\r\n"))) {
+    const bool blank = c == ' ' || c == '\t';
+    if (!blank || (!line.empty() && line.back() != ' ')) line += blank ? ' ' : c;
+  }
+  return line;
+}
+
+std::string job_id() {
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "COBALT_JOBID"}) {
+    const char* const id = std::getenv(name);
+    if (id != nullptr && *id != '\0') return id;
+  }
+  return {};
+}
+
+std::string thread_level() {
+  const int level = job.thread_level;
+  if (level < 0) return "";
+  if (level == MPI_THREAD_MULTIPLE) return "multiple";
+  if (level == MPI_THREAD_SERIALIZED) return "serialized";
+  return level == MPI_THREAD_FUNNELED ? "funneled" : "single";
+}
+
+// Returns which MPI names the loaded objects import, without our own library.
+std::string own_coverage() {
+  std::vector<Importer> importers = loaded_importers();
+  const auto self = reinterpret_cast<std::uint64_t>(&own_coverage);
+  importers.erase(std::remove_if(importers.begin(), importers.end(),
+                                 [self](const Importer& i) { return self >= i.begin && self < i.end; }),
+                  importers.end());
+  const auto definition = [](const std::string& name) {
+    const Definition found = next_definition(name.c_str());
+    return found.is_variable ? 0 : reinterpret_cast<std::uint64_t>(found.address);
+  };
+  return written(coverage_of(importers, loaded_modules(), definition));
+}
+
+RankFacts own_facts(const TickScale& scale) {
+  RankFacts facts;
+  facts.rank = job.rank;
+  facts.world = job.world_id;
+  facts.node = host_name();
+  facts.pid = static_cast<int>(getpid());
+  facts.cpus = allowed_cpus();
+  facts.init_ns = scale.ns(job.init);
+  const Ticks from = std::max(job.counted_start, forgotten()), until = counted_time(job.ended);
+  facts.app_ns = scale.ns(until > from ? until - from : 0);
+  facts.threads = thread_count();
+  facts.own_init_ns = scale.ns(job.own_init);
+  facts.own_call_ns = scale.ns(job.own_call);
+  facts.own_wait_ns = scale.ns(job.waited);
+  facts.coverage = own_coverage();
+  return facts;
+}
+
+CommandLine command_line_wanted() {
+  const std::string& how = options().text(Option::command_line);
+  if (how == "program") return CommandLine::program;
+  return how == "full" ? CommandLine::full : CommandLine::masked;
+}
+
+// Returns the rows of table meta that are known when counting begins.
+out::Meta meta_at_start() {
+  const std::vector<std::string>& arguments = command_line();
+  char library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
+  int length = 0, version = 0, subversion = 0;
+  api.Get_library_version(library, &length);
+  api.Get_version(&version, &subversion);
+  return {
+      {"commlens_version", COMMLENS_VERSION},
+      {"commlens_build", COMMLENS_BUILD},
+      {"command_line", shown(arguments, command_line_wanted())},
+      {"program", arguments.empty() ? std::string() : out::base_name(arguments[0])},
+      {"working_directory", job.directory},
+      {"start_time", utc(job.began, "%Y-%m-%dT%H:%M:%SZ")},
+      {"mpi_library", first_line(library)},
+      {"mpi_family", COMMLENS_FAMILY},
+      {"mpi_standard", std::to_string(version) + "." + std::to_string(subversion)},
+      {"thread_level", thread_level()},
+      {"job_id", job_id()},
+      {"inside", pml_hook_outcome()},
+      {"clock", clock_is_tsc ? "tsc" : "clock_gettime"},
+      {"options", options().listing()},
+  };
+}
+
+// Returns the path of the profile for a value of COMMLENS_OUTPUT.  The default name contains the time of day and so
+// differs from rank to rank.
+std::string name_for(const std::string& pattern) {
+  out::NameFields fields;
+  const std::vector<std::string>& arguments = command_line();
+  if (!arguments.empty()) fields.program = out::base_name(arguments[0]);
+  fields.host = host_name();
+  fields.job = job_id();
+  if (fields.job.empty()) fields.job = utc(std::time(nullptr), "%Y%m%dT%H%M%SZ-") + std::to_string(getpid());
+  fields.ranks = job.size;
+  const std::string default_name = out::output_name(option_facts[static_cast<int>(Option::output)].initial, fields);
+  std::string name = pattern.empty() ? default_name : out::output_name(pattern, fields);
+  if (name[0] != '/' && job.directory[0] != '\0') name = std::string(job.directory) + "/" + name;
+  if (name.back() == '/') return name + default_name;
+  return out::is_folder(name) ? name + "/" + default_name : name;
+}
+
+// Returns the path beside which the processes of a job leave files for each other and for `commlens recover`.  It is
+// that of the profile or, if no profile can be written there, of its replacement.  Also for /dev/null, because other
+// ranks may have another COMMLENS_OUTPUT.
+std::string name_beside(const std::string& name) {
+  switch (out::target_of(name)) {
+    case out::Target::free: return name;
+    case out::Target::nothing: return name_for("");
+    case out::Target::other: break;
+  }
+  return out::name_elsewhere(name);
+}
+
+Counted own_counted() {
+  const std::uint64_t forgotten = forgotten_requests();
+  if (forgotten != 0) {
+    say("rank %d: no memory to remember %llu requests; what completed them counts under no communicator", job.rank,
+        static_cast<unsigned long long>(forgotten));
+  }
+  Counted counted = counted_here(*registry, job.ended);
+  counted.facts = own_facts(counted.scale);
+  counted.started = job.started;
+  return counted;
+}
+
+// Returns a contribution with the options of this process.  Needs no memory.
+Contribution own_wishes(Ticks begin) {
+  Contribution own;
+  own.in_session = job.sessions > 0;
+  own.aggregators = options().number(Option::aggregators);
+  own.summary = options().text(Option::detail) == "summary";
+  own.begin = begin;
+  return own;
+}
+
+// Returns Hydra's proxy on this node, or else the parent process.  A script may be between this process and the proxy.
+pid_t launcher_process() {
+  for (pid_t p = getppid(); p > 1;) {
+    const ProcessFacts facts = facts_of(p);
+    if (facts.name.compare(0, 6, "hydra_") == 0) return p;
+    p = facts.parent;
+  }
+  return getppid();
+}
+
+}  // namespace
+
+std::string profile_name() { return name_for(options().text(Option::output)); }
+
+Destination own_destination(const std::string& mark) {
+  Destination destination;
+  destination.name = profile_name();
+  if (!mark.empty() && out::target_of(destination.name) == out::Target::free)
+    destination.name = out::marked_name(destination.name, mark);
+  destination.meta = meta_at_start();
+  destination.quiet = options().on(Option::quiet);
+  destination.mode = options().mode();
+  return destination;
+}
+
+Contribution own_contribution(Ticks begin, Destination destination) {
+  Contribution own = own_wishes(begin);
+  own.destination = std::move(destination);
+  own.counted = own_counted();
+  return own;
+}
+
+Contribution own_contribution_to_all(Ticks begin) {
+  Contribution own = own_wishes(begin);
+  try {
+    if (job.rank == 0) own.destination = own_destination();
+    own.counted = own_counted();
+  } catch (const std::exception& e) {
+    say("rank %d: cannot collect: %s", job.rank, e.what());
+  }
+  return own;
+}
+
+// Returns a number that is the same for all processes of one launch and differs between launches.  It is derived from
+// what the launcher passes to them, or from the launcher's process.  Folders are named by it.  Open MPI's random key,
+// which only processes of this user can read, makes their names hard to guess.
+Identity id_of_launch() {
+  std::string text;
+  for (const char* name : {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
+                           "PBS_JOBID", "LSB_JOBID", "PALS_APID"}) {
+    const char* const value = std::getenv(name);
+    text += value == nullptr ? "-" : value;
+    text += '\n';
+  }
+  if (std::getenv("PMIX_NAMESPACE") == nullptr && std::getenv("SLURM_STEP_ID") == nullptr &&
+      std::getenv("PALS_APID") == nullptr) {
+    const pid_t process = launcher_process();
+    // The arguments of Hydra's proxies contain the address of their launcher and the number of their world.  Without
+    // them, a process id may be reused, and files of a killed job with the same id may still exist; the start time
+    // tells them apart.
+    const std::string address = argument_of(process, "--control-port");
+    text += address.empty()
+                ? host_name() + std::to_string(process) + "-" + std::to_string(arena::process_facts(process).start_time)
+                : address + " " + argument_of(process, "--pgid");
+  }
+  return identity_of(text.data(), text.size());
+}
+
+out::Parts parts_of_job() {
+  return {name_beside(profile_name()), job.world_id != 0 ? job.world_id : id_of_launch(), job.began};
+}
+
+void note_job() noexcept try {
+  journal::JobEntry entry;
+  entry.rank = job.rank;
+  entry.size = job.size;
+  entry.launch = id_of_launch();
+  entry.started = job.started;
+  entry.counted_start = job.counted_start;
+  entry.init = job.init;
+  entry.own_init = job.own_init;
+  entry.own_call = job.own_call;
+  entry.node = host_name();
+  entry.cpus = allowed_cpus();
+  const std::string profile = profile_name();
+  entry.output = name_beside(profile);
+  entry.meta = meta_at_start();
+  journal::note(entry);
+  if (out::target_of(profile) == out::Target::nothing) return;  // no copies of the arena either
+  char name[64];
+  std::snprintf(name, sizeof name, "commlens-arenas-%016llx", static_cast<unsigned long long>(entry.launch));
+  enable_crash_copies(entry.output.substr(0, entry.output.rfind('/') + 1) + name, job.rank);
+} catch (const std::bad_alloc&) {
+  return;  // the counters cannot be recovered then
+}
+
+}  // namespace commlens

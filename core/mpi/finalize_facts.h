@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "core/base/identity.h"
+#include "core/collect/collect.h"
+#include "core/out/parts.h"
+
+namespace [[gnu::visibility("hidden")]] commlens {
+
+// What this process knows about the job and about itself when a profile is collected.  May throw bad_alloc.
+
+// Returns the path of the profile as the user wants it.
+std::string profile_name();
+
+// Returns where the profile goes, for the process that writes it.  mark: part of the name of a file; empty: none.
+Destination own_destination(const std::string& mark = "");
+
+// Returns what this process brings to a profile, with `destination`.  begin: when collecting began.
+Contribution own_contribution(Ticks begin, Destination destination);
+
+// The same for MPI_Finalize, where other ranks wait for this one: if there is no memory for the facts, prints a message
+// and leaves them out.  Only rank 0 needs its destination.
+Contribution own_contribution_to_all(Ticks begin);
+
+// Returns a number that is the same for all processes of one launch and differs between launches.
+Identity id_of_launch();
+
+// Returns the place for the parts of a job whose ranks cannot collect together.  All its processes can compute its
+// name.
+out::Parts parts_of_job();
+
+}  // namespace commlens
