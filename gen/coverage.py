@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sys
 
-import calls
 import output
+from policy import Policy, read_policy
+from standard import Form, standard_forms
 
 TESTED = "tests/mpi/tested.json"
 Tests = dict[str, dict[str, list[str]]]
@@ -33,12 +34,12 @@ skipped, when it looks that commlens has no entry for them. `make coverage` runs
 """
 
 
-def how(policy: calls.Policy, large: bool) -> str:
+def how(policy: Policy, large: bool, uncounted: str) -> str:
     """Return how a procedure is measured, or why it is not."""
     if policy.reason:
         return f"skipped: {policy.reason}"
     if not policy.counted:
-        return calls.APART
+        return uncounted
     parts = [policy.klass]
     if policy.volume:
         parts.append(f"`{policy.volume}`")
@@ -80,8 +81,8 @@ def where(of: dict[str, list[str]], libraries: list[str]) -> str:
     return "; ".join(parts)
 
 
-def page(forms: dict[str, list[calls.Form]], policy: dict[str, calls.Policy], tested: Tests) -> str:
-    """Return the page."""
+def page(forms: dict[str, list[Form]], policy: dict[str, Policy], tested: Tests, uncounted: str) -> str:
+    """Return the page; `uncounted` is why procedures that begin or end the measurement are not counted."""
     libraries = list(tested["libraries"])
     rows = []
     numbers = dict.fromkeys(("measured", "skipped", "tested", "everywhere", "untested", "nowhere"), 0)
@@ -91,7 +92,7 @@ def page(forms: dict[str, list[calls.Form]], policy: dict[str, calls.Policy], te
         numbers["skipped" if policy[name].reason else "measured"] += 1
         numbers["nowhere" if not of else "tested" if any(of.values()) else "untested"] += 1
         numbers["everywhere"] += bool(of) and all(of.values())
-        rows.append(f"| `{name}` | {how(policy[name], len(forms[name]) > 1)} | {text} |")
+        rows.append(f"| `{name}` | {how(policy[name], len(forms[name]) > 1, uncounted)} | {text} |")
     summary = [
         "| procedures | |",
         "|---|---|",
@@ -109,10 +110,11 @@ def page(forms: dict[str, list[calls.Form]], policy: dict[str, calls.Policy], te
 
 def texts() -> dict[str, str]:
     """Return the generated file: path from the root of the repository -> content."""
-    forms = calls.standard_forms()
-    policy = calls.read_policy(output.read_toml("spec/calls.toml"), set(forms))
+    forms = standard_forms()
+    spec = output.read_toml("spec/calls.toml")
+    policy = read_policy(spec, set(forms))
     tested = json.loads((output.ROOT / TESTED).read_text(encoding="utf-8"))
-    return {"docs/evidence/coverage.md": page(forms, policy, tested)}
+    return {"docs/evidence/coverage.md": page(forms, policy, tested, spec["uncounted"]["reason"])}
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ GENERATED = {"python/commlens/profile/_schema.py"}
 LONG_FILES: dict[str, int] = {
     "bench/algorithms.py": 643,
     "core/profile/dictionary.cpp": 780,
-    "gen/calls.py": 694,
     "tests/mpi/programs/every.c": 879,
     "tests/mpi/programs/repeats.c": 649,
     "tests/python/test_doctor.py": 743,
@@ -49,7 +48,6 @@ LONG_FUNCTIONS: dict[str, int] = {
     "fuzz/collectives.py:Collectives.inter_args": 77,
     "fuzz/collectives.py:Collectives.intra_args": 81,
     "fuzz/files.py:Files.transfer": 68,
-    "gen/calls.py:wrapper": 94,
     "gen/options.py:texts": 91,
     "gen/schema.py:python_text": 95,
     "python/commlens/algorithms/registry.py:_table": 78,

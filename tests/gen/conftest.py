@@ -12,11 +12,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "gen"))
 
-import calls
 import output
+from policy import Policy, read_policy
+from standard import Form, standard_forms
 
 CALLS = output.read_toml("spec/calls.toml")
-FORMS = calls.standard_forms()
+FORMS = standard_forms()
 
 
 @pytest.fixture
@@ -26,12 +27,12 @@ def spec() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def forms() -> dict[str, list[calls.Form]]:
+def forms() -> dict[str, list[Form]]:
     """Return the procedures of the standard."""
     return FORMS
 
 
 @pytest.fixture(scope="session")
-def policy() -> dict[str, calls.Policy]:
+def policy() -> dict[str, Policy]:
     """Return what spec/calls.toml says of each of them."""
-    return calls.read_policy(copy.deepcopy(CALLS), set(FORMS))
+    return read_policy(copy.deepcopy(CALLS), set(FORMS))

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-import calls
 import coverage
+from policy import Policy
+from standard import Form
 
 A, B = "Open MPI 4.1.4", "MPICH 4.0.2"
 
@@ -29,11 +30,9 @@ def test_where_is_what_the_evidence_says(tests: dict[str, list[str]], said: str)
     assert coverage.where(tests, [B, A]) == said
 
 
-def test_every_procedure_has_how_and_where(
-    forms: dict[str, list[calls.Form]], policy: dict[str, calls.Policy]
-) -> None:
+def test_every_procedure_has_how_and_where(forms: dict[str, list[Form]], policy: dict[str, Policy]) -> None:
     page = coverage.page(
-        forms, policy, {"libraries": {A: []}, "MPI_Send": {A: ["test_x"]}, "MPI_Recv": {A: []}}
+        forms, policy, {"libraries": {A: []}, "MPI_Send": {A: ["test_x"]}, "MPI_Recv": {A: []}}, "apart"
     )
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `MPI_")]
     assert [row[0] for row in rows] == [f"| `{name}`" for name in sorted(forms)]

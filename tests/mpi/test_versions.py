@@ -9,9 +9,9 @@ import pytest
 from harness import ROOT, Mpi
 
 sys.path.insert(0, str(ROOT / "gen"))
-import calls
+from standard import standard_forms
 
-STANDARD = sorted(form.name for forms in calls.standard_forms().values() for form in forms)
+STANDARD = sorted(form.name for forms in standard_forms().values() for form in forms)
 SEE = """
 import ctypes, sys
 ctypes.CDLL(sys.argv[2], ctypes.RTLD_GLOBAL)

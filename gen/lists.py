@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lists of procedures that the library compiles in."""
+
+from __future__ import annotations
+
+import json
+
+from policy import MADE, Policy
+from standard import Form
+
+
+def entries(exported: list[Form]) -> str:
+    lines = [f"/* {MADE} */"]
+    lines += [f"ENTRY({form.name}, {slot})" for slot, form in enumerate(exported)]
+    return "\n".join(lines) + "\n"
+
+
+def recent(names: list[str]) -> str:
+    return "\n".join([f"// {MADE}", *(f"RECENT({name})" for name in sorted(names)), ""])
+
+
+def fortran_entries(ops: list[str], forms: dict[str, list[Form]]) -> str:
+    """Return one line per Fortran name, in lower and upper case: its number, and the id of the procedure."""
+    names = [(n, op) for op, n in enumerate(ops, 1) if forms[n][0].fortran]
+    lines = [f"/* {MADE} */", f"#define FORTRAN_NAMES {len(names)}"]
+    lines += [f"FORTRAN({name.lower()}, {name.upper()}, {i}, {op})" for i, (name, op) in enumerate(names)]
+    return "\n".join(lines) + "\n"
+
+
+def procedures(ops: list[str], policy: dict[str, Policy], predefined: dict[str, str], slots: int) -> str:
+    enum = "\n".join(f"  {name} = {i}," for i, name in enumerate(ops, 1))
+    rows = "\n".join(
+        f'    {{"{name}", "{policy[name].klass}", \'{policy[name].creates or "-"}\', Reach::{policy[name].of_rule.reach}}},'
+        for name in ops
+    )
+    letters = "\n".join(
+        f"inline constexpr char letter_{name.replace('MPI_COMM_', '').lower()} = '{letter}';"
+        for name, letter in predefined.items()
+    )
+    return f"""// {MADE}
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace commlens {{
+
+// Number of exported procedures, large-count forms included; each has two entries, MPI_ and PMPI_.
+inline constexpr int slot_count = {slots};
+
+// The id of a procedure in a profile (table op).  0 is "unknown".
+namespace op {{
+enum Op : std::uint32_t {{
+  unknown = 0,
+{enum}
+}};
+}}  // namespace op
+using op::Op;
+
+// Whom a collective has something for, and how much: the same for all others, or for those of a higher rank; or it has
+// a block for each.
+enum class Reach : std::uint8_t {{ none, all, later, apart }};
+
+struct OpFacts {{
+  const char* name;
+  const char* klass;
+  char letter;  // of the communicators it creates; '-' for none
+  Reach reach;
+}};
+
+inline constexpr OpFacts op_facts[] = {{
+    {{"unknown", "other", '-', Reach::none}},
+{rows}
+}};
+
+// Letters of communicators that no procedure makes.
+{letters}
+
+}}  // namespace commlens
+"""
+
+
+def standard(why: dict[str, str], uncounted: str) -> str:
+    # MPI_Comm_split and mpi_comm_split_ are looked up the same way.
+    texts = ["", uncounted, *sorted(set(why.values()) - {"", uncounted})]
+    listed = "\n".join(f"    {json.dumps(text)}," for text in texts)
+    rows = "\n".join(f'    {{"{name}", {texts.index(why[name])}}},' for name in sorted(why, key=str.lower))
+    return f"""// {MADE}
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace commlens {{
+
+// Why the calls of a procedure are not counted.
+inline constexpr int reason_none = 0;   // they are
+inline constexpr int reason_apart = 1;  // they begin or end the measurement
+inline constexpr const char* standard_reasons[] = {{
+{listed}
+}};
+
+struct StandardProcedure {{
+  const char* name;
+  int reason;  // index into standard_reasons
+}};
+
+// All procedures of the MPI 5.0 standard, those removed from it and those of Fortran alone; by name in lower case.
+inline constexpr StandardProcedure standard_procedures[] = {{
+{rows}
+}};
+
+}}  // namespace commlens
+"""

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wrappers, as C++ templates."""
+
+from __future__ import annotations
+
+from policy import MADE, TOOL
+from wrapped import Wrapped
+
+
+def wrapper(w: Wrapped) -> str:
+    """Return the C++ template of one wrapper."""
+    form = w.form
+    head = (
+        f"template <Entry entry>\n"
+        f"{'COMMLENS_APART ' if w.has_plain else ''}int wrap_{form.name}({form.definition}) {{\n"
+        f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {w.slot});\n"
+    )
+    if w.policy.tool:
+        name = form.name.removeprefix("MPI_T_")
+        return head + f"  return tool::{name}({', '.join(filter(None, ['next', form.arguments]))});\n}}\n"
+    if w.policy.hand:
+        return head + by_hand(w) + "}\n"
+    body = [
+        f"  Call call({w.op}, COMMLENS_CALLER);",
+        *nested(w),
+        *started(w),
+        f"  const int rc = next({w.arguments});",
+        "  call.stop();",
+        *counted_as_before(w),
+        *counted(w),
+        *w.aftermath,
+        "  return rc;",
+    ]
+    return head + "\n".join(body) + "\n}\n"
+
+
+def by_hand(w: Wrapped) -> str:
+    """Return the body of a wrapper that a function of core/mpi/ is."""
+    volume = ""
+    if w.policy.volume:
+        volume = f", [&](Volume& volume, const CommView& comm_view) {{ {w.measured()}; }}"
+    arguments = ", ".join(filter(None, [w.policy.hand_first, w.form.arguments]))
+    return (
+        f"  return hand::{w.policy.hand}(next, {w.op}, COMMLENS_CALLER{volume}"
+        f"{f', {arguments}' if arguments else ''});\n"
+    )
+
+
+def nested(w: Wrapped) -> list[str]:
+    """Return what a call does inside another one: it is not counted, but what it makes is known."""
+    comm = w.communicator
+    parent = f"known_comm({comm.name})" if comm else "no_comm()"
+    if w.policy.creates:
+        made = w.creation(parent, "call.site() & site_mask")
+    elif comm is not None:
+        made = w.object_of(parent)
+    else:
+        made = ""
+    if not made:
+        return [f"  if (call.nested()) return next({w.form.arguments});"]
+    return [
+        "  if (call.nested()) {",
+        f"    const int rc = next({w.form.arguments});",
+        f"    if (rc == MPI_SUCCESS && made_in_callback(call.site())) {made}",
+        "    return rc;",
+        "  }",
+    ]
+
+
+def started(w: Wrapped) -> list[str]:
+    """Return what is done before the call is forwarded."""
+    lines = []
+    if w.status is not None:
+        lines.append(f"  StatusFor status_for({w.status.name});")
+    message, comm = w.used_message, w.communicator
+    if message is not None:
+        lines += [
+            f"  if ({message.name} == nullptr) return next({w.form.arguments});  // MPI's to complain about",
+            # Afterwards MPI may give the handle to another thread's probe at once.
+            f"  MPI_Message matched = *{message.name};",
+            "  const CommView& comm_view = comm_of_message(matched);",
+        ]
+    elif comm is None:
+        # Of a communicator nothing is looked up before MPI has accepted it; that of a window or a file is known.
+        lines.append(f"  const CommView& comm_view = {w.owner};")
+    if comm is None:
+        return [*lines, "  call.start_under(comm_view.index);"]
+    lines.append(f"  call.start_in({comm.name});")
+    # Of v and w forms all calls have one bin, and the arrays may not be there.
+    is_collective = w.policy.volume and w.policy.of_class.peers == "collective"
+    if is_collective and not w.has_arrays_of_counts:
+        lines.append(
+            f"  call.foresee({comm.name}, [&](Volume& v, const CommView& c) {{ {w.measured('v', 'c')}; }});"
+        )
+    return lines
+
+
+def counted_as_before(w: Wrapped) -> list[str]:
+    """Return how a call is counted that the call cache has."""
+    if w.words is None:
+        return []
+    arrived = [] if w.status is None else ["status_for.received()", "status_for.source()"]
+    lines = [
+        "  if (rc == MPI_SUCCESS) {",
+        f"    if (CachedCall* const again = call.find_cached({', '.join(w.words)})) {{",
+        f"      call.count<{w.parts}>({', '.join(['*again', *arrived])});",
+    ]
+    if w.request is not None:
+        lines.append(f"      call.remember(*{w.request.name}, *again->cell, {w.flags});")
+    return [*lines, "      return rc;", "    }", "  }"]
+
+
+def counted(w: Wrapped) -> list[str]:
+    """Return how any other call is counted."""
+    lines = []
+    message, comm = w.used_message, w.communicator
+    if message is not None:
+        lines.append(
+            f"  if (rc != MPI_SUCCESS && *{message.name} == matched) made_message(matched, comm_view);"
+        )
+    elif comm is not None:
+        lines.append(f"  const CommView& comm_view = comm_of({comm.name}, rc, call.freed());")
+    volume = "Volume{}"
+    if w.policy.volume:
+        lines += ["  Volume volume(call.freed());", f"  if (rc == MPI_SUCCESS) {w.measured()};"]
+        volume = "volume"
+    if w.status is not None:
+        bytes_received = "status_for.received()"
+        lines.append(
+            f"  if (rc == MPI_SUCCESS) volume.arrived({bytes_received}, status_for.source());"
+            if w.policy.of_class.peers == "two_sided"
+            else f"  if (rc == MPI_SUCCESS) volume.received = {bytes_received};"
+        )
+    cell = "" if w.words is None else "Cell& cell = "
+    if w.request is not None:
+        lines.append(f"  {cell}call.record_request(comm_view, {volume}, rc, {w.request.name}, {w.flags});")
+    else:
+        lines.append(f"  {cell}call.record(comm_view, {volume});")
+    if w.peers:
+        lines.append(f"  call.{w.peers}(comm_view, volume);")
+    if w.words is not None:
+        lines.append(f"  call.cache<{w.parts}>(cell, {volume});")
+    return lines
+
+
+def plain_wrapper(w: Wrapped) -> str:
+    """Return the C++ template of the wrapper of plain calls that are like one before."""
+    form, comm, request, status = w.form, w.communicator, w.request, w.status
+    assert w.words is not None
+    body = [
+        f"  CachedPath<{w.parts}> call({w.op}, COMMLENS_CALLER, {', '.join(w.words)});",
+        f"  if (!call.is_cached()) return wrap_{form.name}<entry>({form.arguments});",
+        f"  const auto next = next_of(&wrap_{form.name}<entry>, entry, {w.slot});",
+    ]
+    if status is not None and request is None:
+        body.append(f"  StatusFor status_for({status.name});")
+    body.append(
+        f"  call.start_in({w.op}, {comm.name});" if comm is not None else f"  call.start_under_comm({w.op});"
+    )
+    body.append(f"  const int rc = next({w.arguments});")
+    if request is not None:
+        body += [
+            "  Cell& cell = call.count(rc);",
+            f"  if (__builtin_expect(rc == MPI_SUCCESS, 1)) call.remember(*{request.name}, cell, {w.flags});",
+        ]
+    else:
+        body.append("  call.count(rc, status_for);" if status is not None else "  call.count(rc);")
+    body.append("  return rc;")
+    head = f"template <Entry entry>\nint plain_{form.name}({form.definition}) {{\n"
+    return head + "\n".join(body) + "\n}\n"
+
+
+def wrap_file(klass: str, exported: list[Wrapped]) -> str:
+    """Return the file with the wrappers of one class."""
+    headers = ["mpit"] if klass == TOOL else ["creation", "hand", "wrap"]
+    includes = "\n".join(f'#include "core/mpi/{header}.h"' for header in headers)
+    parts = [
+        f"// {MADE}\n// SPDX-License-Identifier: Apache-2.0\n",
+        f"{includes}\n\nnamespace commlens {{\nnamespace {{\n",
+    ]
+    table = []
+    for w in exported:
+        parts.append(wrapper(w))
+        name = w.form.name
+        by_mpi = f"&wrap_{name}<Entry::mpi>"
+        if w.has_plain:
+            parts.append(plain_wrapper(w))
+            by_mpi = f"has_plain_calls ? &plain_{name}<Entry::mpi> : {by_mpi}"
+        table.append(f"  wrap(wrappers, {w.slot}, {by_mpi}, &wrap_{name}<Entry::pmpi>);")
+    parts.append(f"}}  // namespace\n\nvoid wrap_{klass}(void* wrappers[]) noexcept {{")
+    parts.append("\n".join(table))
+    parts.append("}\n\n}  // namespace commlens\n")
+    return "\n".join(parts)
