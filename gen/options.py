@@ -27,15 +27,19 @@ def choices(name: str, option: dict[str, Any]) -> list[str]:
     return found
 
 
-def texts() -> dict[str, str]:
-    """Return the generated files: path from the root of the repository -> content."""
-    spec = output.read_toml("spec/options.toml")
-    rows, fields, lines = [], [], []
+def check(spec: dict[str, Any]) -> None:
+    """Refuse a name, a type or a sentence that is none."""
     for name, option in spec.items():
         if not re.fullmatch(r"COMMLENS_[A-Z]+(_[A-Z]+)*", name) or option["type"] not in TYPES:
             raise SystemExit(f"spec/options.toml: {name}: bad name or type")
         if not option["doc"].endswith("."):
             raise SystemExit(f"spec/options.toml: {name}: doc is no sentence")
+
+
+def header_text(spec: dict[str, Any]) -> str:
+    """Return generated/options.h."""
+    rows, fields = [], []
+    for name, option in spec.items():
         env_only = option.get("environment_only", False)
         key = name.removeprefix("COMMLENS_").lower()
         fields.append(f"  {key},")
@@ -44,9 +48,7 @@ def texts() -> dict[str, str]:
             f"OptionType::{option['type']}_, {'true' if env_only else 'false'}, "
             f"{json.dumps(' '.join(choices(name, option)))}}},"
         )
-        kind = " or ".join(f"`{choice}`" for choice in choices(name, option)) or option["type"]
-        lines.append(f"| `{name}` | {kind} | `{option['default']}` | {option['doc']} |")
-    header = f"""// {MADE}
+    return f"""// {MADE}
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -74,7 +76,15 @@ inline constexpr int option_count = {len(rows)};
 
 }}  // namespace commlens
 """
-    page = f"""<!-- {MADE} -->
+
+
+def page_text(spec: dict[str, Any]) -> str:
+    """Return docs/reference/options.md."""
+    lines = []
+    for name, option in spec.items():
+        kind = " or ".join(f"`{choice}`" for choice in choices(name, option)) or option["type"]
+        lines.append(f"| `{name}` | {kind} | `{option['default']}` | {option['doc']} |")
+    return f"""<!-- {MADE} -->
 # Options
 
 Environment variables, read once by every process when it first calls MPI. The environment wins over the
@@ -87,11 +97,15 @@ mode: permissions of a file in octal.
 |---|---|---|---|
 {chr(10).join(lines)}
 """
+
+
+def python_text(spec: dict[str, Any]) -> str:
+    """Return python/commlens/launch/_options.py."""
     known = "\n".join(
         f"    {name!r}: Option({o['type']!r}, {o['default']!r}, {o.get('environment_only', False)}, {tuple(choices(name, o))}),"
         for name, o in spec.items()
     )
-    python = f'''# SPDX-License-Identifier: Apache-2.0
+    return f'''# SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT: written by gen/options.py from spec/options.toml.
 """The COMMLENS_ variables a run understands."""
 
@@ -113,10 +127,16 @@ OPTIONS: dict[str, Option] = {{
 {known}
 }}
 '''
+
+
+def texts() -> dict[str, str]:
+    """Return the generated files: path from the root of the repository -> content."""
+    spec = output.read_toml("spec/options.toml")
+    check(spec)
     return {
-        "generated/options.h": header,
-        "python/commlens/launch/_options.py": python,
-        "docs/reference/options.md": page,
+        "generated/options.h": header_text(spec),
+        "python/commlens/launch/_options.py": python_text(spec),
+        "docs/reference/options.md": page_text(spec),
     }
 
 

@@ -180,48 +180,31 @@ inline constexpr char views_sql[] =
 """
 
 
-def python_text(spec: dict[str, Any]) -> str:
-    """Return python/commlens/profile/_schema.py."""
-
-    def column(kind: str, c: dict[str, Any]) -> str:
-        facts = [repr(c[fact]) for fact in ("name", "type", "unit", "doc")]
-        if kind == "table":
-            facts += [f"{name}={value!r}" for name, value in facts_of(c).items()]
-        return f"            Column({', '.join(facts)}),"
-
-    def relation(kind: str, name: str, entry: dict[str, Any]) -> str:
-        columns = "\n".join(column(kind, c) for c in entry["columns"])
-        more = "".join(
-            f"        {fact}={value!r},\n"
-            for fact, value in (("key", tuple(key_of(entry))), ("since", entry.get("since", OLDEST)))
-            if value and value != OLDEST
-        )
-        sql = create_table(name, entry) if kind == "table" else create_view(name, entry)
-        require('"""' not in sql and "\\" not in sql, "a statement ends the Python string")
-        return (
-            f"    {name!r}: Relation(\n        {kind!r},\n        {entry['doc']!r},\n        (\n{columns}\n        ),\n"
-            f'        """\\\n{sql}\n""",\n{more}    ),'
-        )
-
-    relations = [relation("table", n, t) for n, t in spec["table"].items()]
-    relations += [relation("view", n, v) for n, v in spec.get("view", {}).items()]
-    former = [relation("table", n, t) for n, t in spec.get("former", {}).items()]
-    until = {n: t["until"] for n, t in spec.get("former", {}).items()}
-    meta_keys = spec["table"]["meta"]["keys"]
-    keys = "\n".join(f"    {k['name']!r}: {k['doc']!r}," for k in meta_keys)
-    numbers = tuple(k["name"] for k in meta_keys if k.get("number"))
-    return f'''# SPDX-License-Identifier: Apache-2.0
-# DO NOT EDIT: written by gen/schema.py from spec/schema.toml.
-"""Tables and views of a profile, as this reader knows them."""
-
-from __future__ import annotations
-
-from typing import NamedTuple
-
-VERSION = {spec["version"]}
-APPLICATION_ID = {spec["application_id"]}
+def python_column(kind: str, column: dict[str, Any]) -> str:
+    """Return a column as the reader's module writes it."""
+    facts = [repr(column[fact]) for fact in ("name", "type", "unit", "doc")]
+    if kind == "table":
+        facts += [f"{name}={value!r}" for name, value in facts_of(column).items()]
+    return f"            Column({', '.join(facts)}),"
 
 
+def python_relation(kind: str, name: str, entry: dict[str, Any]) -> str:
+    """Return a table or view as the reader's module writes it."""
+    columns = "\n".join(python_column(kind, c) for c in entry["columns"])
+    more = "".join(
+        f"        {fact}={value!r},\n"
+        for fact, value in (("key", tuple(key_of(entry))), ("since", entry.get("since", OLDEST)))
+        if value and value != OLDEST
+    )
+    sql = create_table(name, entry) if kind == "table" else create_view(name, entry)
+    require('"""' not in sql and "\\" not in sql, "a statement ends the Python string")
+    return (
+        f"    {name!r}: Relation(\n        {kind!r},\n        {entry['doc']!r},\n        (\n{columns}\n        ),\n"
+        f'        """\\\n{sql}\n""",\n{more}    ),'
+    )
+
+
+PYTHON_TYPES = f'''\
 class Column(NamedTuple):
     """One column of a table or view; of tables also what its values must be, as the head of spec/schema.toml says."""
 
@@ -250,7 +233,32 @@ class Relation(NamedTuple):
     sql: str
     key: tuple[str, ...] = ()
     since: int = {OLDEST}
+'''
+"""The types of the reader's module."""
 
+
+def python_text(spec: dict[str, Any]) -> str:
+    """Return python/commlens/profile/_schema.py."""
+    relations = [python_relation("table", n, t) for n, t in spec["table"].items()]
+    relations += [python_relation("view", n, v) for n, v in spec.get("view", {}).items()]
+    former = [python_relation("table", n, t) for n, t in spec.get("former", {}).items()]
+    until = {n: t["until"] for n, t in spec.get("former", {}).items()}
+    meta_keys = spec["table"]["meta"]["keys"]
+    keys = "\n".join(f"    {k['name']!r}: {k['doc']!r}," for k in meta_keys)
+    numbers = tuple(k["name"] for k in meta_keys if k.get("number"))
+    return f'''# SPDX-License-Identifier: Apache-2.0
+# DO NOT EDIT: written by gen/schema.py from spec/schema.toml.
+"""Tables and views of a profile, as this reader knows them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+VERSION = {spec["version"]}
+APPLICATION_ID = {spec["application_id"]}
+
+
+{PYTHON_TYPES}
 
 RELATIONS: dict[str, Relation] = {{
 {chr(10).join(relations)}

@@ -48,8 +48,6 @@ LONG_FUNCTIONS: dict[str, int] = {
     "fuzz/collectives.py:Collectives.inter_args": 77,
     "fuzz/collectives.py:Collectives.intra_args": 81,
     "fuzz/files.py:Files.transfer": 68,
-    "gen/options.py:texts": 91,
-    "gen/schema.py:python_text": 95,
     "python/commlens/algorithms/registry.py:_table": 78,
     "python/commlens/cli/matrix.py:matrix": 67,
     "python/commlens/cli/report.py:report": 74,
