@@ -24,7 +24,7 @@ INCLUDES: dict[str, str] = {
     "arena": "base hot",
     "process": "base",
     "state": "base hot arena process",
-    "job": "base hot arena process state",
+    "job": "api base hot arena process state",
     "profile": "base process state",
     "out": "base profile",
     "collect": "base hot state profile out",

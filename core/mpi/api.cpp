@@ -4,8 +4,8 @@
 #include <initializer_list>
 
 #include "core/base/say.h"
+#include "core/job/job.h"
 #include "core/mpi/bind.h"
-#include "core/mpi/job.h"
 
 namespace commlens {
 

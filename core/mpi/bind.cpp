@@ -14,7 +14,8 @@
 
 #include "core/base/privileged.h"
 #include "core/base/say.h"
-#include "core/mpi/annotate.h"
+#include "core/job/annotate.h"
+#include "core/job/counting.h"
 #include "core/mpi/state.h"
 #include "core/process/symbols.h"
 #include "core/state/regions.h"

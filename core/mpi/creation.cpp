@@ -14,7 +14,9 @@
 
 #include "core/base/locks.h"
 #include "core/base/say.h"
-#include "core/mpi/job.h"
+#include "core/job/counting.h"
+#include "core/job/job.h"
+#include "core/mpi/job_groups.h"
 #include "core/mpi/wrap.h"
 #include "core/process/coverage.h"
 #include "core/state/online.h"
@@ -37,8 +39,8 @@ std::vector<int> world_ranks(MPI_Group group) {
     here[static_cast<std::size_t>(i)] = i;
     world[static_cast<std::size_t>(i)] = MPI_UNDEFINED;
   }
-  if (size > 0 && job.group != MPI_Group{})
-    api.Group_translate_ranks(group, size, here.data(), job.group, world.data());
+  if (size > 0 && job_groups.world != MPI_Group{})
+    api.Group_translate_ranks(group, size, here.data(), job_groups.world, world.data());
   return world;
 }
 
@@ -56,7 +58,7 @@ Identity processes_of(MPI_Group group, bool& all_here) {
 // Returns the world rank of rank 0 of `group`, or -1 if it is of another world.
 int leader_of(MPI_Group group) {
   int zero = 0, leader = MPI_UNDEFINED;
-  if (job.group != MPI_Group{}) api.Group_translate_ranks(group, 1, &zero, job.group, &leader);
+  if (job_groups.world != MPI_Group{}) api.Group_translate_ranks(group, 1, &zero, job_groups.world, &leader);
   return leader == MPI_UNDEFINED ? -1 : leader;
 }
 

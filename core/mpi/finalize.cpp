@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collects the profile of this job over MPI or, where the ranks cannot communicate, through files.  core/collect/
 // merges and writes.
+#include "core/mpi/finalize.h"
+
 #include <sched.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -16,9 +18,11 @@
 #include "core/base/say.h"
 #include "core/collect/collect.h"
 #include "core/collect/without_messages.h"
-#include "core/mpi/crash_copy.h"
+#include "core/job/counting.h"
+#include "core/job/crash_copy.h"
+#include "core/job/job.h"
 #include "core/mpi/finalize_facts.h"
-#include "core/mpi/job.h"
+#include "core/mpi/job_groups.h"
 #include "core/mpi/state.h"
 #include "core/state/regions.h"
 #include "generated/procedures.h"
@@ -151,7 +155,7 @@ Identity random_id() {
 
 // Collective: rank 0 chooses the random id of this world and sends it to all.
 bool agree_on_world() {
-  if (api.Comm_create(api.comm_world, job.group, &own_comm) != MPI_SUCCESS) return false;
+  if (api.Comm_create(api.comm_world, job_groups.world, &own_comm) != MPI_SUCCESS) return false;
   api.Comm_set_errhandler(own_comm, api.errors_return);
   if (job.rank == 0) job.world_id = random_id();
   return api.Bcast(&job.world_id, sizeof job.world_id, api.byte, 0, own_comm) == MPI_SUCCESS;

@@ -15,9 +15,10 @@
 
 #include "core/arena/arena.h"
 #include "core/base/say.h"
+#include "core/job/counting.h"
+#include "core/job/crash_copy.h"
+#include "core/job/job.h"
 #include "core/mpi/bind.h"
-#include "core/mpi/crash_copy.h"
-#include "core/mpi/job.h"
 #include "core/mpi/pml_hook.h"
 #include "core/mpi/state.h"
 #include "core/out/files.h"

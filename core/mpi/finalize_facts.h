@@ -31,4 +31,8 @@ Identity id_of_launch();
 // name.
 out::Parts parts_of_job();
 
+// Writes the facts about the job to the journal.  Also remembers the command line, because a program may overwrite its
+// arguments with a title.
+void note_job() noexcept;
+
 }  // namespace commlens

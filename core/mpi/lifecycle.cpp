@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Begins and ends the measurement.  It begins inside MPI_Init or the first MPI_Session_init.  It ends inside
 // MPI_Finalize or, if sessions are still open or are all there is, when the process ends.
+#include <pthread.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -12,12 +13,16 @@
 #include "core/arena/arena.h"
 #include "core/base/say.h"
 #include "core/base/ticks.h"
-#include "core/mpi/annotate.h"
-#include "core/mpi/crash_copy.h"
-#include "core/mpi/hang_signal.h"
-#include "core/mpi/job.h"
+#include "core/job/annotate.h"
+#include "core/job/counting.h"
+#include "core/job/crash_copy.h"
+#include "core/job/hang_signal.h"
+#include "core/job/job.h"
+#include "core/job/pcontrol.h"
+#include "core/mpi/finalize.h"
+#include "core/mpi/finalize_facts.h"
+#include "core/mpi/job_groups.h"
 #include "core/mpi/lifecycle_calls.h"
-#include "core/mpi/pcontrol.h"
 #include "core/mpi/peers.h"
 #include "core/mpi/pml_hook.h"
 #include "core/mpi/wrap.h"
@@ -40,12 +45,9 @@ void look_at_calls() noexcept {
   const bool are_plain = fortran_bindings.count == 0 && clock_is_tsc && site_mask != 0 && !matrix.inside;
   __atomic_store_n(&calls_are_plain, are_plain, __ATOMIC_RELAXED);
 }
-Job job;
+JobGroups job_groups;
 
 namespace {
-
-const Options* options_in_force = nullptr;
-pid_t process = 0;
 
 void add_predefined(MPI_Comm comm, char letter, Identity identity, int leader) {
   CommRecord record;
@@ -116,7 +118,7 @@ void say_warnings() {
 
 // Begins the measurement, at MPI_Init or the first session, whichever is earlier.
 void begin(Ticks before, Ticks after) {
-  process = getpid();
+  job.process = getpid();
   job.init = after - before;
   if (sched_getaffinity(0, sizeof job.cpus, &job.cpus) != 0) CPU_ZERO(&job.cpus);
   if (getcwd(job.directory, sizeof job.directory) == nullptr) job.directory[0] = '\0';
@@ -141,7 +143,7 @@ void begin(Ticks before, Ticks after) {
 void at_end(void*) {
   if (registry == nullptr) say_when_bypassed();
   stop_annotating();
-  if (getpid() != process) return;
+  if (getpid() != job.process) return;
   if (!job.ready) {
     if (job.rank < 0) remove_arena();  // did not return from MPI_Init
     return;
@@ -160,36 +162,14 @@ void at_end(void*) {
 
 std::mutex sessions_mutex;
 
+// A forked child counts nothing: its calls go to the MPI library.
+void child_forked() noexcept {
+  if (!job.ready) return;  // forked before MPI_Init, the child may be the process that calls it
+  stop_measuring();
+  remove_pml_hook_in_child();
+}
+
 }  // namespace
-
-void read_options() {
-  static const auto* const first = new Options(Options::read());  // never destroyed
-  options_in_force = first;
-}
-const Options& options() noexcept { return *options_in_force; }
-
-// A program may begin regions before it calls MPI and before an MPI library is loaded.
-bool prepare_counting() noexcept try {
-  static std::mutex mutex;
-  const std::lock_guard<std::mutex> lock(mutex);
-  static bool is_prepared = false;
-  if (is_prepared) return true;
-  read_options();
-  choose_clock();
-  process = getpid();
-  choose_regions(options().text(Option::regions), options().number(Option::executions),
-                 options().number(Option::iterations));
-  choose_matrix(options().text(Option::matrix), options().text(Option::matrix_by),
-                options().number(Option::matrix_pairs));
-  choose_dialect();
-  open_arena();
-  if (options().on(Option::paused)) pause_counting();
-  is_prepared = true;
-  return true;
-} catch (const std::bad_alloc&) {
-  say("no memory to start; running unprofiled");
-  return false;
-}
 
 bool prepare() noexcept try {
   if (!prepare_counting() || !load_api()) return false;
@@ -198,7 +178,8 @@ bool prepare() noexcept try {
   site_mask = options().on(Option::callsites) ? ~Site{0} : 0;
   look_at_calls();
   registry = new Registry();
-  watch_for_hang_signal();
+  watch_for_hang_signal(options().text(Option::hang_signal), *registry);
+  pthread_atfork(nullptr, nullptr, child_forked);  // after the handlers of open_arena(), which release the locks
   return true;
 } catch (const std::bad_alloc&) {
   say("no memory to start; running unprofiled");
@@ -214,7 +195,7 @@ void initialised(Ticks before, Ticks after) noexcept try {
   api.Query_thread(&job.thread_level);
   api.Comm_rank(api.comm_world, &job.rank);
   api.Comm_size(api.comm_world, &job.size);
-  api.Comm_group(api.comm_world, &job.group);
+  api.Comm_group(api.comm_world, &job_groups.world);
   add_predefined(api.comm_world, letter_world, mixed(letter_world), 0);
   add_predefined(api.comm_self, letter_self, combine(letter_self, static_cast<Identity>(job.rank)), job.rank);
   if (!has_finalize_callback) register_finalize_callback();
@@ -236,13 +217,13 @@ void finish() noexcept {
   remove_pml_hook();
   job.ready = !collect(begin);
   job.world = false;
-  api.Group_free(&job.group);
-  job.group = job.session_group;
+  api.Group_free(&job_groups.world);
+  job_groups.world = job_groups.session;
   if (!job.ready) {
     stop_measuring();
   } else {
     reopen_regions();  // calls in sessions are still counted
-    if (job.group != MPI_Group{}) install_pml_hook();
+    if (job_groups.world != MPI_Group{}) install_pml_hook();
   }
 }
 
@@ -252,14 +233,14 @@ void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept tr
   if (job.sessions++ != 0) return;
   using FromSet = int (*)(MPI_Session, const char*, MPI_Group*);
   const auto from_set = reinterpret_cast<FromSet>(next_definition("PMPI_Group_from_session_pset").address);
-  if (from_set == nullptr || from_set(of_bits<MPI_Session>(session), "mpi://WORLD", &job.session_group) != MPI_SUCCESS)
+  if (from_set == nullptr || from_set(of_bits<MPI_Session>(session), "mpi://WORLD", &job_groups.session) != MPI_SUCCESS)
     return;
   if (job.world) return;
   complete_api();
-  job.group = job.session_group;
+  job_groups.world = job_groups.session;
   if (!job.ready) {
-    api.Group_rank(job.group, &job.rank);
-    api.Group_size(job.group, &job.size);
+    api.Group_rank(job_groups.world, &job.rank);
+    api.Group_size(job_groups.world, &job.size);
   }
   install_pml_hook();
   if (!job.ready) begin(before, after);
@@ -272,9 +253,9 @@ void session_ending() noexcept {
   if (--job.sessions != 0) return;
   job.ended = now();
   if (!job.world) remove_pml_hook();
-  if (job.session_group != MPI_Group{}) api.Group_free(&job.session_group);
-  job.session_group = MPI_Group{};
-  if (!job.world) job.group = MPI_Group{};
+  if (job_groups.session != MPI_Group{}) api.Group_free(&job_groups.session);
+  job_groups.session = MPI_Group{};
+  if (!job.world) job_groups.world = MPI_Group{};
 }
 
 void aborting(MPI_Comm, int errorcode) noexcept {

@@ -5,7 +5,7 @@
 
 #include <mpi.h>
 
-#include "core/mpi/pcontrol.h"
+#include "core/job/pcontrol.h"
 #include "core/mpi/wrap.h"
 
 namespace commlens {

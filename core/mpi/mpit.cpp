@@ -14,7 +14,7 @@
 
 #include "core/hot/comm_view.h"
 #include "core/hot/peer_cell.h"
-#include "core/mpi/job.h"
+#include "core/job/job.h"
 #include "core/mpi/peers.h"
 #include "core/mpi/state.h"
 #include "core/state/online.h"

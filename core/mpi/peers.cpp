@@ -7,7 +7,8 @@
 
 #include "core/base/locks.h"
 #include "core/hot/peer_cell.h"
-#include "core/mpi/job.h"
+#include "core/job/job.h"
+#include "core/mpi/job_groups.h"
 #include "core/mpi/state.h"
 
 namespace commlens {
@@ -23,7 +24,7 @@ struct PeerGroup {
 // shares its record with others.
 std::optional<PeerGroup> peer_group(std::uint32_t comm) noexcept {
   const PeersOf of = registry->peers_of(comm);
-  if (!of.is_known || job.group == MPI_Group{}) return std::nullopt;
+  if (!of.is_known || job_groups.world == MPI_Group{}) return std::nullopt;
   // Another thread may be freeing the communicator.  It first removes the handle from the map, with this lock held
   // (before_comm_free).
   const std::lock_guard<std::mutex> stay(locks::peers);
@@ -43,7 +44,8 @@ std::int32_t world_rank(std::uint32_t comm, std::uint32_t peer) noexcept {
   if (!peers) return world_not_known;
   const int theirs = static_cast<int>(peer);
   int world = MPI_UNDEFINED;
-  const bool is_translated = api.Group_translate_ranks(peers->group, 1, &theirs, job.group, &world) == MPI_SUCCESS;
+  const bool is_translated =
+      api.Group_translate_ranks(peers->group, 1, &theirs, job_groups.world, &world) == MPI_SUCCESS;
   api.Group_free(&peers->group);
   if (!is_translated) return world_not_known;
   return world >= 0 ? world : of_another_world;
@@ -57,7 +59,7 @@ std::optional<MemberRanks> members(std::uint32_t comm) {
   std::vector<int> theirs(static_cast<std::size_t>(size));
   std::iota(theirs.begin(), theirs.end(), 0);
   MemberRanks found{comm, peers->rank, std::vector<std::int32_t>(theirs.size(), of_another_world)};
-  api.Group_translate_ranks(peers->group, size, theirs.data(), job.group, found.world.data());
+  api.Group_translate_ranks(peers->group, size, theirs.data(), job_groups.world, found.world.data());
   api.Group_free(&peers->group);
   for (std::int32_t& world : found.world) world = world >= 0 ? world : of_another_world;
   return found;

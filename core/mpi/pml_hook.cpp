@@ -17,8 +17,9 @@
 
 #include "core/base/memory.h"
 #include "core/base/say.h"
+#include "core/job/job.h"
 #include "core/mpi/bind.h"
-#include "core/mpi/job.h"
+#include "core/mpi/job_groups.h"
 #include "core/mpi/wrap.h"
 #include "core/process/symbols.h"
 #include "core/state/peers.h"
@@ -211,7 +212,7 @@ int world_rank_of(const Thread& thread, MPI_Comm comm, int peer, std::uint32_t o
   MPI_Group group;
   if (group_of(comm, &group) != MPI_SUCCESS) return -1;
   int world = -1;
-  if (api.Group_translate_ranks(group, 1, &peer, job.group, &world) != MPI_SUCCESS) world = -1;
+  if (api.Group_translate_ranks(group, 1, &peer, job_groups.world, &world) != MPI_SUCCESS) world = -1;
   api.Group_free(&group);
   return world < 0 ? -1 : world;
 }

@@ -5,19 +5,12 @@
 
 #include <cstdint>
 
-#include "core/base/options.h"
 #include "core/hot/handles.h"
 #include "core/mpi/api.h"
 #include "core/state/registry.h"
 #include "core/state/requests.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
-
-void read_options();
-const Options& options() noexcept;
-
-// Prepares to count regions, if that has not been done.  Returns false if it fails.
-bool prepare_counting() noexcept;
 
 // Prepares to count, before the first measured call.  Returns false if it fails.
 bool prepare() noexcept;

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "core/api/place.h"
+#include "core/job/crash_copy.h"
+#include "core/job/job.h"
 #include "core/mpi/bind.h"
-#include "core/mpi/crash_copy.h"
-#include "core/mpi/job.h"
 #include "core/mpi/peers.h"
 #include "core/mpi/state.h"
 #include "core/state/online.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles the signal by which the user asks a job that hangs what its threads are doing.
-#include "core/mpi/hang_signal.h"
+#include "core/job/hang_signal.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -14,13 +14,13 @@
 #include "core/base/say.h"
 #include "core/base/signals.h"
 #include "core/job/hang_report.h"
-#include "core/mpi/job.h"
-#include "core/mpi/state.h"
+#include "core/job/job.h"
 
 namespace commlens {
 namespace {
 
 int wanted = 0;  // 0: none
+const Registry* registry = nullptr;
 pid_t process = 0;
 int launched_as = -1;               // the rank from the launcher, until MPI is initialised
 struct sigaction before;            // the former action
@@ -92,10 +92,10 @@ bool put_in_front() noexcept {
 
 }  // namespace
 
-void watch_for_hang_signal() {
-  const std::string& text = options().text(Option::hang_signal);
+void watch_for_hang_signal(const std::string& text, const Registry& of) {
   wanted = signal_named(text);
   if (wanted == 0) return;
+  registry = &of;
   process = getpid();
   launched_as = launcher_rank();
   const bool is_fatal =

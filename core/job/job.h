@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <mpi.h>
 #include <sched.h>
+#include <sys/types.h>
 
 #include <climits>
 #include <ctime>
@@ -19,11 +19,10 @@ struct Job {
   bool ready = false;  // counting: from MPI_Init or the first session on
   bool world = false;  // between MPI_Init and MPI_Finalize
   int sessions = 0;    // number of open sessions
+  pid_t process = 0;   // counts; a forked child does not
   int rank = -1;
   int size = 0;
   int thread_level = -1;          // provided; -1: not known
-  MPI_Group group{};              // of MPI_COMM_WORLD, or of mpi://WORLD
-  MPI_Group session_group{};      // mpi://WORLD, while sessions are open
   Identity world_id = 0;          // random, the same on all its processes; 0: not yet
   Ticks started = 0;              // when MPI_Init or the first MPI_Session_init returned
   Ticks counted_start = 0;        // `started` in counted time
@@ -38,16 +37,5 @@ struct Job {
 };
 
 extern Job job;
-
-// Writes the facts about the job to the journal.  Also remembers the command line, because a program may overwrite its
-// arguments with a title.
-void note_job() noexcept;
-
-// Collective, inside MPI_Finalize: collects the counters of all ranks and writes the profile.  Returns false if some
-// rank continues in a session; then each rank calls collect_at_exit() at its end.
-bool collect(Ticks finalising) noexcept;
-
-// The same without MPI, when the process ends: the ranks exchange their parts through files.
-void collect_at_exit() noexcept;
 
 }  // namespace commlens

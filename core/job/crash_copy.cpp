@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps the counters of a process that does not reach MPI_Finalize (docs/decisions/0009-arenas.md).
-#include "core/mpi/crash_copy.h"
+#include "core/job/crash_copy.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,10 +24,7 @@
 #include "core/base/say.h"
 #include "core/base/signals.h"
 #include "core/hot/thread.h"
-#include "core/mpi/bind.h"
-#include "core/mpi/job.h"
-#include "core/mpi/pml_hook.h"
-#include "core/mpi/state.h"
+#include "core/job/job.h"
 #include "core/process/coverage.h"
 #include "core/process/symbols.h"
 
@@ -149,23 +146,18 @@ void parent_forked() noexcept {
   locks::after_fork_in_parent();
 }
 
-// A forked child counts nothing: its calls go to the MPI library.  Only a child forked inside one of our calls returns
-// into it.
+// A forked child counts nothing.  Only a child forked inside one of our calls returns into it.
 void child_forked() noexcept {
   const bool counts = !job.ready;  // forked before MPI_Init, the child may be the process that calls it
   const bool is_inside = current_thread != nullptr && current_thread->outermost != nullptr;
   arena::after_fork_in_child(counts || is_inside);
   locks::after_fork_in_child();
-  if (counts) return;
-  stop_measuring();
-  remove_pml_hook_in_child();
 }
 
 }  // namespace
 
-void open_arena() {
+void open_arena(const std::string& wanted) {
   std::string error;
-  const std::string& wanted = options().text(Option::arena_dir);
   const std::string path = arena::open(arena::places(wanted), error);
   if (path.empty() && launcher_rank() <= 0) {
     say("no place for counters that survive the process: %s", error.c_str());

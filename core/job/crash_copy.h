@@ -5,8 +5,8 @@
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// Creates the arena of this process.  Call before anything is counted.
-void open_arena();
+// Creates the arena of this process, in the folder `wanted` if it is not empty.  Call before anything is counted.
+void open_arena(const std::string& wanted);
 
 // Call at the end of MPI_Init.  From then on, if the process ends early, its end is recorded in the arena, and the
 // arena is copied to `directory` as far as possible.  The directory is created when it is needed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/mpi/pcontrol.h"
+#include "core/job/pcontrol.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,10 +8,9 @@
 #include <string>
 
 #include "core/base/memory.h"
-#include "core/mpi/annotate.h"
-#include "core/mpi/crash_copy.h"
-#include "core/mpi/job.h"
-#include "core/mpi/state.h"
+#include "core/job/annotate.h"
+#include "core/job/crash_copy.h"
+#include "core/job/job.h"
 #include "core/state/notices.h"
 #include "core/state/regions.h"
 
@@ -135,8 +134,7 @@ bool of_any(int level, const Text& text, Site site) noexcept {
 
 }  // namespace
 
-void choose_dialect() noexcept {
-  const std::string& wanted = options().text(Option::pcontrol);
+void choose_dialect(const std::string& wanted) noexcept {
   for (std::size_t i = 0; i < std::size(names); ++i) {
     if (wanted == names[i]) dialect = static_cast<Dialect>(i);
   }
@@ -175,6 +173,8 @@ __thread FortranCaller fortran_caller;
 
 }  // namespace
 
+void note_fortran_caller(Site site, std::uint32_t bytes) noexcept { fortran_caller = {site, bytes}; }
+
 void pcontrol(int level, const void* argument, Site site) noexcept {
   const FortranCaller caller = fortran_caller;
   fortran_caller = {};
@@ -182,24 +182,3 @@ void pcontrol(int level, const void* argument, Site site) noexcept {
 }
 
 }  // namespace commlens
-
-// A Fortran program that passes a name has no interface for it: the address is an argument, and the length follows all
-// arguments.
-#define COMMLENS_FORTRAN_PCONTROL(name, c_name)                                                               \
-  extern "C" int c_name(int, ...);                                                                            \
-  extern "C" __attribute__((visibility("default"))) void name(const int* level, const char* text,             \
-                                                              std::uint32_t bytes) noexcept {                 \
-    commlens::fortran_caller = {                                                                              \
-        reinterpret_cast<commlens::Site>(__builtin_extract_return_addr(__builtin_return_address(0))), bytes}; \
-    c_name(*level, text);                                                                                     \
-  }
-// NOLINTBEGIN(readability-identifier-naming): names as compilers write them
-COMMLENS_FORTRAN_PCONTROL(mpi_pcontrol_, MPI_Pcontrol)
-COMMLENS_FORTRAN_PCONTROL(mpi_pcontrol__, MPI_Pcontrol)
-COMMLENS_FORTRAN_PCONTROL(mpi_pcontrol, MPI_Pcontrol)
-COMMLENS_FORTRAN_PCONTROL(MPI_PCONTROL, MPI_Pcontrol)
-COMMLENS_FORTRAN_PCONTROL(pmpi_pcontrol_, PMPI_Pcontrol)
-COMMLENS_FORTRAN_PCONTROL(pmpi_pcontrol__, PMPI_Pcontrol)
-COMMLENS_FORTRAN_PCONTROL(pmpi_pcontrol, PMPI_Pcontrol)
-COMMLENS_FORTRAN_PCONTROL(PMPI_PCONTROL, PMPI_Pcontrol)
-// NOLINTEND(readability-identifier-naming)

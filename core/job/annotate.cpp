@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of include/commlens/commlens.h with which the application marks regions, records metrics and controls
 // counting.
-#include "core/mpi/annotate.h"
+#include "core/job/annotate.h"
 
 #include <dlfcn.h>
 
@@ -10,10 +10,9 @@
 
 #include "core/api/place.h"
 #include "core/base/say.h"
-#include "core/mpi/bind.h"
-#include "core/mpi/crash_copy.h"
-#include "core/mpi/job.h"
-#include "core/mpi/state.h"
+#include "core/job/counting.h"
+#include "core/job/crash_copy.h"
+#include "core/job/job.h"
 #include "core/state/regions.h"
 #include "include/commlens/commlens.h"
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/job/counting.h"
+
+#include <unistd.h>
+
+#include <mutex>
+#include <new>
+
+#include "core/base/say.h"
+#include "core/base/ticks.h"
+#include "core/job/crash_copy.h"
+#include "core/job/job.h"
+#include "core/job/pcontrol.h"
+#include "core/state/peers.h"
+#include "core/state/regions.h"
+
+namespace commlens {
+
+Job job;
+
+namespace {
+
+const Options* options_in_force = nullptr;
+
+}  // namespace
+
+void read_options() {
+  static const auto* const first = new Options(Options::read());  // never destroyed
+  options_in_force = first;
+}
+const Options& options() noexcept { return *options_in_force; }
+
+bool prepare_counting() noexcept try {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  static bool is_prepared = false;
+  if (is_prepared) return true;
+  read_options();
+  choose_clock();
+  job.process = getpid();
+  choose_regions(options().text(Option::regions), options().number(Option::executions),
+                 options().number(Option::iterations));
+  choose_matrix(options().text(Option::matrix), options().text(Option::matrix_by),
+                options().number(Option::matrix_pairs));
+  choose_dialect(options().text(Option::pcontrol));
+  open_arena(options().text(Option::arena_dir));
+  if (options().on(Option::paused)) pause_counting();
+  is_prepared = true;
+  return true;
+} catch (const std::bad_alloc&) {
+  say("no memory to start; running unprofiled");
+  return false;
+}
+
+}  // namespace commlens
