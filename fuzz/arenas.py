@@ -416,10 +416,11 @@ def identification() -> bytes:
         'int main() { std::printf("%u %llu", arena::version, 0ull | sizeof(Thread) << 32 | sizeof(Cell) << 16 | '
         "sizeof(arena::CommState)); }"
     )
-    binary = ROOT / "build" / "arena-layout"
-    compile_it = ["g++", "-std=c++17", f"-I{ROOT}", "-x", "c++", "-", "-o", str(binary)]
-    subprocess.run(compile_it, input=program, text=True, check=True)
-    version, layout = subprocess.run([binary], capture_output=True, text=True, check=True).stdout.split()
+    with tempfile.TemporaryDirectory() as folder:  # its own: other processes compile it at the same time
+        binary = Path(folder) / "arena-layout"
+        compile_it = ["g++", "-std=c++17", f"-I{ROOT}", "-x", "c++", "-", "-o", str(binary)]
+        subprocess.run(compile_it, input=program, text=True, check=True)
+        version, layout = subprocess.run([binary], capture_output=True, text=True, check=True).stdout.split()
     return IDENTIFICATION.pack(MAGIC, int(version), HEADER_BYTES, int(layout))
 
 

@@ -60,7 +60,7 @@ def test_every_rank_has_its_host(mpi: Mpi) -> None:
         name: dict.fromkeys(row["groups"][0], 7) for name, row in of_hosts.items()
     }
     head = commlens("report", result.profile, cwd=mpi.workdir).splitlines()
-    assert "where     6 ranks on 3 nodes: h1 (2), h2 (2), h3 (2)" in head
+    assert "where         6 ranks on 3 nodes: h1 (2), h2 (2), h3 (2)" in head
     assert [list(path.glob("*.arena")) for path in hosts.shared_memory.values()] == [[], [], []]
 
 
