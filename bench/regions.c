@@ -183,7 +183,7 @@ int main(int argc, char** argv) {
       {"pair by handle, within each other", nested_by_handle, {1, 10, 100}, NULL},
       {"iteration, as a sum", as_sum, {1}, "loops"},
       {"iteration, one by one", one_by_one, {1}, "loops"},
-      {"value of a quantity", record, {1, 10, 100}, "quantities"},
+      {"value of a metric", record, {1, 10, 100}, "metrics"},
       {"MPI_Send to MPI_PROC_NULL, in no region", send_to_nobody, {1}, NULL},
       {"MPI_Send to MPI_PROC_NULL, in a region", send_to_nobody, {1}, "calls"},
   };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the calls of commlens.h cost: regions, loops and quantities, beside two bare time stamps and beside empty functions.
+"""What the calls of commlens.h cost: regions, loops and metrics, beside two bare time stamps and beside empty functions.
 
     .venv/bin/python bench/regions.py                                   # a minute
     .venv/bin/python bench/regions.py --before ../old/build/release     # and an older build, in turns with this one

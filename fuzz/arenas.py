@@ -37,7 +37,7 @@ ENTRY = struct.Struct("=IIQ")  # EntryHead: entry, bytes, check
 IDENTIFICATION = struct.Struct("=8sIIQ")  # what a Header begins with: magic, version, header_bytes, layout
 USED_AT = 128
 JOURNAL = 3
-JOB, COMM, SITE, REGION, QUANTITY, TAG = range(1, 7)
+JOB, COMM, SITE, REGION, METRIC, TAG = range(1, 7)
 END_OF_ARENA = 0xFF
 WORD = (1 << 64) - 1
 
@@ -305,7 +305,7 @@ def comm_entry(draw: random.Random, index: int, members: int = 0) -> bytes:
 
 def other_entry(draw: random.Random) -> tuple[int, bytes]:
     """Return the entry of a call site, a region, a metric or a tag."""
-    entry = draw.choice((SITE, REGION, QUANTITY, TAG, draw.randrange(256)))
+    entry = draw.choice((SITE, REGION, METRIC, TAG, draw.randrange(256)))
     first = number(draw.choice((1, 2, 3, 1 << 14, *INTERESTING)))
     if entry == REGION:
         first += number(draw.choice((0, 1, *INTERESTING))) + number(draw.randrange(5))

@@ -130,14 +130,14 @@ inline constexpr char tables_sql[] =
   PRIMARY KEY (region, rank, slot)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE metric ( -- Quantities that the application has told, commlens_metric().
+    R"sql(CREATE TABLE metric ( -- Numbers that the application recorded, by name and unit (commlens_metric).
   id INTEGER PRIMARY KEY, -- Number within this file.
   name TEXT, -- Name the application gave.
-  unit TEXT -- Unit it gave, or empty. The same name with another unit is another quantity.
+  unit TEXT -- Unit it gave, or empty. The same name with another unit is another metric.
 );
 )sql"
     R"sql(CREATE TABLE metric_value ( -- Their values, by where the application was when it told them.
-  metric INTEGER REFERENCES metric(id), -- The quantity.
+  metric INTEGER REFERENCES metric(id), -- The metric.
   region INTEGER REFERENCES region(id), -- Innermost region around, or 0.
   execution INTEGER, -- As in region_time; 0 outside all regions.
   iteration INTEGER, -- As in region_time.

@@ -36,8 +36,8 @@ enum class Kind : std::uint32_t {
   slices = 5,   // a SliceBlock and its entries (state/slices.h), of the thread with this number
   comms = 4,    // an array of CommState, in the order of communicator indices
   stack = 6,    // the Regions of the thread with this number (hot/regions.h)
-  regions = 7,  // arrays of RegionCell, QuantityCell and LoopCell, like cells
-  quantities = 8,
+  regions = 7,  // arrays of RegionCell, MetricCell and LoopCell, like cells
+  metrics = 8,
   loops = 9,
   peers = 10,  // an array of PeerCell (hot/peer_cell.h), like cells
 };

@@ -45,7 +45,7 @@ bool write_summary(const Destination& destination, int ranks, Profile& profile, 
   profile.region_rows.clear();
   profile.loop_rows.clear();
   profile.loop_bins.clear();
-  profile.quantity_rows.clear();
+  profile.metric_rows.clear();
   profile.finish();
   profile.lines = summary.lines(profile);
   for (Catalogue::KeyFacts& key : profile.keys) key.calls = key.bytes_sent = key.bytes_received = key.noncontiguous = 0;

@@ -141,10 +141,10 @@ void write(WireWriter& out, const CountedRegions& regions, const TickScale& scal
     write_place(out, key);
     for (const std::uint64_t n : bins) out.number(n);
   }
-  out.number(regions.quantities.size() - 1);
-  for (std::size_t i = 1; i < regions.quantities.size(); ++i) {
-    out.text(regions.quantities[i].name);
-    out.text(regions.quantities[i].unit);
+  out.number(regions.metrics.size() - 1);
+  for (std::size_t i = 1; i < regions.metrics.size(); ++i) {
+    out.text(regions.metrics[i].name);
+    out.text(regions.metrics[i].unit);
   }
   out.number(regions.values.size());
   for (const auto& [key, value] : regions.values) {

@@ -203,7 +203,7 @@ void end_regions(Thread& thread) noexcept {
 
 // Our sums may raise floating-point exceptions, for which the application may have enabled traps, or whose flags it may
 // read.  This function therefore masks traps and restores the flags.
-void record_value(Thread& thread, std::uint64_t quantity, double value) noexcept {
+void record_value(Thread& thread, std::uint64_t metric, double value) noexcept {
   const RegionUpdate updating_regions(thread);
   if (__builtin_expect(!updating_regions, 0)) return;
   Regions* const regions = thread.regions != nullptr ? thread.regions : enter_regions(thread);
@@ -211,7 +211,7 @@ void record_value(Thread& thread, std::uint64_t quantity, double value) noexcept
   const Frame& frame = regions->frames[regions->depth];
   if (is_paused(pauses.changes.load(std::memory_order_acquire)) || frame.in_region == uncounted_region) return;
   const RegionKey key = make_region_key(frame.region, frame.execution, frame.iteration);
-  QuantityCell& cell = *find_cell(regions->quantities, key, quantity);
+  MetricCell& cell = *find_cell(regions->metrics, key, metric);
   std::uint64_t bits;
   __builtin_memcpy(&bits, &value, sizeof bits);
   if (((bits >> 52) & 0x7ff) == 0x7ff) {

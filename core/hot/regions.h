@@ -86,14 +86,14 @@ struct alignas(64) RegionCell {
 static_assert(sizeof(RegionCell) == 64);
 
 // Values of one metric in one region.
-struct alignas(64) QuantityCell {
+struct alignas(64) MetricCell {
   RegionKey key;
   std::uint64_t site;  // number of the metric, from 1
   std::uint64_t count;
   double sum, min, max, last;
   std::uint64_t not_finite;
 };
-static_assert(sizeof(QuantityCell) == 64);
+static_assert(sizeof(MetricCell) == 64);
 
 // Distribution of the durations of a loop's iterations.
 struct alignas(64) LoopCell {
@@ -147,7 +147,7 @@ struct Regions {
   std::uint32_t capacity, used;
   KnownRegion others;
   TableOf<RegionCell> cells;
-  TableOf<QuantityCell> quantities;
+  TableOf<MetricCell> metrics;
   TableOf<LoopCell> loops;
   Frame frames[most_frames + 1];
 };
@@ -233,8 +233,8 @@ void begin_iteration(Thread& thread, Site site) noexcept;
 // Ends all open regions of a thread that ends.
 void end_regions(Thread& thread) noexcept;
 
-// Records a value of metric number `quantity` in the current region.
-void record_value(Thread& thread, std::uint64_t quantity, double value) noexcept;
+// Records a value of metric number `metric` in the current region.
+void record_value(Thread& thread, std::uint64_t metric, double value) noexcept;
 
 // ---- cold (state/regions.cpp) ----
 

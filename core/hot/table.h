@@ -61,12 +61,12 @@ inline std::uint64_t hash_of(Key key, Site site) noexcept {
 
 // Adds a cell (state/threads.cpp); returns the overflow cell when memory ran out.
 struct RegionCell;
-struct QuantityCell;
+struct MetricCell;
 struct LoopCell;
 struct PeerCell;
 Cell* add_cell(TableOf<Cell>& table, Key key, Site site) noexcept;
 RegionCell* add_cell(TableOf<RegionCell>& table, Key key, Site site) noexcept;
-QuantityCell* add_cell(TableOf<QuantityCell>& table, Key key, Site site) noexcept;
+MetricCell* add_cell(TableOf<MetricCell>& table, Key key, Site site) noexcept;
 LoopCell* add_cell(TableOf<LoopCell>& table, Key key, Site site) noexcept;
 PeerCell* add_cell(TableOf<PeerCell>& table, Key key, Site site) noexcept;  // state/peers.cpp
 

@@ -125,12 +125,12 @@ COMMLENS_PUBLIC commlens_region_t commlens_region(const char* name) {
 // A handle is the number of the metric, not an address.
 COMMLENS_PUBLIC commlens_metric_t commlens_metric(const char* name, const char* unit) {
   if (!is_on()) return nullptr;
-  return reinterpret_cast<commlens_metric_t>(quantity_of(text_of(name), unit == nullptr ? "" : unit));
+  return reinterpret_cast<commlens_metric_t>(metric_of(text_of(name), unit == nullptr ? "" : unit));
 }
 
 COMMLENS_PUBLIC void commlens_record(commlens_metric_t metric, double value) {
-  const auto quantity = reinterpret_cast<std::uint64_t>(metric);
-  if (quantity != 0 && is_on()) record_value(this_thread(), quantity, value);
+  const auto number = reinterpret_cast<std::uint64_t>(metric);
+  if (number != 0 && is_on()) record_value(this_thread(), number, value);
 }
 
 COMMLENS_PUBLIC void commlens_tag(const char* name, const char* value) {

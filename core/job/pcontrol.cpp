@@ -98,7 +98,7 @@ bool of_ipm(int level, const Text& text, Site site) noexcept {
   } else if (level == -1) {
     end(text ? text.called() : innermost, site);
   } else if (level == 0 && text) {  // an event
-    const std::uint64_t event = quantity_of(text.text(), "events");
+    const std::uint64_t event = metric_of(text.text(), "events");
     if (event != 0) record_value(this_thread(), event, 1);
   } else {
     return is_switch(level);

@@ -192,9 +192,9 @@ void fill(Database& db, const Profile& profile, const Meta& meta, Part part) {
   }
   {
     Insert insert(db, "metric", 3);
-    for (std::size_t i = 1; i < profile.quantities.size(); ++i) {
-      if (leaves_out(profile.has_quantity, i)) continue;
-      insert.count(i).text(profile.quantities[i].name).text(profile.quantities[i].unit).row();
+    for (std::size_t i = 1; i < profile.metrics.size(); ++i) {
+      if (leaves_out(profile.has_metric, i)) continue;
+      insert.count(i).text(profile.metrics[i].name).text(profile.metrics[i].unit).row();
     }
   }
   {
@@ -371,8 +371,8 @@ void fill_regions(Database& db, const Profile& profile) {
     }
   }
   Insert insert(db, "metric_value", 11);
-  for (const Profile::QuantityRow& r : profile.quantity_rows) {
-    place(insert.number(r.quantity), r).number(r.within.iteration).number(r.rank).count(r.count).real(r.sum);
+  for (const Profile::MetricRow& r : profile.metric_rows) {
+    place(insert.number(r.metric), r).number(r.within.iteration).number(r.rank).count(r.count).real(r.sum);
     for (const double d : {r.min, r.max, r.last}) r.count == 0 ? insert.null() : insert.real(d);
     insert.count(r.not_finite).row();
   }

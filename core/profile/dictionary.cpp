@@ -15,9 +15,7 @@ Identity identity_of(const SiteFacts& site) {
   return combine(combine(identity_of(site.module), identity_of(site.build_id)), site.offset);
 }
 
-Identity identity_of(const QuantityFacts& quantity) {
-  return combine(identity_of(quantity.name), identity_of(quantity.unit));
-}
+Identity identity_of(const MetricFacts& metric) { return combine(identity_of(metric.name), identity_of(metric.unit)); }
 
 template <class... Numbers>
 Identity identity_from(Identity first, Numbers... others) {
@@ -26,7 +24,7 @@ Identity identity_from(Identity first, Numbers... others) {
 }
 
 // Kinds of entries; part of each identity, so that entries of different kinds never have the same one.
-enum : Identity { comm_entry = 1, site_entry, key_entry, import_entry, region_entry, quantity_entry, tag_entry };
+enum : Identity { comm_entry = 1, site_entry, key_entry, import_entry, region_entry, metric_entry, tag_entry };
 
 // The counters whose majority value is stored with a key.
 constexpr std::uint64_t Catalogue::KeyFacts::* counters[] = {
@@ -68,8 +66,8 @@ Dictionary::Dictionary()
       by_site_{{0, 0}},
       regions_(1),
       by_region_{{0, 0}},
-      quantities_(1),
-      by_quantity_{{0, 0}} {}
+      metrics_(1),
+      by_metric_{{0, 0}} {}
 
 void Dictionary::add_rank(int rank) { add_block({rank, rank + 1}); }
 
@@ -104,10 +102,10 @@ std::uint32_t Dictionary::region_of(Identity region) const {
   return found == by_region_.end() ? 0 : found->second;
 }
 
-std::uint32_t Dictionary::quantity(QuantityFacts quantity) {
-  const Identity identity = identity_of(quantity);
-  const auto [entry, is_new] = by_quantity_.try_emplace(identity, static_cast<std::uint32_t>(quantities_.size()));
-  if (is_new) quantities_.push_back(std::move(quantity));
+std::uint32_t Dictionary::metric(MetricFacts metric) {
+  const Identity identity = identity_of(metric);
+  const auto [entry, is_new] = by_metric_.try_emplace(identity, static_cast<std::uint32_t>(metrics_.size()));
+  if (is_new) metrics_.push_back(std::move(metric));
   return entry->second;
 }
 
@@ -308,8 +306,8 @@ std::vector<Identity> Dictionary::identities() const {
   for (std::size_t i = 1; i < sites_.size(); ++i) all.push_back(identity_from(site_entry, site_identities_[i]));
   for (std::size_t i = 1; i < drafts_.size(); ++i) all.push_back(identity(drafts_[i]));
   for (std::size_t i = 1; i < regions_.size(); ++i) all.push_back(identity_from(region_entry, regions_[i].identity));
-  for (std::size_t i = 1; i < quantities_.size(); ++i)
-    all.push_back(identity_from(quantity_entry, identity_of(quantities_[i])));
+  for (std::size_t i = 1; i < metrics_.size(); ++i)
+    all.push_back(identity_from(metric_entry, identity_of(metrics_[i])));
   for (const auto& tag : tags_) all.push_back(identity_of_tag(tag));
   for (const Catalogue::KeyFacts& key : keys_) all.push_back(identity(key));
   for (const auto& [import, ranks] : imports_) all.push_back(identity(import, ranks));
@@ -368,10 +366,10 @@ std::vector<char> Dictionary::entries(const std::vector<char>& wanted) const {
     out.number(static_cast<std::uint64_t>(region.kind));
     out.text(region.name);
   }
-  for (std::size_t i = 1; i < quantities_.size(); ++i) {
-    if (!is_wanted(quantity_entry)) continue;
-    out.text(quantities_[i].name);
-    out.text(quantities_[i].unit);
+  for (std::size_t i = 1; i < metrics_.size(); ++i) {
+    if (!is_wanted(metric_entry)) continue;
+    out.text(metrics_[i].name);
+    out.text(metrics_[i].unit);
   }
   for (const auto& [region, name, value] : tags_) {
     if (!is_wanted(tag_entry)) continue;
@@ -402,8 +400,8 @@ std::vector<char> Dictionary::wanted(const std::vector<Identity>& identities, co
   for (std::size_t i = 1; i < drafts_.size(); ++i) known[identity(drafts_[i])] = {comm, i};
   for (std::size_t i = 1; i < regions_.size(); ++i)
     known[identity_from(region_entry, regions_[i].identity)] = {other, 0};
-  for (std::size_t i = 1; i < quantities_.size(); ++i)
-    known[identity_from(quantity_entry, identity_of(quantities_[i]))] = {other, 0};
+  for (std::size_t i = 1; i < metrics_.size(); ++i)
+    known[identity_from(metric_entry, identity_of(metrics_[i]))] = {other, 0};
   for (const auto& tag : tags_) known[identity_of_tag(tag)] = {other, 0};
   for (const Catalogue::KeyFacts& key : keys_) known[identity(key)] = {other, 0};
   std::vector<std::string> names;
@@ -494,9 +492,9 @@ bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) 
       const std::uint32_t parent = region_of(in.number());
       const auto region_kind = static_cast<RegionKind>(in.number());
       region(parent, region_kind, in.text());
-    } else if (kind == quantity_entry) {
+    } else if (kind == metric_entry) {
       std::string name = in.text();
-      quantity({std::move(name), in.text()});
+      metric({std::move(name), in.text()});
     } else if (kind == tag_entry) {
       const std::uint32_t its_region = region_of(in.number());
       std::string name = in.text();
@@ -551,8 +549,8 @@ Catalogue Dictionary::catalogue() const {
   }
 
   const std::vector<std::uint32_t> new_region = add_regions(result);
-  result.quantities = quantities_;
-  std::sort(result.quantities.begin() + 1, result.quantities.end(), [](const QuantityFacts& a, const QuantityFacts& b) {
+  result.metrics = metrics_;
+  std::sort(result.metrics.begin() + 1, result.metrics.end(), [](const MetricFacts& a, const MetricFacts& b) {
     return std::tie(a.name, a.unit) < std::tie(b.name, b.unit);
   });
   for (const auto& [region, name, value] : tags_) result.tags.push_back({new_region[region_of(region)], name, value});
@@ -652,15 +650,15 @@ std::map<std::pair<std::string, std::string>, Dictionary::ImportedName> Dictiona
 
 Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {
   Numbers numbers;
-  std::unordered_map<Identity, std::uint32_t> comms, sites, regions, quantities;
+  std::unordered_map<Identity, std::uint32_t> comms, sites, regions, metrics;
   for (std::size_t i = 0; i < catalogue.comms.size(); ++i)
     comms.try_emplace(catalogue.comms[i].identity, static_cast<std::uint32_t>(i));
   for (std::size_t i = 1; i < catalogue.sites.size(); ++i)
     sites.try_emplace(identity_of(catalogue.sites[i]), static_cast<std::uint32_t>(i));
   for (std::size_t i = 0; i < catalogue.regions.size(); ++i)
     regions.try_emplace(catalogue.regions[i].identity, static_cast<std::uint32_t>(i));
-  for (std::size_t i = 1; i < catalogue.quantities.size(); ++i)
-    quantities.try_emplace(identity_of(catalogue.quantities[i]), static_cast<std::uint32_t>(i));
+  for (std::size_t i = 1; i < catalogue.metrics.size(); ++i)
+    metrics.try_emplace(identity_of(catalogue.metrics[i]), static_cast<std::uint32_t>(i));
   const auto find = [](const auto& in, Identity identity) {
     const auto found = in.find(identity);
     return found == in.end() ? 0 : found->second;
@@ -668,8 +666,7 @@ Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {
   for (const Draft& draft : drafts_) numbers.comms.push_back(find(comms, draft.facts.comm.identity));
   for (const Identity site : site_identities_) numbers.sites.push_back(find(sites, site));
   for (const Catalogue::Region& region : regions_) numbers.regions.push_back(find(regions, region.identity));
-  for (const QuantityFacts& quantity : quantities_)
-    numbers.quantities.push_back(find(quantities, identity_of(quantity)));
+  for (const MetricFacts& metric : metrics_) numbers.metrics.push_back(find(metrics, identity_of(metric)));
   for (Catalogue::KeyFacts key : keys_) {
     key.comm = numbers.comms[key.comm];
     key.site = numbers.sites[key.site];
@@ -709,10 +706,10 @@ std::vector<char> Catalogue::packed() const {
     out.number(static_cast<std::uint64_t>(regions[i].kind));
     out.text(regions[i].name);
   }
-  out.number(quantities.size() - 1);
-  for (std::size_t i = 1; i < quantities.size(); ++i) {
-    out.text(quantities[i].name);
-    out.text(quantities[i].unit);
+  out.number(metrics.size() - 1);
+  for (std::size_t i = 1; i < metrics.size(); ++i) {
+    out.text(metrics[i].name);
+    out.text(metrics[i].unit);
   }
   out.number(tags.size());
   for (const Tag& tag : tags) {
@@ -754,11 +751,11 @@ bool Catalogue::unpack(const std::vector<char>& bytes) {
     region.kind = static_cast<RegionKind>(in.number());
     region.name = in.text();
   }
-  quantities.assign(1, {});
+  metrics.assign(1, {});
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    QuantityFacts& quantity = quantities.emplace_back();
-    quantity.name = in.text();
-    quantity.unit = in.text();
+    MetricFacts& metric = metrics.emplace_back();
+    metric.name = in.text();
+    metric.unit = in.text();
   }
   tags.clear();
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {

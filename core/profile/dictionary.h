@@ -49,10 +49,10 @@ struct Catalogue {
     std::uint64_t calls, bytes_sent, bytes_received, noncontiguous;  // those of the majority of ranks, if there is one
   };
 
-  std::vector<Comm> comms;                // comms[0] is "no communicator"
-  std::vector<SiteFacts> sites;           // sites[0] is "no call site"
-  std::vector<Region> regions;            // regions[0] is the whole program; parents first
-  std::vector<QuantityFacts> quantities;  // quantities[0] is none
+  std::vector<Comm> comms;           // comms[0] is "no communicator"
+  std::vector<SiteFacts> sites;      // sites[0] is "no call site"
+  std::vector<Region> regions;       // regions[0] is the whole program; parents first
+  std::vector<MetricFacts> metrics;  // metrics[0] is none
   std::vector<Tag> tags;
   std::vector<KeyFacts> keys;  // sorted by comm, op, bin, region, site
 
@@ -106,7 +106,7 @@ class Dictionary {
 
   std::uint32_t site(SiteFacts site);
   std::uint32_t region(std::uint32_t parent, RegionKind kind, std::string name);
-  std::uint32_t quantity(QuantityFacts quantity);
+  std::uint32_t metric(MetricFacts metric);
   void tag(std::uint32_t region, std::string name, std::string value);
   std::uint32_t comm(CommDraft reported);             // reported by one rank, which is a member
   std::uint32_t key(const Catalogue::KeyFacts& key);  // with the counters of one rank
@@ -167,14 +167,14 @@ class Dictionary {
 
   // The number of entries of each kind.  Entries that arrive later have higher numbers.
   struct Size {
-    std::size_t comms, sites, regions, quantities, keys;
+    std::size_t comms, sites, regions, metrics, keys;
   };
-  Size size() const { return {drafts_.size(), sites_.size(), regions_.size(), quantities_.size(), keys_.size()}; }
+  Size size() const { return {drafts_.size(), sites_.size(), regions_.size(), metrics_.size(), keys_.size()}; }
 
   // Maps the numbers of this dictionary to those of a catalogue.  pre: the catalogue contains all entries of this
   // dictionary.
   struct Numbers {
-    std::vector<std::uint32_t> comms, sites, regions, quantities, keys;
+    std::vector<std::uint32_t> comms, sites, regions, metrics, keys;
   };
   Numbers numbers_in(const Catalogue& catalogue) const;
 
@@ -206,8 +206,8 @@ class Dictionary {
   std::unordered_map<Identity, std::uint32_t> by_site_;
   std::vector<Catalogue::Region> regions_;  // parents first; Region::parent is an index into this vector
   std::unordered_map<Identity, std::uint32_t> by_region_;
-  std::vector<QuantityFacts> quantities_;
-  std::unordered_map<Identity, std::uint32_t> by_quantity_;
+  std::vector<MetricFacts> metrics_;
+  std::unordered_map<Identity, std::uint32_t> by_metric_;
   std::set<std::tuple<Identity, std::string, std::string>> tags_;  // by identity of the region
   std::unordered_map<Identity, Identity> settled_sites_;           // of the call site, by identity of the communicator
   std::vector<Catalogue::KeyFacts> keys_;

@@ -38,20 +38,20 @@ void Profile::read_regions(WireReader& in, RankData& data) {
     data.loop_bins.push_back(row);
   }
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    QuantityFacts quantity;
-    quantity.name = in.text();
-    quantity.unit = in.text();
-    data.quantities.push_back(std::move(quantity));
+    MetricFacts metric;
+    metric.name = in.text();
+    metric.unit = in.text();
+    data.metrics.push_back(std::move(metric));
   }
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    QuantityRow row{};
+    MetricRow row{};
     row.within = read_last_call();
     row.rank = rank;
-    row.quantity = static_cast<std::uint32_t>(in.number());
+    row.metric = static_cast<std::uint32_t>(in.number());
     row.count = in.number();
     row.not_finite = in.number();
     for (double* const field : {&row.sum, &row.min, &row.max, &row.last}) *field = in.real();
-    data.quantity_rows.push_back(row);
+    data.metric_rows.push_back(row);
   }
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     TagFacts tag;
@@ -265,8 +265,8 @@ bool Profile::add(const char* bytes, std::size_t size) {
 
 void Profile::add_regions(RankData& data, const std::vector<std::uint32_t>& numbers) {
   const auto number = [&numbers](std::uint32_t n) { return n < numbers.size() ? numbers[n] : 0; };
-  std::vector<std::uint32_t> quantity_numbers{0};
-  for (QuantityFacts& quantity : data.quantities) quantity_numbers.push_back(dictionary.quantity(std::move(quantity)));
+  std::vector<std::uint32_t> metric_numbers{0};
+  for (MetricFacts& metric : data.metrics) metric_numbers.push_back(dictionary.metric(std::move(metric)));
   for (TagFacts& tag : data.tags) dictionary.tag(number(tag.region), std::move(tag.name), std::move(tag.value));
   const auto take = [&](auto& all, auto& own) {
     for (auto& row : own) {
@@ -274,16 +274,16 @@ void Profile::add_regions(RankData& data, const std::vector<std::uint32_t>& numb
       all.push_back(row);
     }
   };
-  for (QuantityRow& row : data.quantity_rows)
-    row.quantity = row.quantity < quantity_numbers.size() ? quantity_numbers[row.quantity] : 0;
+  for (MetricRow& row : data.metric_rows)
+    row.metric = row.metric < metric_numbers.size() ? metric_numbers[row.metric] : 0;
   take(region_rows, data.region_rows);
   take(loop_rows, data.loop_rows);
   take(loop_bins, data.loop_bins);
-  take(quantity_rows, data.quantity_rows);
+  take(metric_rows, data.metric_rows);
 }
 
 void Profile::settle_regions(const Dictionary::Numbers& numbers) {
-  for (QuantityRow& row : quantity_rows) row.quantity = numbers.quantities[row.quantity];
+  for (MetricRow& row : metric_rows) row.metric = numbers.metrics[row.metric];
   const auto settle = [&numbers](auto& all, auto before) {
     for (auto& row : all) row.within.region = numbers.regions[row.within.region];
     std::sort(all.begin(), all.end(), before);
@@ -294,8 +294,8 @@ void Profile::settle_regions(const Dictionary::Numbers& numbers) {
   settle(region_rows, by_place);
   settle(loop_rows, by_place);
   settle(loop_bins, by_place);
-  settle(quantity_rows, [&by_place](const QuantityRow& a, const QuantityRow& b) {
-    return a.quantity < b.quantity || (a.quantity == b.quantity && by_place(a, b));
+  settle(metric_rows, [&by_place](const MetricRow& a, const MetricRow& b) {
+    return a.metric < b.metric || (a.metric == b.metric && by_place(a, b));
   });
 }
 
@@ -374,7 +374,7 @@ void Profile::settle(Catalogue catalogue, const Dictionary::Size& own) {
   mark(has_comm, comms.size(), numbers.comms, own.comms);
   mark(has_site, sites.size(), numbers.sites, own.sites);
   mark(has_region, regions.size(), numbers.regions, own.regions);
-  mark(has_quantity, quantities.size(), numbers.quantities, own.quantities);
+  mark(has_metric, metrics.size(), numbers.metrics, own.metrics);
   mark(has_key, keys.size(), numbers.keys, own.keys);
 
   std::sort(ranks.begin(), ranks.end(), [](const Rank& a, const Rank& b) { return a.facts.rank < b.facts.rank; });

@@ -68,8 +68,8 @@ class Profile : public Catalogue {
     std::array<std::uint64_t, 64> bins;
   };
 
-  struct QuantityRow {
-    std::uint32_t quantity;  // index
+  struct MetricRow {
+    std::uint32_t metric;  // index
     Within within;
     int rank;
     std::uint64_t count, not_finite;
@@ -156,7 +156,7 @@ class Profile : public Catalogue {
   std::vector<Slice> slices;   // by (communicator, procedure, rank, slot); comm is a region if op is region_op
   std::vector<RegionRow> region_rows, loop_rows;  // by (region, execution, iteration, rank); loop_rows: of iterations
   std::vector<LoopRow> loop_bins;                 // by (region, execution, iteration, rank)
-  std::vector<QuantityRow> quantity_rows;         // by (quantity, region, execution, iteration, rank)
+  std::vector<MetricRow> metric_rows;             // by (metric, region, execution, iteration, rank)
   std::vector<PeerRow> peer_rows;  // by (communicator, flow, procedure, call, region, slice, rank, peer, ...)
   Oddities oddities;
   std::vector<LastCall> last_calls;  // by rank and thread
@@ -164,7 +164,7 @@ class Profile : public Catalogue {
   bool is_summary = false;
   // Flags by index in the catalogue: the ranks of this block reported the entry.  This includes parents and members of
   // sets.
-  std::vector<char> has_comm, has_site, has_region, has_quantity, has_key;
+  std::vector<char> has_comm, has_site, has_region, has_metric, has_key;
 
  private:
   // The package of one rank, in the numbers of that rank.
@@ -181,8 +181,8 @@ class Profile : public Catalogue {
     std::vector<RegionFacts> regions;
     std::vector<RegionRow> region_rows, loop_rows;
     std::vector<LoopRow> loop_bins;
-    std::vector<QuantityFacts> quantities;
-    std::vector<QuantityRow> quantity_rows;
+    std::vector<MetricFacts> metrics;
+    std::vector<MetricRow> metric_rows;
     std::vector<TagFacts> tags;
     std::vector<NoticeText> notices;
   };

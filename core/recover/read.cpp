@@ -291,8 +291,8 @@ void Reader::take_regions(const Segments& segments) {
       is_damaged_ = true;
     }
   });
-  segments.each_in<QuantityCell>(Kind::quantities, [this](const QuantityCell& cell, const Segment&) {
-    const bool is_known = cell.site != 0 && cell.site < counted_.regions.quantities.size();
+  segments.each_in<MetricCell>(Kind::metrics, [this](const MetricCell& cell, const Segment&) {
+    const bool is_known = cell.site != 0 && cell.site < counted_.regions.metrics.size();
     if (is_place(cell.key) && !counts_iterations(cell.key) && is_known) {
       counted_.regions.add(cell);
     } else {
@@ -474,19 +474,19 @@ bool Reader::add_region(journal::RegionEntry entry) {
   return true;
 }
 
-bool Reader::add_quantity(journal::QuantityEntry entry) {
-  std::vector<QuantityFacts>& quantities = counted_.regions.quantities;
-  if (entry.number < quantities.size() || entry.number > most_quantities) return false;
-  const auto is_new = [this](const QuantityFacts& quantity) {
-    return known_quantities_.emplace(quantity.name, quantity.unit).second;
+bool Reader::add_metric(journal::MetricEntry entry) {
+  std::vector<MetricFacts>& metrics = counted_.regions.metrics;
+  if (entry.number < metrics.size() || entry.number > most_metrics) return false;
+  const auto is_new = [this](const MetricFacts& metric) {
+    return known_metrics_.emplace(metric.name, metric.unit).second;
   };
-  while (quantities.size() < entry.number) {
-    QuantityFacts lost{"?" + std::to_string(quantities.size()), ""};
+  while (metrics.size() < entry.number) {
+    MetricFacts lost{"?" + std::to_string(metrics.size()), ""};
     while (!is_new(lost)) lost.name += "?";
-    quantities.push_back(std::move(lost));
+    metrics.push_back(std::move(lost));
   }
   if (!is_new(entry.facts)) return false;
-  quantities.push_back(std::move(entry.facts));
+  metrics.push_back(std::move(entry.facts));
   return true;
 }
 
@@ -543,9 +543,9 @@ void Reader::read_journal(const char* begin, std::uint64_t bytes) {
     } else if (is_right && head.entry == Entry::region) {
       journal::RegionEntry region;
       is_right = journal::read(in, region) && add_region(std::move(region));
-    } else if (is_right && head.entry == Entry::quantity) {
-      journal::QuantityEntry quantity;
-      is_right = journal::read(in, quantity) && add_quantity(std::move(quantity));
+    } else if (is_right && head.entry == Entry::metric) {
+      journal::MetricEntry metric;
+      is_right = journal::read(in, metric) && add_metric(std::move(metric));
     } else if (is_right && head.entry == Entry::tag) {
       TagFacts tag;
       is_right = journal::read(in, tag);

@@ -70,7 +70,7 @@ class Reader {
   void take_facts(const Header& header);
   std::vector<Frame> frames_of(const Regions* stack);
   bool add_region(journal::RegionEntry entry);
-  bool add_quantity(journal::QuantityEntry entry);
+  bool add_metric(journal::MetricEntry entry);
   bool is_region(std::uint32_t number) const { return number < counted_.regions.names.size(); }
   bool is_place(RegionKey key);
   Ticks counted_until(Ticks t) const;
@@ -92,7 +92,7 @@ class Reader {
   std::unordered_map<Site, SiteFacts> sites_;
   std::unordered_map<std::uint64_t, std::uint32_t> handles_;  // bits -> index of the newest that is not freed
   std::set<std::tuple<std::uint32_t, RegionKind, std::string>> known_regions_;
-  std::set<std::pair<std::string, std::string>> known_quantities_;
+  std::set<std::pair<std::string, std::string>> known_metrics_;
   std::map<std::uint32_t, std::map<Key, SliceEntry>> totals_;  // per thread: the sums of its slices
   Counted counted_;
 };

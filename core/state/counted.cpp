@@ -37,7 +37,7 @@ Counted counted_here(const Registry& registry, Ticks end) {
     if (t->regions != nullptr) {
       const auto add = [&counted](const auto& cell) { counted.regions.add(cell); };
       each_cell(t->regions->cells, add);
-      each_cell(t->regions->quantities, add);
+      each_cell(t->regions->metrics, add);
       each_cell(t->regions->loops, add);
       counted.regions.add_open(t->regions->frames, t->regions->depth, t->mpi, counted_time(until),
                                pauses.changes.load());

@@ -23,7 +23,7 @@ void CountedRegions::add(const LoopCell& cell) {
   for (std::size_t i = 0; i < bins.size(); ++i) bins[i] += cell.bins[i];
 }
 
-void CountedRegions::add(const QuantityCell& cell) {
+void CountedRegions::add(const MetricCell& cell) {
   if (cell.count == 0 && cell.not_finite == 0) return;
   Value& value = values[{cell.key, cell.site}];
   value.not_finite += cell.not_finite;

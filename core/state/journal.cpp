@@ -172,18 +172,18 @@ bool read(WireReader& in, RegionEntry& region) {
   return in.ok() && region.facts.parent < region.number && region.facts.kind <= RegionKind::others;
 }
 
-void note(const QuantityEntry& quantity) noexcept {
-  append(Entry::quantity, [&](WireWriter& out) {
-    out.number(quantity.number);
-    out.text(quantity.facts.name);
-    out.text(quantity.facts.unit);
+void note(const MetricEntry& metric) noexcept {
+  append(Entry::metric, [&](WireWriter& out) {
+    out.number(metric.number);
+    out.text(metric.facts.name);
+    out.text(metric.facts.unit);
   });
 }
 
-bool read(WireReader& in, QuantityEntry& quantity) {
-  quantity.number = in.number();
-  quantity.facts.name = in.text();
-  quantity.facts.unit = in.text();
+bool read(WireReader& in, MetricEntry& metric) {
+  metric.number = in.number();
+  metric.facts.name = in.text();
+  metric.facts.unit = in.text();
   return in.ok();
 }
 

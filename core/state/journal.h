@@ -21,7 +21,7 @@ enum class Entry : std::uint32_t {
   comm,     // a new communicator; what changes later is in its CommState
   site,     // module and offset of a call site
   region,   // a new code region
-  quantity,
+  metric,
   tag,
 };
 
@@ -47,9 +47,9 @@ struct RegionEntry {
   RegionFacts facts;
 };
 
-struct QuantityEntry {
+struct MetricEntry {
   std::uint64_t number = 0;
-  QuantityFacts facts;
+  MetricFacts facts;
 };
 
 // Append an entry.  They do nothing without an arena, or without memory.
@@ -57,7 +57,7 @@ void note(const JobEntry& job) noexcept;
 void note(const CommRecord& record) noexcept;
 void note(const SiteEntry& site) noexcept;
 void note(const RegionEntry& region) noexcept;
-void note(const QuantityEntry& quantity) noexcept;
+void note(const MetricEntry& metric) noexcept;
 void note(const TagFacts& tag) noexcept;
 
 // Read an entry that note() wrote.  They return false when it is malformed.
@@ -65,7 +65,7 @@ bool read(WireReader& in, JobEntry& job);
 bool read(WireReader& in, CommRecord& record);
 bool read(WireReader& in, SiteEntry& site);
 bool read(WireReader& in, RegionEntry& region);
-bool read(WireReader& in, QuantityEntry& quantity);
+bool read(WireReader& in, MetricEntry& metric);
 bool read(WireReader& in, TagFacts& tag);
 
 // Head of an entry in a segment; the entry's bytes follow.

@@ -16,7 +16,7 @@ enum class Notice : std::uint8_t {
   depth,
   others,
   names,
-  quantities,
+  metrics,
   tags,
   units,
   peers,

@@ -163,7 +163,7 @@ void forget_if_asked(Thread& thread) noexcept {
   Regions* const regions = thread.regions;
   if (regions == nullptr) return;
   each_cell(regions->cells, [](RegionCell& c) { c.calls = c.time = c.time_min = c.time_max = c.nested = c.mpi = 0; });
-  each_cell(regions->quantities, [](QuantityCell& c) {
+  each_cell(regions->metrics, [](MetricCell& c) {
     c.count = c.not_finite = 0;
     c.sum = c.min = c.max = c.last = 0;
   });

@@ -48,8 +48,8 @@ struct Known {
   HandleMap names;  // identity -> Name; read without the lock: programs may make the same handle again and again
   std::deque<Name> name_memory;
   const Name* any_name = nullptr;
-  std::vector<QuantityFacts> quantities{1};
-  std::map<std::pair<std::string, std::string>, std::uint64_t> by_quantity;
+  std::vector<MetricFacts> metrics{1};
+  std::map<std::pair<std::string, std::string>, std::uint64_t> by_metric;
   std::set<TagFacts> tags;
 };
 
@@ -204,28 +204,28 @@ const Name* name_of(const char* text) noexcept try {
   return nullptr;
 }
 
-std::uint64_t quantity_of(const char* name, const char* unit) noexcept try {
+std::uint64_t metric_of(const char* name, const char* unit) noexcept try {
   const std::string its_name(name, strnlen(name, most_name_bytes)), its_unit(unit, strnlen(unit, most_name_bytes));
   const std::lock_guard<std::mutex> lock(mutex);
   Known& all = known();
-  const auto found = all.by_quantity.find({its_name, its_unit});
-  if (found != all.by_quantity.end()) return found->second;
-  if (all.quantities.size() > most_quantities) return most_quantities;
-  if (all.quantities.size() == most_quantities) {
-    notice(Notice::quantities, "more than " + std::to_string(most_quantities - 1) +
-                                   " quantities: the values of all others count as \"" + name_of_others + "\"");
-    all.quantities.push_back({name_of_others, "mixed"});
+  const auto found = all.by_metric.find({its_name, its_unit});
+  if (found != all.by_metric.end()) return found->second;
+  if (all.metrics.size() > most_metrics) return most_metrics;
+  if (all.metrics.size() == most_metrics) {
+    notice(Notice::metrics, "more than " + std::to_string(most_metrics - 1) +
+                                " metrics: the values of all others count as \"" + name_of_others + "\"");
+    all.metrics.push_back({name_of_others, "mixed"});
   } else {
-    for (const QuantityFacts& other : all.quantities) {
+    for (const MetricFacts& other : all.metrics) {
       if (other.name == its_name && !its_name.empty())
-        notice(Notice::units, "quantity \"" + its_name + "\" comes in \"" + other.unit + "\" and in \"" + its_unit +
+        notice(Notice::units, "metric \"" + its_name + "\" comes in \"" + other.unit + "\" and in \"" + its_unit +
                                   "\": they are kept apart");
     }
-    all.quantities.push_back({its_name, its_unit});
-    all.by_quantity.emplace(std::make_pair(its_name, its_unit), all.quantities.size() - 1);
+    all.metrics.push_back({its_name, its_unit});
+    all.by_metric.emplace(std::make_pair(its_name, its_unit), all.metrics.size() - 1);
   }
-  const std::uint64_t number = all.quantities.size() - 1;
-  journal::note(journal::QuantityEntry{number, all.quantities.back()});
+  const std::uint64_t number = all.metrics.size() - 1;
+  journal::note(journal::MetricEntry{number, all.metrics.back()});
   return number;
 } catch (const std::bad_alloc&) {
   return 0;
@@ -253,7 +253,7 @@ Regions* enter_regions(Thread& thread) noexcept {
   auto* const regions = static_cast<Regions*>(arena::allocate(arena::Kind::stack, sizeof(Regions), thread.number));
   if (regions == nullptr) return nullptr;
   new (&regions->cells) TableOf<RegionCell>;  // the rest is zero, and most of its pages are never touched
-  new (&regions->quantities) TableOf<QuantityCell>;
+  new (&regions->metrics) TableOf<MetricCell>;
   new (&regions->loops) TableOf<LoopCell>;
   Frame& program = regions->frames[0];
   program.iteration = -1;
@@ -372,7 +372,7 @@ CountedRegions region_names() {
   CountedRegions counted;
   counted.names.clear();
   for (const Node& node : known().nodes) counted.names.push_back(node.facts);
-  counted.quantities = known().quantities;
+  counted.metrics = known().metrics;
   counted.tags.assign(known().tags.begin(), known().tags.end());
   return counted;
 }

@@ -15,9 +15,9 @@
 // Names of regions and metrics, for all threads; and the sums of what was counted for them.
 namespace commlens {
 
-inline constexpr std::uint32_t most_regions = 1u << 14;     // per process; further ones are counted together
-inline constexpr std::uint32_t most_quantities = 1u << 10;  // the last number is shared by all further metrics
-inline constexpr std::uint32_t most_names = 1u << 16;       // handles; further names share one
+inline constexpr std::uint32_t most_regions = 1u << 14;  // per process; further ones are counted together
+inline constexpr std::uint32_t most_metrics = 1u << 10;  // the last number is shared by all further metrics
+inline constexpr std::uint32_t most_names = 1u << 16;    // handles; further names share one
 inline constexpr std::uint32_t most_tags = 1u << 12;
 
 enum class RegionKind : std::uint8_t { program, region, loop, others };
@@ -28,7 +28,7 @@ struct RegionFacts {
   std::string name;
 };
 
-struct QuantityFacts {
+struct MetricFacts {
   std::string name, unit;
 };
 
@@ -49,7 +49,7 @@ std::uint32_t region_outside() noexcept;
 
 // Return the handle of a name or metric; null when there is no memory.
 const Name* name_of(const char* text) noexcept;
-std::uint64_t quantity_of(const char* name, const char* unit) noexcept;  // from 1; 0: no memory
+std::uint64_t metric_of(const char* name, const char* unit) noexcept;  // from 1; 0: no memory
 
 // Attaches a tag to the region that the thread is in.
 void tag(Thread& thread, const char* name, const char* value) noexcept;
@@ -89,8 +89,8 @@ struct CountedRegions {
     std::uint64_t count = 0, not_finite = 0;
     double sum = 0, min = 0, max = 0, last = 0;
   };
-  std::vector<RegionFacts> names{1};         // by number; parents come first, [0] is the whole program
-  std::vector<QuantityFacts> quantities{1};  // [0] is unused
+  std::vector<RegionFacts> names{1};    // by number; parents come first, [0] is the whole program
+  std::vector<MetricFacts> metrics{1};  // [0] is unused
   std::vector<TagFacts> tags;
   std::map<RegionKey, Sum> times;
   std::map<RegionKey, std::array<std::uint64_t, 64>> loops;
@@ -98,7 +98,7 @@ struct CountedRegions {
 
   void add(const RegionCell& cell);
   void add(const LoopCell& cell);
-  void add(const QuantityCell& cell);
+  void add(const MetricCell& cell);
   // Adds the regions that were open at `end`, in counted time.  `mpi`: Thread::mpi; `changes`: Pause::changes.
   void add_open(const Frame* frames, std::uint32_t depth, Ticks mpi, Ticks end, std::uint32_t changes);
 };

@@ -44,8 +44,8 @@ struct Growth<RegionCell> {
   static constexpr std::size_t segment_cells = 64;
 };
 template <>
-struct Growth<QuantityCell> {
-  static constexpr arena::Kind kind = arena::Kind::quantities;
+struct Growth<MetricCell> {
+  static constexpr arena::Kind kind = arena::Kind::metrics;
   static constexpr std::uint64_t first_capacity = 512;
   static constexpr std::size_t segment_cells = 64;
 };
@@ -236,9 +236,7 @@ C* added_cell(TableOf<C>& table, Key key, Site site) noexcept {
 Cell* add_cell(Table& table, Key key, Site site) noexcept { return added_cell(table, key, site); }
 RegionCell* add_cell(TableOf<RegionCell>& table, Key key, Site site) noexcept { return added_cell(table, key, site); }
 LoopCell* add_cell(TableOf<LoopCell>& table, Key key, Site site) noexcept { return added_cell(table, key, site); }
-QuantityCell* add_cell(TableOf<QuantityCell>& table, Key key, Site site) noexcept {
-  return added_cell(table, key, site);
-}
+MetricCell* add_cell(TableOf<MetricCell>& table, Key key, Site site) noexcept { return added_cell(table, key, site); }
 
 PeerCell* new_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexcept {
   return added_cell(table, key, place);

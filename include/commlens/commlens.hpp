@@ -75,7 +75,7 @@ class loop {
   commlens_region_t handle_;
 };
 
-// A quantity of the program's own.  Two of the same name and unit are the same; copies cost nothing.
+// A metric of the program's own.  Two of the same name and unit are the same; copies cost nothing.
 class metric {
  public:
   explicit metric(const char* name, const char* unit = "") noexcept : handle_(commlens_metric(name, unit)) {}

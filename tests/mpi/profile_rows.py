@@ -148,7 +148,7 @@ class Profile:
         assert leaders <= set(range(int(self.meta()["ranks"]))), leaders
 
     def check_regions(self) -> None:
-        """Assert what must hold of regions, loops and quantities; of times each row is rounded by itself."""
+        """Assert what must hold of regions, loops and metrics; of times each row is rounded by itself."""
         assert self.rows("SELECT * FROM region WHERE parent >= id OR (parent IS NULL) <> (id = 0)") == []
         for table, column, target in (
             ("region_time", "region", "region.id"),

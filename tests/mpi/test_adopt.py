@@ -30,7 +30,7 @@ def regions(profile: Profile) -> dict[str, tuple[int, int]]:
 
 
 def spans(profile: Profile) -> dict[str, int]:
-    """Return the quantities of rank 1: how many values; none lasted less than nothing or longer than the test."""
+    """Return the metrics of rank 1: how many values; none lasted less than nothing or longer than the test."""
     rows = profile.rows(
         "SELECT name, unit, SUM(count) AS count, MIN(min) AS least, MAX(max) AS most FROM metric_value "
         "JOIN metric ON id = metric WHERE rank = 1 GROUP BY 1, 2"
@@ -69,7 +69,7 @@ def nvtx_program(mpi: Mpi) -> Path:
     return mpi.compile("adopt_nvtx.c", None, "-ldl", flags=(f"-I{nvtx_include()}", f"-I{ROOT}"))
 
 
-def test_nvtx_push_and_pop_are_regions_and_start_and_end_quantities(mpi: Mpi) -> None:
+def test_nvtx_push_and_pop_are_regions_and_start_and_end_metrics(mpi: Mpi) -> None:
     result = adopted(mpi, [nvtx_program(mpi)], "nvtx")
     sweep = "main/solver:sweep"
     assert regions(result.open()) == {

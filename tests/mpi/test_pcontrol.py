@@ -68,7 +68,7 @@ def test_a_level_of_another_dialect_is_named_once(mpi: Mpi, dialect: str, level:
     assert barriers(result.open()) == {"": {2}}
 
 
-def test_events_of_ipm_are_a_quantity(mpi: Mpi) -> None:
+def test_events_of_ipm_are_a_metric(mpi: Mpi) -> None:
     program = mpi.compile("pcontrol.c")
     said = ["1:solve", "0:restart", "0:restart", "-1:solve", "0:restart"]
     result = mpi.run(2, [program, *said], env={"COMMLENS_PCONTROL": "ipm"})

@@ -181,7 +181,7 @@ ODD: dict[str, tuple[list[str], list[tuple[str, str, int]], dict[str, int]]] = {
         [("/".join(["deeper"] * 128), "MPI_Barrier", 3)],
         {"/".join(["deeper"] * n): 3 for n in range(1, 129)},
     ),
-    "values": (['quantity "energy" comes in "J" and in "kJ": they are kept apart'], [], {}),
+    "values": (['metric "energy" comes in "J" and in "kJ": they are kept apart'], [], {}),
     "no_loop": (["an iteration at {p} is in no loop: passed by"], [], {"no loop": 3}),
     "longjmp": (
         ['region "falling", begun at {p}, had not ended when "catcher" around it did at {p}: it ends there'],

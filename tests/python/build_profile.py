@@ -339,7 +339,7 @@ class ProfileBuilder:
         self.loop_bins.append(LoopBin(loop, execution, rank, bin, iterations))
 
     def metric(self, name: str, unit: str = "") -> int:
-        """Add a quantity of the application and return its id."""
+        """Add a metric of the application and return its id."""
         self.metrics.append((name, unit))
         return len(self.metrics) - 1
 
@@ -353,7 +353,7 @@ class ProfileBuilder:
         execution: int = 0,
         iteration: int = -1,
     ) -> None:
-        """Add the values of a quantity that a rank has told in one place."""
+        """Add the values of a metric that a rank has told in one place."""
         low, high, last = (min(values), max(values), values[-1]) if values else (None, None, None)
         self.metric_values.append(
             MetricValue(

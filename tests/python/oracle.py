@@ -304,7 +304,7 @@ class RegionOracle:
         return bins
 
     def metrics(self, by: tuple[str, ...]) -> dict[tuple[int, ...], Row]:
-        """Return what was told of each quantity in each region."""
+        """Return what was told of each metric in each region."""
         told: dict[tuple[int, ...], list[MetricValue]] = defaultdict(list)
         for value in self.build.metric_values:
             told[(value.metric, *place(value, by))].append(value)

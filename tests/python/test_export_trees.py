@@ -159,7 +159,7 @@ def test_calls_and_bytes_of_operations_are_those_of_the_profile(marked: Path) ->
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_quantities_of_the_application_are_columns(
+def test_metrics_of_the_application_are_columns(
     reader: Reader, run: Run, marked: Path, tmp_path: Path
 ) -> None:
     build = marked_builder()
@@ -185,7 +185,7 @@ def test_quantities_of_the_application_are_columns(
 
 
 @pytest.mark.parametrize("to", ["hatchet", "caliper"])
-def test_quantities_that_would_be_one_column_are_two(to: str, run: Run, tmp_path: Path) -> None:
+def test_metrics_that_would_be_one_column_are_two(to: str, run: Run, tmp_path: Path) -> None:
     build = ProfileBuilder(ranks=1, meta={"program": "columns"})
     region = build.region("here")
     for value, metric in enumerate((build.metric("used", "MiB"), build.metric("used [MiB]")), 1):
@@ -200,7 +200,7 @@ def test_quantities_that_would_be_one_column_are_two(to: str, run: Run, tmp_path
     assert (row["used [MiB] sum"], row["used [MiB] (2) sum"]) == (1, 2)
 
 
-def test_a_quantity_of_which_no_value_was_finite_is_a_column_of_numbers(tmp_path: Path) -> None:
+def test_a_metric_of_which_no_value_was_finite_is_a_column_of_numbers(tmp_path: Path) -> None:
     build = ProfileBuilder(ranks=1, meta={"program": "nan"})
     build.tell(build.metric("residual"), 0, 0, [], not_finite=3)
     frame = commlens.export.hatchet(build.write(tmp_path / "nan.db")).dataframe

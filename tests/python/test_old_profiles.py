@@ -402,14 +402,14 @@ def test_a_version_without_regions_says_so(recorded: Recorded, run: Run, command
 
 
 @every_profile_with_regions
-def test_regions_loops_quantities_and_tags_are_those_of_the_program(recorded: Recorded, run: Run) -> None:
+def test_regions_loops_metrics_and_tags_are_those_of_the_program(recorded: Recorded, run: Run) -> None:
     regions = answer(run, "regions", recorded.path)
     paths = {row["path"]: row for row in regions["regions"]}
     assert {path: row["calls"] for path, row in paths.items() if path} == ENTERED
     assert {path for path, row in paths.items() if row["kind"] == "loop"} == {"steps"}
     tags = [(row["region"], row["name"], row["value"]) for row in regions["tags"]]
     assert tags == [(paths["output"]["region"], "kind", "IO")]
-    if recorded.is_summary:  # which has neither iterations nor quantities
+    if recorded.is_summary:  # which has neither iterations nor metrics
         assert (regions["loops"], regions["histograms"], regions["metrics"]) == ([], [], [])
         return
     assert [(row["path"], row["calls"]) for row in regions["loops"]] == [("steps", RANKS * STEPS)]

@@ -492,9 +492,7 @@ def test_the_times_of_iterations_are_drawn_as_they_are_distributed(tmp_path: Pat
     assert "  mass: 1 value, 2.5 kg\n" in text
 
 
-def test_long_names_of_quantities_units_and_tags_are_cut_like_those_of_regions(
-    tmp_path: Path, run: Run
-) -> None:
+def test_long_names_of_metrics_units_and_tags_are_cut_like_those_of_regions(tmp_path: Path, run: Run) -> None:
     build = ProfileBuilder(ranks=1)
     region = build.region("short")
     build.spend(region, 0, 1, 100)
@@ -537,7 +535,7 @@ def test_time_in_calls_that_had_not_returned_is_said_not_to_be_mpi(tmp_path: Pat
     assert facts["under_way"] == {"calls": 2, "longest_ns": 800 * MS}
 
 
-def test_many_quantities_and_tags_are_cut_like_regions(tmp_path: Path, run: Run) -> None:
+def test_many_metrics_and_tags_are_cut_like_regions(tmp_path: Path, run: Run) -> None:
     build = ProfileBuilder(ranks=1)
     region = build.region("noisy")
     build.spend(region, 0, 1, 100)

@@ -70,7 +70,7 @@ SLICES = Parsed("slices", parse_ranks)
     type=click.Choice(["bytes", "messages"]),
     default="bytes",
     show_default=True,
-    help="Quantity that the matrix, the largest pairs and the shares show.",
+    help="What the matrix, the largest pairs and the shares count.",
 )
 @click.option(
     "--by",

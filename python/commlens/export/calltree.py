@@ -22,7 +22,7 @@ KEYS_AT_ONCE = 10_000
 """Keys named in one statement: SQLite reads a million bytes of SQL at most."""
 
 
-# What there is of each quantity of the application's own where it told none.
+# What there is of each metric of the application's own where it told none.
 TOLD = {"count": 0, "sum": 0.0, "min": None, "max": None}
 
 
@@ -44,7 +44,7 @@ class Values(NamedTuple):
     bytes_sent, bytes_received : int
         Of operations; else 0, so that they can be added up.
     told : tuple of float or None
-        What the application told here of its quantities, in the order of `CallTree.quantities`.
+        What the application told here of its metrics, in the order of `CallTree.metrics`.
     """
 
     rank: int
@@ -84,7 +84,7 @@ class CallTree:
 
     Attributes
     ----------
-    quantities : dict of int to str
+    metrics : dict of int to str
         Those of the application's own, by their number; with the unit.
     """
 
@@ -98,11 +98,11 @@ class CallTree:
             rank for (rank,) in connection.execute(f"SELECT rank FROM rank WHERE {self._only} ORDER BY rank")
         ]
         self.has_regions = has_regions(connection)
-        self.quantities: dict[int, str] = {}
+        self.metrics: dict[int, str] = {}
         if self.has_regions:
             taken: dict[str, int] = {}
             for id, name, unit in connection.execute("SELECT id, name, unit FROM metric ORDER BY id"):
-                self.quantities[id] = apart(f"{name} [{unit}]" if unit else name, taken)
+                self.metrics[id] = apart(f"{name} [{unit}]" if unit else name, taken)
         self._grow(unfold)
 
     def narrowed(self, rank: int) -> CallTree:
@@ -165,25 +165,25 @@ class CallTree:
         and 0 where they are more: regions may begin before, and several threads have several times.
         """
         rows, told = dict(self._rows(node)), self._told(node)
-        none = tuple(TOLD.values()) * len(self.quantities)
+        none = tuple(TOLD.values()) * len(self.metrics)
         absent = (0,) * 6
         return (Values._make((rank, *rows.get(rank, absent), told.get(rank, none))) for rank in self.ranks)
 
     def told_names(self) -> list[str]:
         """Return the names of what `Values.told` has."""
-        return [f"{quantity} {what}" for quantity in self.quantities.values() for what in TOLD]
+        return [f"{metric} {what}" for metric in self.metrics.values() for what in TOLD]
 
     def _told(self, node: Node) -> dict[int, tuple[float | None, ...]]:
         """Return what the application told in a region, by rank."""
         found: dict[int, list[float | None]] = {}
         if node.kind in ("communicator", "operation"):
             return {}
-        for place, metric in enumerate(self.quantities):
+        for place, metric in enumerate(self.metrics):
             for rank, *told in self.connection.execute(
                 'SELECT rank, SUM("count"), SUM("sum"), MIN("min"), MAX("max") FROM metric_value'
                 f" WHERE metric = {metric} AND region = {node.region} AND {self._only} GROUP BY rank"
             ):
-                of_rank = found.setdefault(rank, [*TOLD.values()] * len(self.quantities))
+                of_rank = found.setdefault(rank, [*TOLD.values()] * len(self.metrics))
                 of_rank[place * len(TOLD) : (place + 1) * len(TOLD)] = map(finite, told)
         return {rank: tuple(told) for rank, told in found.items()}
 

@@ -330,17 +330,17 @@ CREATE TABLE region_slice ( -- Time in code regions over time, in the same slice
     ),
     'metric': Relation(
         'table',
-        'Quantities that the application has told, commlens_metric().',
+        'Numbers that the application recorded, by name and unit (commlens_metric).',
         (
             Column('id', 'INTEGER', '', 'Number within this file.'),
             Column('name', 'TEXT', '', 'Name the application gave.'),
-            Column('unit', 'TEXT', '', 'Unit it gave, or empty. The same name with another unit is another quantity.'),
+            Column('unit', 'TEXT', '', 'Unit it gave, or empty. The same name with another unit is another metric.'),
         ),
         """\
-CREATE TABLE metric ( -- Quantities that the application has told, commlens_metric().
+CREATE TABLE metric ( -- Numbers that the application recorded, by name and unit (commlens_metric).
   id INTEGER PRIMARY KEY, -- Number within this file.
   name TEXT, -- Name the application gave.
-  unit TEXT -- Unit it gave, or empty. The same name with another unit is another quantity.
+  unit TEXT -- Unit it gave, or empty. The same name with another unit is another metric.
 );
 """,
         key=('id',),
@@ -350,7 +350,7 @@ CREATE TABLE metric ( -- Quantities that the application has told, commlens_metr
         'table',
         'Their values, by where the application was when it told them.',
         (
-            Column('metric', 'INTEGER', '', 'The quantity.', ref='metric.id'),
+            Column('metric', 'INTEGER', '', 'The metric.', ref='metric.id'),
             Column('region', 'INTEGER', '', 'Innermost region around, or 0.', ref='region.id'),
             Column('execution', 'INTEGER', '', 'As in region_time; 0 outside all regions.', high=1048575),
             Column('iteration', 'INTEGER', '', 'As in region_time.', low=-1, high=4194303),
@@ -364,7 +364,7 @@ CREATE TABLE metric ( -- Quantities that the application has told, commlens_metr
         ),
         """\
 CREATE TABLE metric_value ( -- Their values, by where the application was when it told them.
-  metric INTEGER REFERENCES metric(id), -- The quantity.
+  metric INTEGER REFERENCES metric(id), -- The metric.
   region INTEGER REFERENCES region(id), -- Innermost region around, or 0.
   execution INTEGER, -- As in region_time; 0 outside all regions.
   iteration INTEGER, -- As in region_time.

@@ -227,7 +227,7 @@ def parts_sql(of: Sequence[str], by: Sequence[str] = ()) -> str:
 
 
 def metrics_sql(by: Sequence[str] = ()) -> str:
-    """Return the statement for the quantities that were told in each region."""
+    """Return the statement for the metrics that were told in each region."""
     columns = ["metric", "region", *by, "rank"]
     return METRICS_SQL.format(
         by=columns_of(by),
@@ -336,7 +336,7 @@ def histogram(rows: Sequence[Row]) -> str:
 
 
 def value_text(value: float, unit: str) -> str:
-    """Return a value of a quantity; 1 is the unit of those that have none.
+    """Return a value of a metric; 1 is the unit of those that have none.
 
     >>> value_text(16384.0, "cells"), value_text(1 / 3, ""), value_text(0.5, "1")
     ('16384 cells', '0.333333', '0.5')
@@ -345,7 +345,7 @@ def value_text(value: float, unit: str) -> str:
 
 
 def metric_text(row: Row) -> str:
-    """Return what was told of a quantity; no sum where it is more than a number can hold."""
+    """Return what was told of a metric; no sum where it is more than a number can hold."""
     count, unit = row["count"], name_text(row["unit"])
     text = f"{name_text(row['name'])}: {count:,} value{'' if count == 1 else 's'}"
     if count > 1:

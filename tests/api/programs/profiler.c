@@ -18,7 +18,7 @@ struct commlens_name {
   char text[name_size];
   struct commlens_name* next;
 };
-struct commlens_quantity {
+struct commlens_metric {
   char name[name_size], unit[name_size];
 };
 
@@ -82,7 +82,7 @@ void commlens_loop_iteration(void) { say("iteration"); }
 void commlens_loop_end(const char* name) { commlens_end(name); }
 
 commlens_metric_t commlens_metric(const char* name, const char* unit) {
-  struct commlens_quantity* const made = malloc(sizeof *made);
+  struct commlens_metric* const made = malloc(sizeof *made);
   cut(made->name, name);
   cut(made->unit, unit);
   return made;

@@ -39,9 +39,9 @@ Called called(const char* name) { return {identity_of_name(name, std::strlen(nam
 
 // Regions, loops, values and tags of two threads; both have some open, and the process is killed.
 void live_in_regions() {
-  const std::uint64_t quantity = quantity_of("residual", "1");
+  const std::uint64_t metric = metric_of("residual", "1");
   begin_slices(now());
-  const auto work = [quantity](int rounds) {
+  const auto work = [metric](int rounds) {
     Thread& thread = this_thread();
     begin_region(thread, called("main"), 1, Opened::region);
     begin_region(thread, called("steps"), 1, Opened::loop_one_by_one);
@@ -50,7 +50,7 @@ void live_in_regions() {
       begin_region(thread, called(i % 2 == 0 ? "even" : "odd"), 1, Opened::region);
       thread.current.since = now();
       record(thread, make_key(world, 3, 1, thread.region()), 1, 100, 8, 0);
-      record_value(thread, quantity, i);
+      record_value(thread, metric, i);
       tag(thread, "kind", "COMP");
       if (i + 1 < rounds) end_region(thread, {0, "", 0}, 1);
     }
@@ -261,7 +261,7 @@ TEST(regions_of_a_killed_process_are_those_it_had) {
   is("odd", {10 + 15, 2, 0});
   double sum = 0;
   std::uint64_t values = 0;
-  for (const Profile::QuantityRow& row : profile.quantity_rows) {
+  for (const Profile::MetricRow& row : profile.metric_rows) {
     sum += row.sum;
     values += row.count;
   }
@@ -320,8 +320,8 @@ TEST(what_is_flipped_in_regions_is_read_without_harm) {
       CHECK(row.nested <= row.time && row.mpi <= row.time && row.within.region < profile.regions.size());
     for (const Profile::Slice& slice : profile.slices)
       CHECK(slice.op != region_op || (slice.comm < profile.regions.size() && slice.time < Ns{1} << 62));
-    for (const Profile::QuantityRow& row : profile.quantity_rows)
-      CHECK(row.quantity > 0 && row.quantity < profile.quantities.size());
+    for (const Profile::MetricRow& row : profile.metric_rows)
+      CHECK(row.metric > 0 && row.metric < profile.metrics.size());
   }
   CHECK(read > (check::is_slow ? 600 : 3000));
 }

@@ -184,12 +184,12 @@ class Model {
     loop.iteration_lives = !paused_;
   }
 
-  void value(std::uint64_t quantity, double v) {
+  void value(std::uint64_t metric, double v) {
     if (paused_ || !counts_here()) return;
     const Instance here = steps_.empty()
                               ? Instance{"", 0, -1}
                               : Instance{steps_.back().path, steps_.back().execution, steps_.back().iteration};
-    Values& to = recorded_.values[{here, quantity}];
+    Values& to = recorded_.values[{here, metric}];
     if (!std::isfinite(v)) {
       ++to.not_finite;
       return;
@@ -335,7 +335,7 @@ Recorded recorded_by(const Thread& thread) {
   const Regions& regions = *thread.regions;
   each_cell(regions.cells, [&](const RegionCell& cell) { counted.add(cell); });
   each_cell(regions.loops, [&](const LoopCell& cell) { counted.add(cell); });
-  each_cell(regions.quantities, [&](const QuantityCell& cell) { counted.add(cell); });
+  each_cell(regions.metrics, [&](const MetricCell& cell) { counted.add(cell); });
   counted.add_open(regions.frames, regions.depth, thread.mpi, counted_time(now()), pauses.changes.load());
   const auto place = [&](RegionKey key) {
     return Instance{paths[region_of(key)], execution_of(key), iteration_of(key)};
@@ -413,7 +413,7 @@ void live(const Life& life) {
   std::mt19937_64 random(life.seed);
   const auto chance = [&random](int of) { return static_cast<int>(random() % static_cast<unsigned>(of)); };
   const std::vector<std::string> names = {"a", "ab", "solve", "exchange", "time steps", "a name of more than one word"};
-  std::uint64_t quantities[2] = {quantity_of("residual", ""), quantity_of("memory", "bytes")};
+  std::uint64_t metrics[2] = {metric_of("residual", ""), metric_of("memory", "bytes")};
   const auto go_on = [&](Ticks by) {
     test_clock::go_on(by);
     model.go_on(by);
@@ -451,9 +451,9 @@ void live(const Life& life) {
     } else if (what < 96) {
       const double strange[] = {std::nan(""), std::numeric_limits<double>::infinity(), -1e300, 0.0, -0.5, 5e-324};
       const double value = chance(4) == 0 ? strange[random() % std::size(strange)] : static_cast<double>(chance(1000));
-      const std::uint64_t quantity = quantities[random() % 2];
-      record_value(thread, quantity, value);
-      model.value(quantity, value);
+      const std::uint64_t metric = metrics[random() % 2];
+      record_value(thread, metric, value);
+      model.value(metric, value);
     } else if (life.is_controlled && what < 98) {
       pause_counting();
       model.pause();
@@ -812,13 +812,13 @@ TEST(nobody_changes_what_is_counted_while_regions_are_closed) {
     std::atomic<bool> over{false};
     std::thread other([&] {
       Thread& thread = this_thread();
-      const std::uint64_t quantity = quantity_of("values", "");
+      const std::uint64_t metric = metric_of("values", "");
       for (int i = 0; !over; begun = ++i) {
         const std::string name = "region " + std::to_string(i % 5000);
         begin_region(thread, called("outer"), 1, Opened::region);
         begin_region(thread, called(name), 1, Opened::loop_as_sum);
         begin_iteration(thread, 1);
-        record_value(thread, quantity, 1);
+        record_value(thread, metric, 1);
         end_region(thread, innermost, 1);
         end_region(thread, innermost, 1);
       }
@@ -835,7 +835,7 @@ TEST(nobody_changes_what_is_counted_while_regions_are_closed) {
       const auto counted = [&] {
         std::uint64_t sum = thread->regions->depth;
         each_cell(thread->regions->cells, [&sum](const RegionCell& cell) { sum += cell.calls + cell.time; });
-        each_cell(thread->regions->quantities, [&sum](const QuantityCell& cell) { sum += cell.count; });
+        each_cell(thread->regions->metrics, [&sum](const MetricCell& cell) { sum += cell.count; });
         return sum;
       };
       const std::uint64_t first = counted();

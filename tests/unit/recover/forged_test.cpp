@@ -160,15 +160,14 @@ TEST(what_a_file_names_twice_is_there_once) {
           region.number = number;
           region.facts = {0, RegionKind::region, number == 5 ? "?3" : "same"};
           journal::note(region);
-          journal::note(journal::QuantityEntry{number, {number == 5 ? "?3" : "same", "s"}});
+          journal::note(journal::MetricEntry{number, {number == 5 ? "?3" : "same", "s"}});
           journal::note(TagFacts{0, "key", std::string("\xff\xfe").substr(number % 2, 1)});
         }
         for (int i = 0; i < 2; ++i) {
           new (arena::allocate(arena::Kind::thread, sizeof(Thread), 0)) Thread{};
           auto* const cells = static_cast<RegionCell*>(arena::allocate(arena::Kind::regions, 8 * sizeof(RegionCell)));
           auto* const loops = static_cast<LoopCell*>(arena::allocate(arena::Kind::loops, 8 * sizeof(LoopCell)));
-          auto* const values =
-              static_cast<QuantityCell*>(arena::allocate(arena::Kind::quantities, 8 * sizeof(QuantityCell)));
+          auto* const values = static_cast<MetricCell*>(arena::allocate(arena::Kind::metrics, 8 * sizeof(MetricCell)));
           for (std::uint32_t n = 0; n < 8; ++n) {
             cells[n].key = make_region_key(n, 0, -1);
             loops[n].key = make_region_key(n / 2, 0, n % 2 == 0 ? -1 : 7, true);

@@ -92,23 +92,23 @@ TEST(a_name_has_one_handle_whoever_asks_first) {
   });
 }
 
-TEST(values_of_quantities_beyond_the_most_are_counted_as_others) {
+TEST(values_of_metrics_beyond_the_most_are_counted_as_others) {
   in_own_process([] {
     std::set<std::uint64_t> numbers;
-    for (std::uint32_t i = 1; i < most_quantities; ++i) numbers.insert(quantity_of(numbered("q", i).c_str(), "J"));
-    CHECK_EQ(numbers.size(), std::size_t{most_quantities} - 1);
+    for (std::uint32_t i = 1; i < most_metrics; ++i) numbers.insert(metric_of(numbered("q", i).c_str(), "J"));
+    CHECK_EQ(numbers.size(), std::size_t{most_metrics} - 1);
     CHECK_EQ(notices().size(), 0u);
-    const std::uint64_t other = quantity_of("one more", "J");
-    CHECK_EQ(other, std::uint64_t{most_quantities});
-    CHECK_EQ(quantity_of("and another", "W"), other);
-    CHECK_EQ(quantity_of("q7", "J"), quantity_of("q7", "J"));
-    CHECK_EQ(numbers.count(quantity_of("q7", "J")), 1u);
-    CHECK_EQ(said(Notice::quantities), "more than 1023 quantities: the values of all others count as \"...others\"");
+    const std::uint64_t other = metric_of("one more", "J");
+    CHECK_EQ(other, std::uint64_t{most_metrics});
+    CHECK_EQ(metric_of("and another", "W"), other);
+    CHECK_EQ(metric_of("q7", "J"), metric_of("q7", "J"));
+    CHECK_EQ(numbers.count(metric_of("q7", "J")), 1u);
+    CHECK_EQ(said(Notice::metrics), "more than 1023 metrics: the values of all others count as \"...others\"");
     const CountedRegions counted = region_names();
-    CHECK_EQ(counted.quantities.size(), std::size_t{most_quantities} + 1);
-    CHECK_EQ(counted.quantities.back().name, "...others");
-    CHECK_EQ(counted.quantities.back().unit, "mixed");
-    CHECK_EQ(counted.quantities[1].name, "q1");
+    CHECK_EQ(counted.metrics.size(), std::size_t{most_metrics} + 1);
+    CHECK_EQ(counted.metrics.back().name, "...others");
+    CHECK_EQ(counted.metrics.back().unit, "mixed");
+    CHECK_EQ(counted.metrics[1].name, "q1");
   });
 }
 
