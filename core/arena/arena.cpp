@@ -146,7 +146,8 @@ void end_of_room(int error) noexcept {
   is_full = true;
   header->is_full.store(1, std::memory_order_relaxed);
   if (launcher_rank() > 0) return;
-  say("no more room for counters in %s: %s; the profile will have all, but if the job is killed, part is lost",
+  say("no more room for counters in %s: %s; the profile will be complete, but if the job is killed, some counts are "
+      "lost",
       file->c_str(), std::strerror(error));
 }
 

@@ -39,6 +39,15 @@ bool is_one_of(const std::string& text, const std::string& choices) {
          (" " + choices + " ").find(" " + text + " ") != std::string::npos;
 }
 
+// Returns choices as in "off, p2p or all".
+std::string alternatives(const std::string& choices) {
+  const std::size_t last = choices.rfind(' ');
+  if (last == std::string::npos) return choices;
+  std::string text;
+  for (const char letter : choices.substr(0, last)) text += letter == ' ' ? ", " : std::string(1, letter);
+  return text + " or " + choices.substr(last + 1);
+}
+
 // True for octal permissions with which the owner may read and write the file, and group and others at most read it.
 bool is_mode(const std::string& text) {
   if (text.size() < 3 || text.size() > 4 || text.find_first_not_of("01234567") != std::string::npos) return false;
@@ -58,7 +67,7 @@ int option_named(const std::string& name) {
 std::string Options::set(int option, const std::string& value) {
   std::string& place = values_[option];
   const auto wrong = [&](const std::string& what) {
-    return "'" + excerpt(value) + "' " + what + "; using " + (place.empty() ? "the default" : place);
+    return "'" + excerpt(value) + "' " + what + "; " + (place.empty() ? "the default" : place) + " is used instead";
   };
   switch (option_facts[option].type) {
     case OptionType::text_: place = value; return {};
@@ -70,20 +79,20 @@ std::string Options::set(int option, const std::string& value) {
       return {};
     case OptionType::choice_:
       if (!is_one_of(value, option_facts[option].choices)) {
-        return wrong("is none of " + std::string(option_facts[option].choices));
+        return wrong("is invalid; use " + alternatives(option_facts[option].choices));
       }
       place = value;
       return {};
     case OptionType::mode_:
       if (!value.empty() && !is_mode(value)) {
-        return wrong("is no mode from 0600 to 0644, without the right to write for group and others");
+        return wrong("is invalid; use a mode from 0600 to 0644 without write permission for group and others");
       }
       place = value;
       return {};
     case OptionType::bool_: break;
   }
   const std::string truth = as_bool(value);
-  if (truth.empty()) return wrong("is neither 1 nor 0");
+  if (truth.empty()) return wrong("is invalid; use 1 or 0");
   place = truth;
   return {};
 }
@@ -99,7 +108,7 @@ std::string Options::set_by_line(const std::string& line) {
       }
     }
   }
-  return "not an option: '" + excerpt(line) + "'; ignored";
+  return "'" + excerpt(line) + "' is not an option and is ignored";
 }
 
 void Options::read_file(const std::string& path, bool asked_for) {
@@ -122,7 +131,7 @@ void Options::read_file(const std::string& path, bool asked_for) {
     warnings_.push_back(path + ":" + std::to_string(number) + ": " + problem);
   }
   if (complaints > most_complaints) {
-    warnings_.push_back(path + ": and " + std::to_string(complaints - most_complaints) + " more lines like these");
+    warnings_.push_back(path + ": and " + std::to_string(complaints - most_complaints) + " more invalid lines");
   }
 }
 
@@ -144,7 +153,7 @@ Options Options::read() {
     const int option = option_named(name);
     if (option < 0) {
       options.warnings_.push_back("unknown variable " + excerpt(name) +
-                                  "; ignored (docs/reference/options.md has all)");
+                                  "; ignored (docs/reference/options.md lists all)");
     } else if (equals != std::string::npos) {
       const std::string problem = options.set(option, variable.substr(equals + 1));
       if (!problem.empty()) options.warnings_.push_back(name + ": " + problem);

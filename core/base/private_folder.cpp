@@ -65,7 +65,7 @@ PrivateFolder::~PrivateFolder() {
 
 const char* folder_error(int error) noexcept {
   if (error == EPERM) return "the folder belongs to another user, or others may write to it";
-  if (error == ENOTDIR) return "it is a symbolic link, or no folder";
+  if (error == ENOTDIR) return "it is a symbolic link, or not a folder";
   return std::strerror(error);
 }
 

@@ -69,7 +69,7 @@ std::vector<char> package(const Group& group, Contribution& own, const Outline& 
     if (!counted) return {};
     return plan.summary ? packed_for_summary(*counted, begin) : packed(*counted, begin, plan.slices);
   } catch (const std::exception& e) {
-    say("rank %d: cannot collect: %s", group.rank(), e.what());
+    say("rank %d: cannot collect the counters: %s", group.rank(), e.what());
     return {};
   }
 }
@@ -159,7 +159,7 @@ Collected collect_together(Group& group, Contribution own) {
   bool complete = true;
   if (!gather(group, end, std::move(bytes), profile, complete)) return Collected::not_stored;
   phases.gathered = own.clock();
-  if (!complete) say("rank %d: the data of some ranks is missing; the profile has the others", group.rank());
+  if (!complete) say("rank %d: the data of some ranks is missing; the profile contains the others", group.rank());
 
   // Agree, write and store.
   const bool is_stored = write(group, block, own.destination, profile, phases);

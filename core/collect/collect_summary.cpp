@@ -106,7 +106,7 @@ bool collect_summary(Group& group, const Destination& destination, out::Phases p
   if (group.rank() == 0) {
     bool is_stored = false;
     try {
-      if (all[0] == 0) say("the data of some ranks is missing, for want of memory. %s", kept_in_arenas);
+      if (all[0] == 0) say("the data of some ranks is missing: out of memory. %s", kept_in_arenas);
       is_stored = write_summary(destination, group.size(), profile, summary, phases);
     } catch (const std::exception& e) {
       say("no profile: %s", e.what());

@@ -139,18 +139,18 @@ bool write_index(const Destination& destination, const Orders& orders, const Pro
       error = shard.error;
     }
   }
-  if (error.empty()) error = "nothing is known of them";
+  if (error.empty()) error = "their ranks reported no result";
   if (written == 0) {
     say("no profile: %s. %s", error.c_str(), kept_in_arenas);
     return false;
   }
   if (written < count) {
-    say("%d of %d files are missing in the profile, of ranks %s: %s. %s", count - written, count,
+    say("%d of %d files of the profile are missing, those of ranks %s: %s. %s", count - written, count,
         blocks_of(shards).c_str(), error.c_str(), kept_in_arenas);
   }
   const out::Stored stored = out::store_index(profile, orders.meta, shards, orders.directory, destination.mode);
   if (stored.path.empty()) {
-    say("%s; commlens reads the files in %s even so", stored.error.c_str(), orders.directory.c_str());
+    say("%s; commlens can read the files in %s without it", stored.error.c_str(), orders.directory.c_str());
   } else {
     say_stored(destination, orders.totals.oddities, ranks, orders.directory, orders.elsewhere);
   }
@@ -169,7 +169,7 @@ std::vector<char> make_orders(const Destination& destination, Agreed agreed, int
     if (!orders.directory.empty()) return written(orders);
     say("no profile: %s. %s", orders.elsewhere.c_str(), kept_in_arenas);
   } catch (const std::bad_alloc&) {
-    say("no profile: no memory for what the ranks have in common. %s", kept_in_arenas);
+    say("no profile: no memory for the names that all ranks share. %s", kept_in_arenas);
   }
   return {};
 }
@@ -181,7 +181,7 @@ bool write_shard(const Group& leaders, const std::vector<char>& orders_bytes, Or
   Catalogue catalogue;
   const bool has_orders = !orders_bytes.empty() && (leaders.rank() == 0 || orders_from(orders_bytes, orders));
   if (!has_orders || !catalogue.unpack(orders.catalogue)) {
-    shard.error = "no memory for what the ranks have in common";
+    shard.error = "no memory for the names that all ranks share";
     return false;
   }
   phases.agreed = phases.clock();

@@ -71,19 +71,20 @@ OwnPart put_part(Contribution own, int rank, int ranks, out::Parts& parts) {
 bool merge_parts(OwnPart own, out::Parts& parts) {
   const bool is_last = parts.claim(own.ranks);
   if (!own.is_there && !is_last) {
-    say("rank %d: its calls are not in the profile: %s. They are kept on its node: commlens recover", own.rank,
-        parts.error.c_str());
+    say("rank %d: its calls are not in the profile: %s. Its counters are kept on its node; run 'commlens recover' "
+        "there",
+        own.rank, parts.error.c_str());
   }
   if (!is_last) return false;  // a later rank writes the profile
   Profile profile;
   for (int rank = 0; rank < own.ranks; ++rank) {
     const std::vector<char> bytes = rank == own.rank ? own.package : parts.get(rank);
     if (!profile.add(bytes.data(), bytes.size()))
-      say("the data of rank %d is missing; the profile has the others", rank);
+      say("the data of rank %d is missing; the profile contains the others", rank);
   }
   own.phases.gathered = own.phases.clock();
   apply_orders(parts.orders(), own.destination);
-  own.destination.kept = "What the ranks counted stays in " + parts.directory();
+  own.destination.kept = "The counters are kept in " + parts.directory();
   if (!write_file(own.destination, own.ranks, profile, own.phases)) return false;
   parts.remove(own.ranks);
   return true;

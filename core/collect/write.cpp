@@ -8,7 +8,7 @@
 
 namespace commlens {
 
-const char kept_in_arenas[] = "What was counted is kept on the nodes: commlens recover";
+const char kept_in_arenas[] = "The counters are kept on the nodes; run 'commlens recover' there";
 
 bool is_unwanted(const Destination& destination) { return out::target_of(destination.name) == out::Target::nothing; }
 

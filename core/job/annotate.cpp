@@ -68,7 +68,7 @@ void check_annotations() {
   Dl_info theirs, ours;
   if (begin == nullptr || dladdr(begin, &theirs) == 0 || dladdr(&state, &ours) == 0) return;
   if (theirs.dli_fbase == ours.dli_fbase || launcher_rank() > 0) return;
-  say("libcommlens.so is linked behind %s, so that regions go past it. Link it first, or start the program with "
+  say("libcommlens.so is linked after %s, so regions bypass it. Link it first, or start the program with "
       "commlens-run",
       theirs.dli_fname);
 }

@@ -48,7 +48,7 @@ bool prepare_counting() noexcept try {
   is_prepared = true;
   return true;
 } catch (const std::bad_alloc&) {
-  say("no memory to start; running unprofiled");
+  say("cannot start: out of memory; running unprofiled");
   return false;
 }
 

@@ -160,7 +160,7 @@ void open_arena(const std::string& wanted) {
   std::string error;
   const std::string path = arena::open(arena::places(wanted), error);
   if (path.empty() && launcher_rank() <= 0) {
-    say("no place for counters that survive the process: %s", error.c_str());
+    say("no file for the counters, which are lost if the process dies: %s", error.c_str());
   } else if (!wanted.empty() && !error.empty() && launcher_rank() <= 0) {
     say("%s; counters are in %s", error.c_str(), path.c_str());
   }
@@ -239,7 +239,7 @@ void flush_now_and_then() noexcept {
   static std::atomic<bool> has_said{false};
   const int saved = errno;
   if (!flush_arena() && copy_name[0] != '\0' && job.rank == 0 && !has_said.exchange(true)) {
-    say("no copy of the counters in %s: %s; COMMLENS_FLUSH_EVERY will try again", directory_of_copies,
+    say("cannot copy the counters to %s: %s; COMMLENS_FLUSH_EVERY tries again", directory_of_copies,
         folder_error(errno));
   }
   errno = saved;

@@ -103,7 +103,8 @@ void watch_for_hang_signal(const std::string& text, const Registry& of) {
   if (wanted > 0 && !is_fatal && put_in_front()) return;
   wanted = 0;
   if (launched_as > 0) return;
-  say("COMMLENS_HANG_SIGNAL: '%s' is not a signal that can be taken, such as USR2; none is", text.c_str());
+  say("COMMLENS_HANG_SIGNAL: '%s' is not a signal that a program can handle; it is ignored (use a signal such as USR2)",
+      text.c_str());
 }
 
 void keep_watching_for_hang_signal() noexcept {

@@ -158,8 +158,9 @@ void pcontrol(int level, const void* argument, std::uint32_t bytes, Site site) n
     case Dialect::off: break;
   }
   if (is_known || is_noticed(Notice::level)) return;
-  notice(Notice::level, "MPI_Pcontrol(" + std::to_string(level) + ") means nothing in the dialect " +
-                            names[static_cast<std::size_t>(dialect)] + ": passed by. COMMLENS_PCONTROL names another");
+  notice(Notice::level, "MPI_Pcontrol(" + std::to_string(level) + ") has no meaning in dialect " +
+                            names[static_cast<std::size_t>(dialect)] +
+                            " and is ignored; COMMLENS_PCONTROL selects another dialect");
 } catch (const std::bad_alloc&) {
   return;
 }

@@ -105,7 +105,7 @@ struct Interface {
 // Returns the binary interface of the MPI library that is loaded.
 Interface loaded_interface() {
   const Definition function = next_definition("PMPI_Get_library_version");
-  if (function.address == nullptr) return {"", "an MPI library that does not tell its version"};
+  if (function.address == nullptr) return {"", "an MPI library of unknown version"};
   // The standard defines this library name for its interface; which library implements it does not matter.
   if (std::strncmp(base_name(function.object), "libmpi_abi.", 11) == 0) return {"abi", "the standard ABI"};
   if (data_definition("ompi_mpi_comm_world") != nullptr) return {"openmpi", "Open MPI"};
@@ -176,7 +176,7 @@ void say_when_bypassed() noexcept {
   if (initialized == nullptr || initialized(&used) != 0 || used == 0) return;
   read_options();
   if (!options().on(Option::enable)) return;
-  say("the program looked MPI's procedures up in the library itself, with dlsym, so that calls go past commlens: not "
+  say("the program looked up MPI procedures in the MPI library itself with dlsym, so its calls bypass commlens: not "
       "profiled");
 }
 
@@ -195,7 +195,7 @@ __attribute__((constructor)) static void check_order() {
   if (theirs.dli_fbase == ours.dli_fbase) return;
   explained.store(true);
   if (launcher_rank() <= 0) {
-    say("libcommlens.so is linked behind the MPI library (%s), so that calls go past it: not profiling. Link it "
+    say("libcommlens.so is linked after the MPI library (%s), so calls bypass it: not profiling. Link it "
         "before the MPI library, or start the program with commlens-run",
         theirs.dli_fname);
   }
@@ -212,7 +212,7 @@ void* commlens_bind(long entry) noexcept {
   const char* const name = names[entry / 2] + (entry % 2 == 0 ? 1 : 0);
   void* next = next_definition(name).address;
   if (next == nullptr) {
-    say("no MPI library that is loaded defines %s; the call fails", name);
+    say("no loaded MPI library defines %s; the call fails", name);
     next = reinterpret_cast<void*>(no_such_procedure);
   }
   __atomic_store_n(&next_definitions[entry], next, __ATOMIC_RELAXED);  // visible to all that jump through the slot

@@ -28,7 +28,9 @@ namespace {
 constexpr Identity unknown_processes = 0x756e6b6e6f776eu;
 constexpr Identity limit_mark = 0x616c696b65u;
 
-void say_no_memory() { say("rank %d: no memory for another communicator; its calls are counted under none", job.rank); }
+void say_no_memory() {
+  say("rank %d: no memory for another communicator; its calls are counted without a communicator", job.rank);
+}
 
 // Returns the world ranks of the members of `group`; MPI_UNDEFINED for those outside this world.
 std::vector<int> world_ranks(MPI_Group group) {

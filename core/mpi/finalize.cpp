@@ -108,7 +108,7 @@ Arrivals all_are_present() {
       if (parts_of_job().has_begun()) return Arrivals::through_files;
     }
     if (waited >= first_word && !said && speaks) {
-      say("rank %d waits in MPI_Finalize for other ranks, %lu s at most. Are all of them under commlens?", job.rank,
+      say("rank %d waits in MPI_Finalize for other ranks, at most %lu s. Do all of them run under commlens?", job.rank,
           patience);
       said = true;
     }
@@ -175,8 +175,8 @@ bool collect_all(Ticks begin) {
 
 // Writes a profile of this rank only, if other ranks do not arrive.
 void collect_own(Ticks begin) {
-  say("rank %d: other ranks did not reach MPI_Finalize in %lu s (COMMLENS_PATIENCE), or are not under commlens; this "
-      "rank's calls go into a profile of their own",
+  say("rank %d: other ranks did not reach MPI_Finalize in %lu s (COMMLENS_PATIENCE), or do not run under commlens; "
+      "this rank writes a profile of its own",
       job.rank, options().number(Option::patience));
   const std::string mark = ".rank" + std::to_string(job.rank);
   if (collect_alone(own_contribution(begin, own_destination(mark)), job.size)) remove_arena();

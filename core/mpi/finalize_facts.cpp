@@ -207,8 +207,8 @@ std::string name_beside(const std::string& name) {
 Counted own_counted() {
   const std::uint64_t forgotten = forgotten_requests();
   if (forgotten != 0) {
-    say("rank %d: no memory to remember %llu requests; what completed them counts under no communicator", job.rank,
-        static_cast<unsigned long long>(forgotten));
+    say("rank %d: no memory for %llu requests; the calls that completed them are counted without a communicator",
+        job.rank, static_cast<unsigned long long>(forgotten));
   }
   Counted counted = counted_here(*registry, job.ended);
   counted.facts = own_facts(counted.scale);
@@ -264,7 +264,7 @@ Contribution own_contribution_to_all(Ticks begin) {
     if (job.rank == 0) own.destination = own_destination();
     own.counted = own_counted();
   } catch (const std::exception& e) {
-    say("rank %d: cannot collect: %s", job.rank, e.what());
+    say("rank %d: cannot collect the counters: %s", job.rank, e.what());
   }
   return own;
 }

@@ -60,7 +60,7 @@ void find_bindings() noexcept try {
     }
   }
 } catch (const std::bad_alloc&) {
-  say("no memory to look for the Fortran binding; call sites will lie inside it");
+  say("no memory to find the Fortran binding; call sites of Fortran programs are addresses inside it");
 }
 
 int no_such_procedure() { return 0; }
@@ -90,7 +90,7 @@ void* commlens_bind_fortran(long entry) noexcept {
   std::call_once(found_bindings, find_bindings);
   void* next = next_definition(names[entry]).address;
   if (next == nullptr) {
-    say("no MPI library that is loaded defines %s; the call does nothing", names[entry]);
+    say("no loaded MPI library defines %s; the call does nothing", names[entry]);
     next = reinterpret_cast<void*>(no_such_procedure);
   }
   __atomic_store_n(&commlens_fortran_slots[entry], next, __ATOMIC_RELEASE);

@@ -153,7 +153,7 @@ void at_end(void*) {
     if (*kept == '\0') {
       say("rank %d ended without MPI_Finalize: no profile is written", job.rank);
     } else {
-      say("rank %d ended without MPI_Finalize; what it counted is in %s: commlens recover", job.rank, kept);
+      say("rank %d ended without MPI_Finalize; its counters are in %s: run 'commlens recover'", job.rank, kept);
     }
   } else {
     collect_at_exit();
@@ -182,7 +182,7 @@ bool prepare() noexcept try {
   pthread_atfork(nullptr, nullptr, child_forked);  // after the handlers of open_arena(), which release the locks
   return true;
 } catch (const std::bad_alloc&) {
-  say("no memory to start; running unprofiled");
+  say("cannot start: out of memory; running unprofiled");
   return false;
 }
 
@@ -202,7 +202,7 @@ void initialised(Ticks before, Ticks after) noexcept try {
   install_pml_hook();
   if (!job.ready) begin(before, after);
 } catch (const std::bad_alloc&) {
-  say("rank %d: no memory to start", job.rank);
+  say("rank %d: cannot start: out of memory", job.rank);
 }
 
 void finalising() noexcept {
@@ -245,7 +245,7 @@ void session_began(std::uint64_t session, Ticks before, Ticks after) noexcept tr
   install_pml_hook();
   if (!job.ready) begin(before, after);
 } catch (const std::bad_alloc&) {
-  say("rank %d: no memory to start", job.rank);
+  say("rank %d: cannot start: out of memory", job.rank);
 }
 
 void session_ending() noexcept {
@@ -264,7 +264,8 @@ void aborting(MPI_Comm, int errorcode) noexcept {
   if (*kept == '\0') {
     say("rank %d called MPI_Abort with code %d: no profile is written", job.rank, errorcode);
   } else {
-    say("rank %d called MPI_Abort with code %d; what it counted is in %s: commlens recover", job.rank, errorcode, kept);
+    say("rank %d called MPI_Abort with code %d; its counters are in %s: run 'commlens recover'", job.rank, errorcode,
+        kept);
   }
   job.ready = false;
 }

@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* category = "commlens";
 constexpr const char* category_text =
-    "Who this process talks to, and what its collectives are, as commlens counts it: since a handle was started.";
+    "Communication partners and collectives of this process, as commlens counts them since the handle was started.";
 
 // The address of a Handle is the MPI_T handle that the application gets.  Handles are reused but never freed, so that
 // one that the application has freed can always be told from the library's.

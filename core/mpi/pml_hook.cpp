@@ -407,7 +407,8 @@ bool is_at(void** table, int first, const char* component) noexcept {
 const char* take_table() noexcept {
   void* const table = data_definition("mca_pml");
   void* copy[slots];
-  if (table == nullptr || !read_memory(table, copy, sizeof copy)) return "this Open MPI has no table of its messages";
+  if (table == nullptr || !read_memory(table, copy, sizeof copy))
+    return "this Open MPI has no readable table of its point-to-point layer";
   for (const char* component : {"ob1", "ucx", "monitoring"}) {
     for (const int first : {6, 7}) {  // Open MPI 4 and 5
       if (!is_at(copy, first, component)) continue;
@@ -421,7 +422,7 @@ const char* take_table() noexcept {
       return nullptr;
     }
   }
-  return "this Open MPI sends them in a way that is not known";
+  return "this Open MPI uses a point-to-point layer that commlens does not know";
 }
 
 // Restores the table, except for entries that another tool has replaced since: they still lead to our functions.
@@ -470,12 +471,12 @@ const char* begin_watching() noexcept {
 }
 
 void end_watching() noexcept {
-  if (is_bypassed()) why_not = "this Open MPI sends its messages past the table of its point-to-point layer";
+  if (is_bypassed()) why_not = "this Open MPI bypasses the table of its point-to-point layer";
 }
 
 #else
 
-const char* begin_watching() noexcept { return "only Open MPI shows them"; }
+const char* begin_watching() noexcept { return "only Open MPI exposes them"; }
 void give_table_back() noexcept {}
 void end_watching() noexcept {}
 
@@ -488,7 +489,7 @@ void install_pml_hook() noexcept {
   why_not = begin_watching();
   is_watching = why_not == nullptr;
   if (!is_watching && job.rank == 0)
-    say("COMMLENS_MATRIX=all: the messages inside collectives are not seen: %s", why_not);
+    say("COMMLENS_MATRIX=all: the messages inside collectives are not measured: %s", why_not);
 }
 
 void remove_pml_hook() noexcept {

@@ -167,16 +167,14 @@ std::pair<const char*, std::string> explained(const std::string& symbol, Treatme
     case Treatment::measured: return {"measured", ""};
     case Treatment::apart: return {"measured", reason()};
     case Treatment::skipped: return {"skipped", reason()};
-    case Treatment::absent: return {"absent", "the MPI library that is loaded does not have it"};
+    case Treatment::absent: return {"absent", "the loaded MPI library does not define it"};
     case Treatment::no_c_call:
-      return {"unseen",
-              "the Fortran binding of this MPI library does not call the C procedure, where it would be seen"};
+      return {"unseen", "the Fortran binding of this MPI library does not call the C procedure, which commlens wraps"};
     case Treatment::past_us:
-      return {"unseen",
-              "the loader has bound it to the MPI library, past commlens: dlopen with RTLD_DEEPBIND does that"};
+      return {"unseen", "the loader bound it directly to the MPI library, as dlopen with RTLD_DEEPBIND does"};
     case Treatment::unknown: break;
   }
-  return {"unseen", "an extension of this MPI library, no procedure of the MPI 5.0 standard"};
+  return {"unseen", "an extension of this MPI library, not a procedure of the MPI 5.0 standard"};
 }
 
 std::string written(const std::vector<Covered>& coverage) {

@@ -129,7 +129,7 @@ Readers readers_of(const std::vector<std::string>& files) {
                    [](const auto& a, const auto& b) { return a->job().rank < b->job().rank; });
   const auto same_rank = [](const auto& a, const auto& b) {
     const bool is_same = a->job().rank == b->job().rank;
-    if (is_same) say("rank " + std::to_string(b->job().rank) + " is there twice; one of them is left out");
+    if (is_same) say("rank " + std::to_string(b->job().rank) + " has two arenas; one of them is left out");
     return is_same;
   };
   readers.erase(std::unique(readers.begin(), readers.end(), same_rank), readers.end());

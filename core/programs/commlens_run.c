@@ -301,11 +301,12 @@ static void adopt(char** arguments, char preloaded[PATH_MAX]) {
     char path[PATH_MAX];
     if (annotation == NULL) {
       if (may_speak()) {
-        say("COMMLENS_ADOPT=%.*s is none of kokkos, kokkos-kernels, nvtx and caliper", (int)length, wanted);
+        say("COMMLENS_ADOPT=%.*s  is invalid; use kokkos, kokkos-kernels, nvtx or caliper", (int)length, wanted);
       }
     } else if (chosen_by(annotation, arguments) != NULL) {
       if (may_speak()) {
-        say("%s names a tool already: COMMLENS_ADOPT=%s leaves it", chosen_by(annotation, arguments), annotation->name);
+        say("%s already names a tool; COMMLENS_ADOPT=%s is ignored", chosen_by(annotation, arguments),
+            annotation->name);
       }
     } else if (!find_library("adapters", annotation->adapter, path)) {
       if (may_speak()) say("%s is not installed beside commlens-run", annotation->adapter);
@@ -322,7 +323,7 @@ static void adopt(char** arguments, char preloaded[PATH_MAX]) {
 // that must come first.  Removes the entries of an outer commlens-run.
 static void preload(const char* library, char** arguments) {
   if (strpbrk(library, separators) != NULL) {
-    if (may_speak()) say("%s cannot be preloaded: its path has a blank or a colon; running unprofiled", library);
+    if (may_speak()) say("%s cannot be preloaded: its path contains a space or a colon; running unprofiled", library);
     return;
   }
   char adapter[PATH_MAX] = "";
@@ -363,7 +364,7 @@ static void prepare(char** program, const char* path) {
   if (path != NULL) p = look_at(path);
   if (p.is_elf && p.is_static) {
     if (may_speak()) {
-      say("%s is statically linked, nothing can be loaded into it; running it unprofiled. Link it "
+      say("%s is statically linked, so no library can be preloaded; running it unprofiled. Link it "
           "against the MPI library's .so, with libcommlens.so before it",
           name);
     }
@@ -374,7 +375,7 @@ static void prepare(char** program, const char* path) {
   if (wanted != NULL && *wanted != '\0' && strcmp(wanted, "auto") != 0) {
     family = family_called(wanted);
     if (family == NULL) {
-      if (may_speak()) say("COMMLENS_MPI=%s is none of openmpi, mpich and abi; running unprofiled", wanted);
+      if (may_speak()) say("COMMLENS_MPI=%s is invalid; use openmpi, mpich or abi; running unprofiled", wanted);
       return;
     }
   }

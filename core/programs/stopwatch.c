@@ -72,7 +72,7 @@ static call* next(const char* name) {
   }
   if (found == NULL) {
     if (!commlens_is_privileged()) {
-      fprintf(stderr, "commlens: no MPI library that is loaded defines %s; the call fails\n", name);
+      fprintf(stderr, "commlens: no loaded MPI library defines %s; the call fails\n", name);
     }
     return no_such_procedure;
   }

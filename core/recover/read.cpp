@@ -105,10 +105,10 @@ std::string Reader::notice() const {
   const auto add = [&text](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
   if (missing_ != 0) {
     add("cut short: " + std::to_string(present_) + " of " + std::to_string(present_ + missing_) +
-        " bytes are there, and what they say is taken");
+        " bytes are present; these are used");
   }
-  if (is_damaged_) add("damaged: what makes no sense in it is left out");
-  if (is_full_) add("there was no more room for it: some of what its process counted is not there");
+  if (is_damaged_) add("damaged: its invalid entries are left out");
+  if (is_full_) add("its folder was full: some counts of its process are missing");
   return text;
 }
 
@@ -155,9 +155,9 @@ bool Reader::open(const std::string& path) {
     return failed("too short for an arena");
   }
   const Header& header = *reinterpret_cast<const Header*>(head);
-  if (std::memcmp(header.magic, magic, sizeof magic) != 0) return failed("not an arena of commlens");
+  if (std::memcmp(header.magic, magic, sizeof magic) != 0) return failed("not a commlens arena");
   if (header.version != version || header.layout != layout() || header.header_bytes != header_bytes) {
-    return failed("written by another version of commlens; only that one can read it");
+    return failed("written by another version of commlens; only that version can read it");
   }
   if (size > most_bytes) return failed("larger than any arena");
   is_copy_ = path.substr(path.rfind('/') + 1) != file_name(header.process);
@@ -198,9 +198,9 @@ bool Reader::read_content(const Content& content) {
     read_journal(segments.content(s), std::min(filled, s.head->bytes));
   });
   if (job_.rank < 0) {
-    error = is_damaged_     ? "damaged: it does not say of which process it is"
+    error = is_damaged_     ? "damaged: it does not name its process"
             : missing_ != 0 ? "cut short: " + std::to_string(content.size) + " of " + std::to_string(stated_end) +
-                                  " bytes are there"
+                                  " bytes are present"
                             : "its process was still in MPI_Init";
     return false;
   }

@@ -129,7 +129,7 @@ std::string name_of_region(std::uint32_t region) { return "\"" + known().nodes[r
 // Notes that a region was still open.  pre: the lock is held.
 void not_ended(const Frame& open, const std::string& when, Site site) {
   notice(Notice::no_end, "region " + name_of_region(open.region) + ", begun at " + place_of(open.begun) +
-                             ", had not ended " + when + " at " + place_of(site) + ": it ends there");
+                             ", was still open " + when + " at " + place_of(site) + ": it ends there");
 }
 
 void grow_known(Regions& regions) noexcept {
@@ -218,8 +218,8 @@ std::uint64_t metric_of(const char* name, const char* unit) noexcept try {
   } else {
     for (const MetricFacts& other : all.metrics) {
       if (other.name == its_name && !its_name.empty())
-        notice(Notice::units, "metric \"" + its_name + "\" comes in \"" + other.unit + "\" and in \"" + its_unit +
-                                  "\": they are kept apart");
+        notice(Notice::units, "metric \"" + its_name + "\" has two units, \"" + other.unit + "\" and \"" + its_unit +
+                                  "\"; its values are kept apart");
     }
     all.metrics.push_back({its_name, its_unit});
     all.by_metric.emplace(std::make_pair(its_name, its_unit), all.metrics.size() - 1);
@@ -304,8 +304,8 @@ KnownRegion* meet_region(Regions& regions, const Called& name, bool is_loop) noe
 
 void too_deep(const Called& name, Site site) noexcept try {
   if (is_noticed(Notice::depth)) return;
-  notice(Notice::depth, "more than " + std::to_string(Regions::most_frames) + " regions within each other, such as " +
-                            quoted(name) + " at " + place_of(site) + ": those further in count as part of the last");
+  notice(Notice::depth, "regions are nested more than " + std::to_string(Regions::most_frames) + " deep, such as " +
+                            quoted(name) + " at " + place_of(site) + ": deeper ones count as part of the last");
 } catch (const std::bad_alloc&) {
   return;
 }
@@ -337,13 +337,13 @@ std::uint32_t end_of_another(const Thread& thread, const Called& name, Site site
       }
     }
     const std::string what = name.identity == 0 ? "a region" : quoted(name);
-    notice(Notice::no_begin,
-           "the end of " + what + " at " + place_of(site) + " has no begin on its thread" + elsewhere + ": passed by");
+    notice(Notice::no_begin, "the end of " + what + " at " + place_of(site) + " has no begin on its thread" +
+                                 elsewhere + "; it is ignored");
     return 0;
   }
   if (is_noticed(Notice::no_end)) return depth;
   const std::lock_guard<std::mutex> lock(mutex);
-  not_ended(regions->frames[regions->depth], "when " + quoted(name) + " around it did", site);
+  not_ended(regions->frames[regions->depth], "when the enclosing " + quoted(name) + " ended", site);
   return depth;
 } catch (const std::bad_alloc&) {
   return 0;
@@ -355,7 +355,7 @@ std::uint32_t loop_of_iteration(const Thread& thread, Site site) noexcept try {
   while (depth > 0 && !regions->frames[depth].is_loop) --depth;
   if (depth == 0) {
     if (!is_noticed(Notice::no_loop))
-      notice(Notice::no_loop, "an iteration at " + place_of(site) + " is in no loop: passed by");
+      notice(Notice::no_loop, "an iteration at " + place_of(site) + " is outside any loop and is ignored");
     return 0;
   }
   if (is_noticed(Notice::no_end)) return depth;

@@ -301,7 +301,7 @@ def test_commlens_run_puts_adapters_where_their_tools_look() -> None:
 def test_a_tool_that_the_user_has_chosen_stays(adopt: str, variable: str, tool: str) -> None:
     env, said = environment_of(adopt, **{variable: tool})
     assert {name: env[name] for name in env if name.startswith(("KOKKOS", "NVTX"))} == {variable: tool}
-    assert said == f"commlens: {variable} names a tool already: COMMLENS_ADOPT={adopt} leaves it\n"
+    assert said == f"commlens: {variable} already names a tool; COMMLENS_ADOPT={adopt} is ignored\n"
 
 
 def test_a_tool_that_the_program_is_told_of_stays() -> None:
@@ -313,12 +313,12 @@ def test_a_tool_that_the_program_is_told_of_stays() -> None:
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert done.stdout == "\n"
-    assert done.stderr == f"commlens: {argument} names a tool already: COMMLENS_ADOPT=kokkos leaves it\n"
+    assert done.stderr == f"commlens: {argument} already names a tool; COMMLENS_ADOPT=kokkos is ignored\n"
 
 
 def test_what_cannot_be_adopted_is_said() -> None:
     env, said = environment_of("tau,nvtx")
     assert said.splitlines() == [
-        "commlens: COMMLENS_ADOPT=tau is none of kokkos, kokkos-kernels, nvtx and caliper"
+        "commlens: COMMLENS_ADOPT=tau  is invalid; use kokkos, kokkos-kernels, nvtx or caliper"
     ]
     assert "NVTX_INJECTION64_PATH" in env

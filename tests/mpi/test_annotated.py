@@ -121,7 +121,7 @@ def test_what_does_not_match_is_said_with_places_in_the_program(mpi: Mpi, langua
     program = mpi.compile(source.replace("annotated", "unmatched"), compiler, *libs, flags=flags)
     said = mpi.run(1, [program]).stderr
     assert re.findall(
-        r"the end of .* has no begin|region .* had not ended|an iteration .* is in no loop", said
+        r"the end of .* has no begin|region .* had not ended|an iteration .* is outside any loop", said
     )
     assert set(re.findall(r"([^\s,]+)\+0x", said)) == {program.name}
     assert len(re.findall(r"\+0x", said)) == 4
@@ -134,7 +134,7 @@ def test_linked_behind_the_empty_functions_is_said(mpi: Mpi) -> None:
     program = mpi.compile("annotated.c", "c", *libs, paths, flags=INCLUDE)
     result = mpi.run(2, [program], mode="link")
     assert (result.rc, result.stdout) == (0, ""), result
-    assert result.stderr.count("is linked behind") == 1
+    assert result.stderr.count("is linked after") == 1
     profile = result.open()
     assert entries(profile, "region_time", "calls") == []
     assert profile.total("MPI_Barrier")[0] == 12

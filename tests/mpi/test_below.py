@@ -189,7 +189,7 @@ def test_where_nothing_can_be_seen_the_profile_says_so(mpi: Mpi) -> None:
         pytest.skip("no network for the point-to-point layer cm")
     inside = result.open().meta()["inside"]
     assert inside.startswith("not seen: ")
-    assert result.said[0].endswith(f"collectives are not seen: {inside.removeprefix('not seen: ')}")
+    assert result.said[0].endswith(f"collectives are not measured: {inside.removeprefix('not seen: ')}")
     assert procedures(result.open(), "collective") == set()
 
 
@@ -205,7 +205,7 @@ def test_a_table_with_a_function_that_is_not_known_is_left_alone(openmpi: Mpi) -
     # Behind us, so that it is there when we look.
     result = openmpi.run(2, [program, "blocking"], ALL, mode="preload", preload=[tool])
     assert result.rc == 0, result
-    inside = "this Open MPI sends them in a way that is not known"
+    inside = "this Open MPI uses a point-to-point layer that commlens does not know"
     assert result.open().meta()["inside"] == f"not seen: {inside}"
     assert sum(line.endswith(inside) for line in result.said) == 1
 
@@ -215,5 +215,5 @@ def test_messages_that_go_past_the_table_are_not_called_measured(openmpi: Mpi) -
     assert result.rc == 0, result
     profile = result.open()
     assert pairs(profile, "sent") == {(0, 1): (1, 4)}
-    past = "not seen: this Open MPI sends its messages past the table of its point-to-point layer"
+    past = "not seen: this Open MPI bypasses the table of its point-to-point layer"
     assert profile.meta()["inside"] == past

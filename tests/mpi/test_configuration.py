@@ -44,8 +44,8 @@ def test_garbage(mpi: Mpi, tmp_path: Path) -> None:
     large.write_bytes(random.Random(18).randbytes(1 << 20) * 40)
     check(mpi, large, f"configuration {large} is not used: it is larger than 64 KiB")
     small.write_bytes(b"\x1b]0;title\x07\n" * 100)
-    lines = [f"{small}:{n}: not an option: '?]0;title?'; ignored" for n in range(1, 6)]
-    check(mpi, small, *lines, f"{small}: and 95 more lines like these")
+    lines = [f"{small}:{n}: '?]0;title?' is not an option and is ignored" for n in range(1, 6)]
+    check(mpi, small, *lines, f"{small}: and 95 more invalid lines")
 
 
 @pytest.mark.parametrize("name", ["/dev/stdin", "/proc/self/fd/0"])

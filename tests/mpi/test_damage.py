@@ -99,7 +99,7 @@ def test_another_version(left: Left, others: int) -> None:
     said = [
         line
         for line in lines
-        if line.endswith("written by another version of commlens; only that one can read it")
+        if line.endswith("written by another version of commlens; only that version can read it")
     ]
     assert len(said) == RANKS - others
     assert all(line.startswith(f"commlens: {folder}/commlens-") for line in said)
@@ -131,7 +131,7 @@ def test_cut_off_anywhere(left: Left) -> None:
         elif row["error"]:
             assert "too short for an arena" in row["error"] or "cut short" in row["error"], row
         else:
-            assert row["notice"].startswith(f"cut short: {length} of {end} bytes are there"), row
+            assert row["notice"].startswith(f"cut short: {length} of {end} bytes are present"), row
             readable.append(length)
     assert len(readable) > 50
     for file in files:

@@ -198,6 +198,7 @@ def test_what_is_no_signal_for_this_is_said_once(mpi: Mpi, value: str) -> None:
     assert (under.rc, under.lines) == (0, ["rank 0: handled 1", "rank 1: handled 1"])
     refused = [line for line in under.said if "COMMLENS_HANG_SIGNAL" in line]
     assert refused == [
-        f"commlens: COMMLENS_HANG_SIGNAL: '{value}' is not a signal that can be taken, such as USR2; none is"
+        f"commlens: COMMLENS_HANG_SIGNAL: '{value}' is not a signal that a program can handle; "
+        "it is ignored (use a signal such as USR2)"
     ]
     assert said_where(under.said) == []

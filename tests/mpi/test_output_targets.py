@@ -139,8 +139,8 @@ def test_a_mode_is_that_of_all_files(mpi: Mpi, place: Place) -> None:
 def test_a_mode_that_lets_others_write_is_refused(mpi: Mpi) -> None:
     result = mpi.run(1, [mpi.compile("listing1.c")], env={"COMMLENS_MODE": "0666"})
     assert result.said[0] == (
-        "commlens: COMMLENS_MODE: '0666' is no mode from 0600 to 0644, without the right to write for group and "
-        "others; using the default"
+        "commlens: COMMLENS_MODE: '0666' is invalid; use a mode from 0600 to 0644 without write permission for "
+        "group and others; the default is used instead"
     )
     assert stat.S_IMODE(result.profile.stat().st_mode) & 0o022 == 0
 

@@ -63,7 +63,7 @@ def test_a_level_of_another_dialect_is_named_once(mpi: Mpi, dialect: str, level:
     program = mpi.compile("pcontrol.c")
     result = mpi.run(3, [program, "!", level, "!", level], env={"COMMLENS_PCONTROL": dialect})
     assert (result.rc, result.stdout) == (0, ""), result
-    assert result.stderr.count(f"MPI_Pcontrol({level}) means nothing in the dialect {dialect}") == 1
+    assert result.stderr.count(f"MPI_Pcontrol({level}) has no meaning in dialect {dialect}") == 1
     assert "2 more ranks" in result.stderr
     assert barriers(result.open()) == {"": {2}}
 

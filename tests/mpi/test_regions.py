@@ -162,35 +162,35 @@ WORK = ("work", "MPI_Barrier", 9)
 OUTSIDE = ("", "MPI_Barrier", 6)
 X255 = "x" * 255
 ODD: dict[str, tuple[list[str], list[tuple[str, str, int]], dict[str, int]]] = {
-    "no_begin": (['the end of "never begun" at {p} has no begin on its thread: passed by'], [], {}),
+    "no_begin": (['the end of "never begun" at {p} has no begin on its thread; it is ignored'], [], {}),
     "no_end": (
-        ['region "inner", begun at {p}, had not ended when "outer" around it did at {p}: it ends there'],
+        ['region "inner", begun at {p}, was still open when the enclosing "outer" ended at {p}: it ends there'],
         [],
         {"outer": 3, "outer/inner": 3},
     ),
     "other_thread": (
-        ['the end of "elsewhere" at {p} has no begin on its thread; another thread began it at {p}: passed by'],
+        ['the end of "elsewhere" at {p} has no begin on its thread; another thread began it at {p}; it is ignored'],
         [],
         {"elsewhere": 3},
     ),
     "names": ([], [], {"(no name)": 9, X255: 9, "not \ufffd\ufffd UTF-8 \ufffd": 3}),
     "million": (['more than 16384 different regions: all others count as one, "...others"'], [], {}),
     "deep": (
-        ['more than 128 regions within each other, such as "deeper" at {p}: those further in count as part of the '
+        ['regions are nested more than 128 deep, such as "deeper" at {p}: deeper ones count as part of the '
          "last"],
         [("/".join(["deeper"] * 128), "MPI_Barrier", 3)],
         {"/".join(["deeper"] * n): 3 for n in range(1, 129)},
     ),
-    "values": (['metric "energy" comes in "J" and in "kJ": they are kept apart'], [], {}),
-    "no_loop": (["an iteration at {p} is in no loop: passed by"], [], {"no loop": 3}),
+    "values": (['metric "energy" has two units, "J" and "kJ"; its values are kept apart'], [], {}),
+    "no_loop": (["an iteration at {p} is outside any loop and is ignored"], [], {"no loop": 3}),
     "longjmp": (
-        ['region "falling", begun at {p}, had not ended when "catcher" around it did at {p}: it ends there'],
+        ['region "falling", begun at {p}, was still open when the enclosing "catcher" ended at {p}: it ends there'],
         [("catcher" + "/falling" * 6, "MPI_Barrier", 3)],
         {"catcher" + "/falling" * n: 3 for n in range(7)},
     ),
     "fork": ([], [], {"forks": 3}),
     "around": ([], [], {"whole": 3}),
-    "one": (['the end of "only here" at {p} has no begin on its thread: passed by'], [], {}),
+    "one": (['the end of "only here" at {p} has no begin on its thread; it is ignored'], [], {}),
 }  # fmt: skip
 PLACE = "odd_regions-[0-9a-f]*[+]0x[0-9a-f]+"
 

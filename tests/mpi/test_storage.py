@@ -20,7 +20,7 @@ RANKS = 4
 CALLS = 50
 DONE = f"done {CALLS * RANKS}\n"
 NO_SPACE = "No space left on device"
-KEPT = "What was counted is kept on the nodes: commlens recover"
+KEPT = "The counters are kept on the nodes; run 'commlens recover' there"
 
 
 def own(result: Result) -> str:
@@ -109,7 +109,7 @@ def test_no_room_for_arenas_anywhere(mpi: Mpi, place: Place) -> None:
     )
     said = check_job(result, lines=2)
     assert said[0].startswith(
-        f"commlens: no place for counters that survive the process: {place.arenas}: {NO_SPACE}; "
+        f"commlens: no file for the counters, which are lost if the process dies: {place.arenas}: {NO_SPACE}; "
         f"/dev/shm: {NO_SPACE}"
     )
     assert place.left() == {"out": ["x.db"], "second": [], "arenas": []}
@@ -144,9 +144,7 @@ def test_no_more_room_while_arenas_grow(mpi: Mpi, place: Place, end: str) -> Non
         assert len(lines) == 2
         for rank, line in enumerate(lines):
             assert line.startswith(f"commlens: rank {rank}: {place.arenas}/commlens-")
-            assert line.endswith(
-                "there was no more room for it: some of what its process counted is not there"
-            )
+            assert line.endswith("its folder was full: some counts of its process are missing")
         profile = Profile(place.where / "recovered.db")
         check_complete(profile, 2)
         assert 0 < profile.total("MPI_Comm_dup")[0] <= 6000
@@ -208,14 +206,16 @@ def test_what_of_several_files_finds_no_room_is_kept(mpi: Mpi, place: Place, siz
             assert result.said == [f"commlens: profile of {RANKS} ranks in {directory}"]
         if shards < 2:
             assert re.search(
-                rf"1 of 2 files are missing in the profile, of ranks (0-1|2-3): .*{NO_SPACE}. {KEPT}",
+                rf"1 of 2 files of the profile are missing, those of ranks (0-1|2-3): .*{NO_SPACE}. {KEPT}",
                 result.said[0],
             )
         if in_arenas:
             recovered = place.recovered(3 if has_index else 0)
             assert recovered.rows("SELECT COUNT(*) AS n FROM rank") == [{"n": in_arenas}]
         if not has_index:
-            assert result.said[-1].endswith(f"{NO_SPACE}; commlens reads the files in {directory} even so")
+            assert result.said[-1].endswith(
+                f"{NO_SPACE}; commlens can read the files in {directory} without it"
+            )
         else:
             assert result.said[-1] == f"commlens: profile of {2 * shards} ranks in {directory}"
 
@@ -268,8 +268,8 @@ def test_copies_find_no_room(mpi: Mpi, place: Place) -> None:
         result = place.run(mpi, steps, env={"COMMLENS_FLUSH_EVERY": "1"})
         said = check_job(result, lines=2)
         assert re.fullmatch(
-            rf"commlens: no copy of the counters in {place.out}/commlens-arenas-\w+: {NO_SPACE}; "
-            r"COMMLENS_FLUSH_EVERY will try again", said[0],
+            rf"commlens: cannot copy the counters to {place.out}/commlens-arenas-\w+: {NO_SPACE}; "
+            r"COMMLENS_FLUSH_EVERY tries again", said[0],
         )  # fmt: skip
         assert place.left() == {"out": [], "second": ["x.db"], "arenas": []}
         check_complete(Profile(place.second / "x.db"))
@@ -280,7 +280,7 @@ def test_copies_meet_the_limit_of_file_sizes(mpi: Mpi, place: Place) -> None:
     steps: list[object] = ["limit", 16384, "work", CALLS, "until", 2.5, "limit", 1 << 40]
     result = place.run(mpi, steps, env={"COMMLENS_FLUSH_EVERY": "1"})
     said = check_job(result, lines=2)
-    assert "File too large; COMMLENS_FLUSH_EVERY will try again" in said[0]
+    assert "File too large; COMMLENS_FLUSH_EVERY tries again" in said[0]
     assert place.left() == {"out": ["x.db"], "second": [], "arenas": []}
     check_complete(result.open())
 
@@ -301,7 +301,7 @@ def test_the_copy_of_a_dying_process_finds_no_room(mpi: Mpi, place: Place, why: 
         assert len(place.left()["arenas"]) == RANKS
         for line in result.said:
             assert re.search(
-                rf"what it counted is in {place.arenas}/commlens-\S+\.arena: commlens recover$", line
+                rf"its counters are in {place.arenas}/commlens-\S+\.arena: run 'commlens recover'$", line
             )
         place.out.mkdir(exist_ok=True)
         check_complete(place.recovered())
@@ -313,9 +313,7 @@ def test_the_directory_of_a_copy_is_there_only_with_the_copy(mpi: Mpi, place: Pl
     assert own(result) == f"done {CALLS}\n"
     assert len(result.said) == 1, result.said
     kept = r"out/commlens-arenas-\w+/rank0\.\d+" if limit == 1 << 40 else r"arenas/commlens-\S+"
-    assert re.search(
-        rf" ended without MPI_Finalize; what it counted is in \S*/{kept}\.arena: ", result.said[0]
-    )
+    assert re.search(rf" ended without MPI_Finalize; its counters are in \S*/{kept}\.arena: ", result.said[0])
     left = place.left()
     assert (len(left["out"]), len(left["arenas"])) == ((1, 0) if limit == 1 << 40 else (0, 1))
     check_complete(place.recovered(), 1)
@@ -340,7 +338,8 @@ def test_ranks_that_meet_through_files_find_no_room(mpi: Mpi, place: Place, size
         for rank in missing:
             assert any(
                 re.search(
-                    rf"rank {rank}: its calls are not in the profile: .*{NO_SPACE}\. They are kept", line
+                    rf"rank {rank}: its calls are not in the profile: .*{NO_SPACE}\. Its counters are kept",
+                    line,
                 )
                 for line in result.said
             ), result.said

@@ -168,7 +168,7 @@ def test_a_library_the_loader_refuses(world: World) -> None:
 
 
 def test_a_library_in_a_folder_with_a_blank(tmp_path: Path) -> None:
-    found(World(tmp_path / "a folder").look(), Said("library openmpi", "problem", "blank or a colon"))
+    found(World(tmp_path / "a folder").look(), Said("library openmpi", "problem", "space or a colon"))
 
 
 def test_a_library_of_another_version(world: World) -> None:
@@ -557,8 +557,8 @@ def test_several_nodes_with_open_mpi(world: World) -> None:
 def test_settings_that_are_wrong(world: World) -> None:
     found(
         world.look(env={"COMMLENS_OUTPT": "x", "COMMLENS_QUIET": "perhaps", "COMMLENS_PATIENCE": "-1"}),
-        Said("settings", "warning", "COMMLENS_OUTPT is no setting", "did you mean COMMLENS_OUTPUT"),
-        Said("settings", "warning", "COMMLENS_QUIET: 'perhaps' is neither 1 nor 0; 0 is used instead"),
+        Said("settings", "warning", "COMMLENS_OUTPT is not an option", "did you mean COMMLENS_OUTPUT"),
+        Said("settings", "warning", "COMMLENS_QUIET: 'perhaps' is invalid; use 1 or 0; 0 is used instead"),
         Said("settings", "warning", "COMMLENS_PATIENCE: '-1' is not a whole number; 3600 is used instead"),
     )
 
@@ -568,9 +568,9 @@ def test_a_configuration_file_that_is_wrong(world: World) -> None:
     file.write_text("# mine\nquiet = 2\noutput = %p.db # fine\nColour = red\nmpi = mpich\n")
     found(
         world.look(env={"COMMLENS_CONFIG": str(file)}),
-        Said("settings", "warning", f"{file}:2: '2' is neither 1 nor 0"),
-        Said("settings", "warning", f"{file}:4: 'Colour = red' is no setting"),
-        Said("settings", "warning", f"{file}:5: 'mpi = mpich' is no setting"),
+        Said("settings", "warning", f"{file}:2: '2' is invalid; use 1 or 0"),
+        Said("settings", "warning", f"{file}:4: 'Colour = red' is not an option"),
+        Said("settings", "warning", f"{file}:5: 'mpi = mpich' is not an option"),
     )
     found(
         world.look(env={"COMMLENS_CONFIG": "/no/such/file"}),
@@ -603,9 +603,9 @@ def test_of_many_bad_lines_of_a_configuration_a_handful_is_named(world: World) -
     findings = world.look(env={"COMMLENS_CONFIG": str(file)})
     found(
         findings,
-        Said("settings", "warning", f"{file}:1: '{'?]0;title?' * 6}...' is no setting"),
-        *(Said("settings", "warning", f"{file}:{n}: 'x = y' is no setting") for n in range(2, 6)),
-        Said("settings", "warning", f"{file}: and 95 more lines like these"),
+        Said("settings", "warning", f"{file}:1: '{'?]0;title?' * 6}...' is not an option"),
+        *(Said("settings", "warning", f"{file}:{n}: 'x = y' is not an option") for n in range(2, 6)),
+        Said("settings", "warning", f"{file}: and 95 more invalid lines"),
     )
 
 
@@ -615,7 +615,7 @@ def test_modes(world: World) -> None:
     for mode in ("0666", "0700", "rw"):
         found(
             world.look(env={"COMMLENS_MODE": mode}),
-            Said("settings", "warning", f"COMMLENS_MODE: '{mode}' is no mode from 0600 to 0644"),
+            Said("settings", "warning", f"COMMLENS_MODE: '{mode}' is invalid; use a mode from 0600 to 0644"),
         )
 
 

@@ -132,7 +132,7 @@ def test_a_tool_is_loaded_behind_the_stopwatch(workplace: Path) -> None:
         ("x=nothing.so", "nothing.so: no such library"),
         ("a b=libtool.so", "is not a valid tool name"),
         ("baseline=libtool.so", "is not a valid tool name"),
-        ("x=a dir/lib.so", "blank or a colon"),
+        ("x=a dir/lib.so", "space or a colon"),
     ],
 )
 def test_a_tool_that_cannot_be_loaded_is_refused(workplace: Path, text: str, complaint: str) -> None:

@@ -65,7 +65,7 @@ def look_at_library(family: str, path: Path, loader: Loader) -> Finding:
     if any(c in str(path) for c in " :"):
         return problem(
             check,
-            f"{path}: the loader accepts no path that contains a blank or a colon",
+            f"{path}: the loader accepts no path that contains a space or a colon",
             "install it elsewhere",
         )
     missing = [one.name for one in loader.load(path) if one.path is None]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from commlens.launch._options import OPTIONS
 from commlens.launch.configuration import MOST_COMPLAINTS, UnusableError, excerpt, read_lines
 
 YES, NO = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
-REFERENCE = "docs/reference/options.md has all"
+REFERENCE = "docs/reference/options.md lists all options"
 
 
 class Complaint(NamedTuple):
@@ -27,14 +27,23 @@ def wrong(name: str, value: str) -> str | None:
     """Return what is wrong with a value."""
     kind = OPTIONS[name].type
     if kind == "bool" and value not in YES + NO:
-        return f"'{excerpt(value)}' is neither 1 nor 0"
+        return f"'{excerpt(value)}' is invalid; use 1 or 0"
     if kind == "number" and not re.fullmatch(r"[0-9]{1,9}", value):
         return f"'{excerpt(value)}' is not a whole number"
     if kind == "choice" and value not in OPTIONS[name].choices:
-        return f"'{excerpt(value)}' is none of {' '.join(OPTIONS[name].choices)}"
+        return f"'{excerpt(value)}' is invalid; use {alternatives(OPTIONS[name].choices)}"
     if kind == "mode" and value and not is_mode(value):
-        return f"'{excerpt(value)}' is no mode from 0600 to 0644, without the right to write for group and others"
+        return f"'{excerpt(value)}' is invalid; use a mode from 0600 to 0644 without write permission for group and others"
     return None
+
+
+def alternatives(choices: Sequence[str]) -> str:
+    """Return choices as in "off, p2p or all".
+
+    >>> alternatives(["off", "p2p", "all"])
+    'off, p2p or all'
+    """
+    return " or ".join([", ".join(choices[:-1]), choices[-1]]) if len(choices) > 1 else choices[0]
 
 
 def is_mode(text: str) -> bool:
@@ -71,14 +80,14 @@ def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Complain
         name = f"COMMLENS_{key.upper()}"
         if not line:
             continue
-        complaint: str | None = f"'{excerpt(line)}' is no setting and is ignored"
+        complaint: str | None = f"'{excerpt(line)}' is not an option and is ignored"
         if equals and key == key.lower() and name in OPTIONS and not OPTIONS[name].environment_only:
             complaint = put(name, value)
         if complaint is not None and (complaints := complaints + 1) <= MOST_COMPLAINTS:
             found.append(Complaint(f"{config}:{number}: {complaint}", REFERENCE))
     if complaints > MOST_COMPLAINTS:
         more = complaints - MOST_COMPLAINTS
-        found.append(Complaint(f"{config}: and {more} more lines like these", REFERENCE))
+        found.append(Complaint(f"{config}: and {more} more invalid lines", REFERENCE))
     for name, value in env.items():
         if not name.startswith("COMMLENS_"):
             continue
@@ -88,5 +97,5 @@ def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Complain
                 found.append(Complaint(f"{name}: {bad}", REFERENCE))
         else:
             hint = did_you_mean(name, list(OPTIONS)).lstrip("; ")
-            found.append(Complaint(f"{name} is no setting and is ignored", hint or REFERENCE))
+            found.append(Complaint(f"{name} is not an option and is ignored", hint or REFERENCE))
     return values, found

@@ -141,7 +141,7 @@ def parse_tool(text: str) -> Tool:
         raise ValueError(f"{library}: no such library")
     path = str(Path(library).absolute())
     if re.search("[: ]", path):
-        raise ValueError(f"{path} cannot be preloaded: its path contains a blank or a colon")
+        raise ValueError(f"{path} cannot be preloaded: its path contains a space or a colon")
     return Tool(name, library=path, variables=variables)
 
 

@@ -367,7 +367,7 @@ TEST(another_version_is_refused) {
     std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).seekp(static_cast<std::streamoff>(at)).put(99);
     arena::Reader reader;
     CHECK(!reader.read(file));
-    CHECK_EQ(reader.error, file + ": written by another version of commlens; only that one can read it");
+    CHECK_EQ(reader.error, file + ": written by another version of commlens; only that version can read it");
   }
 }
 
@@ -395,8 +395,7 @@ TEST(where_the_file_cannot_grow_counting_goes_on_and_a_reader_says_so) {
   arena::Reader reader;
   CHECK(reader.read(folder.file()));
   CHECK(calls_of(reader) > keys / 8 && calls_of(reader) < keys);
-  CHECK_EQ(reader.notice(),
-           std::string("there was no more room for it: some of what its process counted is not there"));
+  CHECK_EQ(reader.notice(), std::string("its folder was full: some counts of its process are missing"));
 }
 
 // Whoever may write to the folder of arenas could put a file there and hold a lease on it: opening it waits until the

@@ -127,6 +127,16 @@ TEST(a_switch_understands_its_words_and_nothing_else) {
   }
 }
 
+TEST(a_wrong_choice_is_answered_with_the_choices) {
+  Setting setting;
+  unsetenv("COMMLENS_CONFIG");
+  setting.set("COMMLENS_MATRIX", "everything");
+  const std::vector<std::string> warnings = Options::read().warnings();
+  CHECK_EQ(warnings.size(), 1u);
+  CHECK_EQ(warnings[0], std::string("COMMLENS_MATRIX: 'everything' is invalid; use off, p2p or all; ") +
+                            option_facts[static_cast<int>(Option::matrix)].initial + " is used instead");
+}
+
 TEST(a_number_is_whole_and_not_negative) {
   for (const char* number : {"0", "7", "999999999"}) {
     Setting setting;
@@ -275,10 +285,10 @@ TEST(of_many_bad_lines_a_handful_is_named) {
   const std::vector<std::string> warnings = Options::read().warnings();
   CHECK_EQ(warnings.size(), 6u);
   for (std::size_t i = 0; i < 5 && i < warnings.size(); ++i) {
-    CHECK_EQ(warnings[i], setting.path() + ":" + std::to_string(i + 1) + ": not an option: '?[2J?" +
-                              std::string(55, 'x') + "...'; ignored");
+    CHECK_EQ(warnings[i], setting.path() + ":" + std::to_string(i + 1) + ": '?[2J?" + std::string(55, 'x') +
+                              "...' is not an option and is ignored");
   }
-  CHECK_EQ(warnings.back(), setting.path() + ": and 295 more lines like these");
+  CHECK_EQ(warnings.back(), setting.path() + ": and 295 more invalid lines");
 }
 
 TEST(a_mode_lets_nobody_else_write) {

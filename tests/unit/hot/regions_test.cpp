@@ -548,7 +548,7 @@ TEST(regions_deeper_than_there_are_frames_count_as_part_of_the_last) {
       CHECK_EQ(sum.time, Ticks{2 * depth - 1} - 2 * i);
     }
     CHECK_EQ(notices().size(), 1u);
-    CHECK_EQ(notices()[0].text.find("more than 128 regions within each other, such as \"down\" at "), 0u);
+    CHECK_EQ(notices()[0].text.find("regions are nested more than 128 deep, such as \"down\" at "), 0u);
   });
 }
 

@@ -96,8 +96,8 @@ TEST(numbers_are_regions_in_aps_and_auto_only) {
     in_dialect(dialect, [dialect] {
       call(5);
       CHECK_EQ(depth(), 0u);
-      CHECK_EQ(notice_of_levels(), std::string("MPI_Pcontrol(5) means nothing in the dialect ") + dialect +
-                                       ": passed by. COMMLENS_PCONTROL names another");
+      CHECK_EQ(notice_of_levels(), std::string("MPI_Pcontrol(5) has no meaning in dialect ") + dialect +
+                                       " and is ignored; COMMLENS_PCONTROL selects another dialect");
     });
   }
 }

@@ -146,7 +146,7 @@ TEST(a_rank_that_is_there_twice_counts_once) {
   write_file(copy, content_of(folder.file()));
   const Result merged = run({"merge", folder.path() + "/x.db", folder.file(), copy});
   CHECK_EQ(merged.code, 0);
-  CHECK_EQ(merged.complained, std::string("rank 1 is there twice; one of them is left out\n"));
+  CHECK_EQ(merged.complained, std::string("rank 1 has two arenas; one of them is left out\n"));
 }
 
 }  // namespace commlens

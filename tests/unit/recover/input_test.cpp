@@ -97,7 +97,7 @@ TEST(holes_of_a_file_take_no_memory) {
     const std::string empty = folder.path() + "/empty";
     write_file(empty, "");
     CHECK_EQ(truncate(empty.c_str(), off_t{16} << 30), 0);
-    CHECK_EQ(error_of(empty), std::string(": not an arena of commlens"));
+    CHECK_EQ(error_of(empty), std::string(": not a commlens arena"));
     CHECK(most_memory() - before < 100 << 10);  // KiB
   });
 }
