@@ -22,69 +22,71 @@ HEAD = """\
 TAIL = """\
 ## Words and rules
 
-**Families.** Communicators that the same line of the application made by the same procedure from the same family of
-parents are one line, with a common name: `s*.1 x64` stands for 64 communicators of `MPI_Comm_split` with different
-leaders. `--unfold` shows each for itself.
+**Families.** A family contains the communicators that one procedure created at one call site from one family of parents.
+A report shows a family as one line with a common name: `s*.1 x64` stands for 64 communicators of `MPI_Comm_split` with
+different leaders. `--unfold` shows each communicator.
 
-**Maximum and average over ranks.** `max/rank` is the time of the rank that spent most in a row, all its calls together;
-in a family, in all communicators of it together. `avg/rank` is the time of all ranks divided by the number of ranks
-that are members, whether they made the call or not: a broadcast storm on one rank of 64 has an average of 1/64 of its
-maximum. With `--rank`, only members among the ranks asked for count. Calls without a communicator (`-`) have all ranks
-as members, a set has the members of its communicators, an intercommunicator those of both groups.
+**Maximum and average over ranks.** `max/rank` is the time of the rank that spent the most in all calls of a row; for a
+family, in all its communicators together. `avg/rank` is the time of all ranks divided by the number of members, including
+members without a call: a broadcast storm on one rank of 64 has an average of 1/64 of its maximum. With `--rank`, only the
+selected ranks count as members. Calls without a communicator (`-`) have all ranks as members. A set has the members of
+its communicators, an intercommunicator those of both groups.
 
-**Regions.** Their averages are over the ranks that were there. With `--by region` a call counts in the innermost region it
-was in, and so once; what `commlens regions` says of communicators, and of MPI, is of all calls in a region and in those
-within it. [efficiency.md](efficiency.md) has the formulas of PE, LB and CE.
+**Regions.** Averages are over the ranks that entered the region. With `--by region`, a call counts only in the innermost
+region. For communicators and MPI time, `commlens regions` also includes the calls in nested regions.
+[efficiency.md](efficiency.md) has the formulas of PE, LB and CE.
 
-**Message sizes.** Profiles keep sizes by powers of two, so bounds of `--size` and `--buckets` are 0 or powers of two;
-others are refused, because they could not be answered exactly. A lower bound belongs to its range, the upper does not:
-`--size 0:1024` and the bucket `128,1024` end with 1023 bytes. In tables `8-15 B` means both ends, `1-2 KiB` means less
-than 2 KiB. v and w collectives have blocks of different sizes in one call; their size is `varies`, and `--size`
-leaves them out. The preset `mpisee` is 128,1024,8192,65536,262144,1048576,33554432, the buckets of that tool.
+**Message sizes.** Profiles store sizes in bins of powers of two. The bounds of `--size` and `--buckets` must therefore be
+0 or powers of two. A lower bound belongs to its range, an upper bound does not: `--size 0:1024` and the bucket
+`128,1024` end with 1023 bytes. In tables, `8-15 B` includes both ends, and `1-2 KiB` means less than 2 KiB. v and w
+collectives have blocks of different sizes in one call: their size is `varies`, and `--size` excludes them. The preset
+`mpisee` is 128,1024,8192,65536,262144,1048576,33554432, the buckets of that tool.
 
-**Filters** (`--comm`, `--op`, `--class`, `--rank`, `--size`) decide which counters are added up, everywhere below the head.
-Options of one kind add to each other, options of different kinds must all hold. `--time` then keeps the rows
-(communicator, operation, size) whose time is in the range and drops the others from all totals; with `--all-ranks` it
-keeps rows in which at least one rank is in the range, and only the lines of such ranks.
-`share` is always the share of all time in MPI of all ranks, or of those that `--rank` selects.
+**Filters** (`--comm`, `--op`, `--class`, `--rank`, `--size`) select the counters for everything below the header. Several
+values of one option are combined with OR, different options with AND. `--time` then keeps the rows (communicator,
+operation, size) whose time is in the range, and removes the others from all totals. With `--all-ranks` it keeps the
+rows in which at least one rank is in the range, and shows only the lines of these ranks. `share` is the share of the MPI
+time of all ranks, or of the ranks that `--rank` selects.
 
-**Matrices.** `commlens matrix` counts a two-sided message where it was sent; what the other end says is compared, pair by
-pair on each communicator, unless a region or slice is chosen: there the two ends need not agree. A pattern is told when
-all pairs it has do talk, and at least 95 % of what is drawn goes between them, in the order of the ranks of the
-communicator, or of the world where several are drawn together; a grid of ranks in another order is told where a Cartesian
-topology has it. `symmetry` is the part of what goes between different ranks that comes back: 100 % if each pair sends as
-much as it receives. `partners` are other ranks, however much goes to them. Peers that were counted in blocks
-(`COMMLENS_MATRIX_PAIRS`) are drawn, and written to files, as if all of a block had the same; messages without a known
-other end are in totals, and in CSV in a last row without ends. A `.npz` file has the arrays `row`, `col`, `messages`,
-`bytes` and `labels`, and is what `scipy.sparse.load_npz` reads, with what `--what` says as `data`. In `.mtx` files
-rows and columns begin with 1.
+**Matrices.** `commlens matrix` counts a two-sided message at the sender. It compares the counts of sender and receiver for
+each pair on each communicator, unless a region or slice is selected, where they may differ. It names a pattern if all
+pairs of the pattern communicate and carry at least 95 % of the traffic. Patterns use the order of the ranks in the
+communicator, or in the world if several communicators are shown together. Grids of ranks in another order are recognised
+from a Cartesian topology. `symmetry` is the part of the traffic between different ranks that is matched in the opposite
+direction: 100 % if each pair sends as much as it receives. `partners` is the number of other ranks with which a rank
+exchanges data. If peers were counted in blocks (`COMMLENS_MATRIX_PAIRS`), pictures and files divide the counts of a block
+equally. Messages with an unknown sender or receiver are included in totals, and in CSV in a last row without ranks. A
+`.npz` file contains the arrays `row`, `col`, `messages`, `bytes` and `labels`, and `data` as selected by `--what`;
+`scipy.sparse.load_npz` reads it. Rows and columns of `.mtx` files begin with 1.
 
-**SQL.** `commlens report PROFILE ... --sql` prints the statements that give the rows of the same command without `--sql`:
-`communicators`, `operations` and, with `--all-ranks`, `ranks`; any SQLite from 3.25 on runs them. Without options the
-rows are also in the views `family_total` and `family_operation`, with `--unfold` in `comm_total` and `comm_operation`
-([tables.md](tables.md)).
+**SQL.** `commlens report PROFILE ... --sql` prints the statements that return the rows of the same command without `--sql`:
+`communicators`, `operations` and, with `--all-ranks`, `ranks`. They need SQLite 3.25 or newer. The views `family_total`
+and `family_operation` contain the rows of a report without options, `comm_total` and `comm_operation` those of
+`--unfold` ([tables.md](tables.md)).
 
-**Call sites** are stored as module and offset. They are shown as function, file and line if the module lies on the
-machine where the profile is read, with the same build id, and `addr2line` (binutils) is installed; else as
+**Call sites** are stored as module and offset. They are shown as function, file and line if the machine where the profile
+is read has the module with the same build id, and `addr2line` (binutils). Otherwise they are shown as
 `module+0xoffset`.
 
-**Exit codes.** 0: done, also when nothing matches. 1, of `doctor`: a run would not be profiled; of `matrix --check`: what
-was sent and what was received differ. 2: the command line makes no sense, the file is missing, no profile,
-truncated, damaged or of another schema version, or a name is not in the profile; one line on standard error says which.
+**Exit codes.** 0: success, even if nothing matches. 1: `doctor` found that a run would not be profiled, or
+`matrix --check` found that sent and received counts differ. 2: the command line is invalid; the file is missing, not a
+profile, truncated, damaged or of an unsupported schema version; or the profile does not contain a name. One line on standard error
+names the reason.
 
-**Output.** On a terminal tables fit its width and use colours (not with `NO_COLOR`). Through a pipe there are no colours
-and no line is shortened or folded. `--format csv` and `json` hold plain numbers, nanoseconds and bytes, and never fewer
-rows than there are unless `--top` says so.
+**Output.** On a terminal, tables fit its width and use colours (unless `NO_COLOR` is set). In a pipe there are no colours,
+and no line is shortened or wrapped. `--format csv` and `json` contain plain numbers, nanoseconds and bytes, and all rows
+unless `--top` limits them.
 
-**Names of others.** Names in a profile, in environments and in file systems may have any character. Output and messages
-show those that act on a terminal or that nobody sees as escapes: `\\n`, `\\r`, `\\t`, `\\x1b` for a control character of ASCII,
-`\\xff` for a byte of a file name that is not UTF-8, and `\\u202e` or `\\U000e0001` for other controls, marks of direction,
-zero-width and other format characters, private and unassigned ones. All other characters stay, the backslash too, and
-bash reads the escapes within `$'...'`. JSON escapes the same characters in its own way, so that a program reads exactly
-the name. CSV has the visible escapes, for an end of line too: a record is one line for `cut`, `grep` and `sort`. Where a
-name itself has a backslash the two cannot be told apart in CSV; JSON, Parquet and the profile are exact. A field that begins
-with `=`, `+`, `-` or `@` stays as it is: `-` is the name of calls without a communicator, and programs read names and
-numbers. A spreadsheet takes such a field for a formula: import it as text.
+**Names from outside.** Names in a profile, in environments and in file systems may contain any character. Output and
+messages show characters that control a terminal or are invisible as escapes: `\\n`, `\\r`, `\\t`, `\\x1b` for an ASCII control
+character, `\\xff` for a byte of a file name that is not UTF-8, and `\\u202e` or `\\U000e0001` for other control
+characters, direction marks, zero-width and other format characters, private and unassigned characters. All other
+characters remain, including the backslash; bash reads the escapes within `$'...'`. JSON escapes the same characters in its
+own way, so that a program reads the exact name. CSV contains the visible escapes, also for line breaks: a record is one
+line for `cut`, `grep` and `sort`. In CSV, an escape cannot be distinguished from a name that contains a backslash; JSON,
+Parquet and the profile are exact. A field that begins with `=`, `+`, `-` or `@` is not changed: `-` is the name of calls
+without a communicator, and programs read names and numbers. A spreadsheet interprets such a field as a formula: import
+it as text.
 """
 
 

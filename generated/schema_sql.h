@@ -13,7 +13,7 @@ inline constexpr char tables_sql[] =
 )sql"
     R"sql(PRAGMA user_version = 6;
 )sql"
-    R"sql(CREATE TABLE meta ( -- One line per fact about the run: what ran, where, with which MPI, and with which options.
+    R"sql(CREATE TABLE meta ( -- Facts about the run, one row each: program, nodes, MPI library and options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
   value TEXT, -- Its value, as text.
   PRIMARY KEY (key)
@@ -24,180 +24,180 @@ inline constexpr char tables_sql[] =
   world INTEGER, -- Random 64-bit id of the MPI_COMM_WORLD this process belongs to.
   node TEXT, -- Host name.
   pid INTEGER, -- Process id on that host.
-  cpus TEXT, -- CPUs the process may run on when MPI was initialised, as ranges: 0-3,8.
-  init_ns INTEGER, -- [ns] Time inside MPI_Init or MPI_Init_thread, without ours.
-  app_ns INTEGER, -- [ns] From the return of MPI_Init to the call of MPI_Finalize; without time in which the program had paused counting, and from when it last cleared the counters.
-  mpi_ns INTEGER, -- [ns] Time inside measured MPI calls of this process, all threads added up; the sum of time_ns of its cells.
+  cpus TEXT, -- CPUs that the process was allowed to run on when MPI was initialised, as ranges: 0-3,8.
+  init_ns INTEGER, -- [ns] Time inside MPI_Init or MPI_Init_thread, without the time of commlens.
+  app_ns INTEGER, -- [ns] Time from the return of MPI_Init to the call of MPI_Finalize, without pauses of counting. If the program cleared the counters, from the last time it did.
+  mpi_ns INTEGER, -- [ns] Time inside measured MPI calls of this process, summed over its threads: the sum of time_ns of its cells.
   threads INTEGER, -- Threads that made a measured MPI call or were in a region.
   calls INTEGER, -- Measured MPI calls of this process; the sum of calls of its cells.
   lost_calls INTEGER, -- Calls counted without their key because memory ran out; they are under comm 0, op 0. Normally 0.
-  state TEXT -- How the process ended: finalized, or what is known of one whose calls were recovered: running (still there when somebody looked), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.
+  state TEXT -- How the process ended: finalized, or for a recovered process running (when it was recovered), ended (without MPI_Finalize), exited, aborted (MPI_Abort), or the name of the signal.
 );
 )sql"
-    R"sql(CREATE TABLE comm ( -- One row per communicator, plus two kinds that are none: 'none' for calls that have no communicator, 'set' for completion calls whose requests belong to several.
+    R"sql(CREATE TABLE comm ( -- One row per communicator, plus rows of two other kinds: 'none' for calls without a communicator, and 'set' for completion calls whose requests belong to several communicators.
   id INTEGER PRIMARY KEY, -- Number within this file; 0 is 'no communicator'.
   hash INTEGER, -- 64-bit identity, the same on every member, computed without communication.
-  name TEXT, -- Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end: it is the first of many that share the row; s*.1, in summary detail: of many with different leaders.
-  user_name TEXT, -- The name the application gave with MPI_Comm_set_name, or NULL; also NULL where those that share the row in summary detail have different ones.
-  kind TEXT, -- intra, inter, set or none. A process names 256 different sets; all others count under one set without members, {*}.
-  parent INTEGER REFERENCES comm(id), -- Communicator it was made from, or NULL.
-  creator INTEGER REFERENCES op(id), -- Procedure that made it, or NULL for predefined ones.
-  callsite INTEGER REFERENCES callsite(id), -- Where the application made it, or NULL; the leader's call site where ranks differ.
-  size INTEGER, -- [processes] Processes in it; of an intercommunicator, in the leader's local group. NULL for none and set.
-  remote_size INTEGER, -- [processes] Processes in the remote group of an intercommunicator, else NULL.
-  leader INTEGER, -- World rank of its rank 0, or NULL; also NULL where those that share the row have different ones.
-  members TEXT, -- World ranks in the order of its ranks, as ranges with an optional stride: 0-3, 0-14:2, 5. Of an intercommunicator both groups, joined by ' | '. NULL in summary detail.
-  topology TEXT, -- cart 4x2 periodic 10; graph 3 nodes 4 edges; dist_graph or dist_graph weighted; or NULL, as for user_name.
-  created_ns INTEGER, -- [ns] When the leader had it, since its MPI_Init returned.
-  freed_ns INTEGER, -- [ns] When the leader freed it, since its MPI_Init returned, or NULL.
-  family INTEGER, -- Communicators made by the same procedure at the same call site from the same family of parents share this number.
-  communicators INTEGER -- How many communicators share this row: 1, or more for those beyond COMMLENS_COMMS of one parent, of one procedure, leader and size; in summary detail for all of one size that one call made on all ranks, such as the rows of a grid. MPI_Comm_create_group and what has no parent: all of one size made with one tag.
+  name TEXT, -- Letter of the creating procedure, world rank of the leader, and the leader's count of communicators: W0.0, s0.1. A + at the end marks the first of several communicators that share the row. In summary detail s*.1 stands for several with different leaders.
+  user_name TEXT, -- Name that the application set with MPI_Comm_set_name, or NULL. Also NULL if communicators that share the row in summary detail have different names.
+  kind TEXT, -- intra, inter, set or none. A process stores 256 different sets; all others share one set without members, {*}.
+  parent INTEGER REFERENCES comm(id), -- Communicator that this one was created from, or NULL.
+  creator INTEGER REFERENCES op(id), -- Procedure that created it; NULL for predefined communicators.
+  callsite INTEGER REFERENCES callsite(id), -- Call site that created it, or NULL. If ranks differ, the leader's.
+  size INTEGER, -- [processes] Number of processes; for an intercommunicator, in the leader's local group. NULL for none and set.
+  remote_size INTEGER, -- [processes] Number of processes in the remote group of an intercommunicator, else NULL.
+  leader INTEGER, -- World rank of its rank 0, or NULL. Also NULL if communicators that share the row have different leaders.
+  members TEXT, -- World ranks in the order of its ranks, as ranges with an optional stride: 0-3, 0-14:2, 5. For an intercommunicator both groups, joined by ' | '. NULL in summary detail.
+  topology TEXT, -- Topology: cart 4x2 periodic 10; graph 3 nodes 4 edges; dist_graph or dist_graph weighted; or NULL, as for user_name.
+  created_ns INTEGER, -- [ns] Time at which the leader obtained it, since its MPI_Init returned.
+  freed_ns INTEGER, -- [ns] Time at which the leader freed it, since its MPI_Init returned, or NULL.
+  family INTEGER, -- Number of the family: the communicators that the same procedure created at the same call site from the same family of parents.
+  communicators INTEGER -- Number of communicators that share this row. It is 1, except for communicators beyond COMMLENS_COMMS of one parent, which share a row per procedure, leader and size. In summary detail, all communicators of equal size that one collective call created share a row, such as the rows of a grid. Those of MPI_Comm_create_group and those without a parent share one per size and tag.
 );
 )sql"
-    R"sql(CREATE TABLE comm_set ( -- Which communicators a comm of kind 'set' stands for.
+    R"sql(CREATE TABLE comm_set ( -- Members of the communicator sets (comm.kind 'set').
   comm INTEGER REFERENCES comm(id), -- The set.
-  member INTEGER REFERENCES comm(id), -- One communicator in it.
+  member INTEGER REFERENCES comm(id), -- Communicator in the set.
   PRIMARY KEY (comm, member)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE op ( -- The MPI procedures; the same ids in every profile of one schema version. Large-count forms (_c) share the row of the plain form.
+    R"sql(CREATE TABLE op ( -- The MPI procedures. The ids are the same in every profile of one schema version. Large-count forms (_c) share the row of the plain form.
   id INTEGER PRIMARY KEY, -- Number of the procedure; 0 is 'unknown'.
   name TEXT, -- Name in C: MPI_Allreduce.
   class TEXT -- p2p, collective, neighbor, rma, io, completion, comm or other.
 );
 )sql"
-    R"sql(CREATE TABLE coverage ( -- The MPI names that the application imports, in its executable and shared objects loaded in MPI_Finalize, and whether commlens measures their calls: what tells 'never called' from 'not seen'.
-  symbol TEXT, -- The name as it is imported: MPI_Send, PMPI_Send, MPI_Send_c, mpi_send_.
+    R"sql(CREATE TABLE coverage ( -- The MPI names that the application imports, in its executable and the shared objects loaded in MPI_Finalize, and whether commlens measures their calls. The table distinguishes 'never called' from 'not measured'.
+  symbol TEXT, -- Name as imported: MPI_Send, PMPI_Send, MPI_Send_c, mpi_send_.
   object TEXT, -- File name of the executable or shared object that imports it.
-  procedure TEXT, -- The procedure it stands for, by its name in C as in op.name; the symbol where it stands for none.
-  state TEXT, -- measured; skipped: left out on purpose; absent: the MPI library does not have it; unseen: its calls are missing in this profile.
-  reason TEXT, -- Why its calls are not in cells, else NULL.
+  procedure TEXT, -- C name of the procedure, as in op.name; the symbol itself if it belongs to no procedure.
+  state TEXT, -- measured; skipped: deliberately not measured; absent: not defined by the MPI library; unseen: its calls are missing in this profile.
+  reason TEXT, -- Reason why its calls are not in cells, else NULL.
   ranks INTEGER, -- [processes] Processes of this profile that import it.
   PRIMARY KEY (symbol, object)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE region ( -- Code regions that the application has marked, as a tree; region 0 is the whole program.
+    R"sql(CREATE TABLE region ( -- Code regions that the application marks, as a tree; region 0 is the whole program.
   id INTEGER PRIMARY KEY, -- Number within this file; the numbers of a region's parents are smaller.
   parent INTEGER REFERENCES region(id), -- Enclosing region, or NULL.
   name TEXT, -- Name of the region; empty for the whole program.
-  kind TEXT -- program, region, loop, or others: regions beyond the 16,384 that a process tells apart, all in one.
+  kind TEXT -- program, region, loop, or others. A process stores 16,384 different regions; all further ones share the region of kind others.
 );
 )sql"
-    R"sql(CREATE TABLE region_time ( -- Time in code regions, one row per region, execution, iteration and rank that was in it; ranks that were not have no row. Regions within each other have each their own row: the path is part of the region. A region's totals on a rank are the sums over execution and iteration (view region_rank).
+    R"sql(CREATE TABLE region_time ( -- Time in code regions, one row per region, execution, iteration and rank that entered it. Nested regions have rows of their own: the path is part of the region. View region_rank sums over execution and iteration.
   region INTEGER REFERENCES region(id), -- The region; never 0.
-  execution INTEGER, -- Which run of the outermost region around it, from 0, counted by each thread; the last of COMMLENS_EXECUTIONS stands for all that follow.
-  iteration INTEGER, -- Which iteration of the innermost loop around it that keeps iterations apart, from 0; -1: not in such a loop, or beyond COMMLENS_ITERATIONS.
+  execution INTEGER, -- Execution of the enclosing outermost region, from 0, counted per thread. The last of COMMLENS_EXECUTIONS also contains all later executions.
+  iteration INTEGER, -- Iteration of the innermost enclosing loop with COMMLENS_LOOP_EACH, from 0. -1: not in such a loop, or beyond COMMLENS_ITERATIONS.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  calls INTEGER, -- How many times it was entered.
-  open INTEGER, -- How many of these had not come to an end when the profile was made; their time until then is in time_ns, and not in time_min_ns and time_max_ns.
-  time_ns INTEGER, -- [ns] Time from entry to end, added up; of all threads.
-  time_min_ns INTEGER, -- [ns] Shortest of those that ended; 0 where none has.
-  time_max_ns INTEGER, -- [ns] Longest of those that ended.
-  nested_ns INTEGER, -- [ns] Part of time_ns that was spent in regions within it; the rest is its exclusive time.
-  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls, also in regions within it.
+  calls INTEGER, -- Number of times it was entered.
+  open INTEGER, -- Number of these that had not ended when the profile was written. Their time until then is part of time_ns, but not of time_min_ns and time_max_ns.
+  time_ns INTEGER, -- [ns] Sum of the times from begin to end, over all threads.
+  time_min_ns INTEGER, -- [ns] Shortest time of those that ended; 0 if none has.
+  time_max_ns INTEGER, -- [ns] Longest time of those that ended.
+  nested_ns INTEGER, -- [ns] Part of time_ns that was spent in nested regions. The rest is the exclusive time.
+  mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls, including those in nested regions.
   PRIMARY KEY (region, execution, iteration, rank)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE loop_time ( -- Time of the iterations of loops, one row per loop, execution, iteration and rank. Iterations that are not told apart are one row, -1.
+    R"sql(CREATE TABLE loop_time ( -- Time of the iterations of loops, one row per loop, execution, iteration and rank. Iterations that are counted together are one row, -1.
   region INTEGER REFERENCES region(id), -- The loop.
   execution INTEGER, -- As in region_time.
-  iteration INTEGER, -- Which iteration, from 0; -1: all that are not kept apart, of a loop that is counted as one sum, or beyond COMMLENS_ITERATIONS.
+  iteration INTEGER, -- Iteration, from 0. -1: all iterations of a loop without COMMLENS_LOOP_EACH, or those beyond COMMLENS_ITERATIONS.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  iterations INTEGER, -- How many iterations: one, or more where the loop was run several times in one execution, or for -1.
-  time_ns INTEGER, -- [ns] Time of these iterations, added up.
+  iterations INTEGER, -- Number of iterations: 1, or more for -1 or if the loop ran several times in one execution.
+  time_ns INTEGER, -- [ns] Sum of the times of these iterations.
   time_min_ns INTEGER, -- [ns] Shortest.
   time_max_ns INTEGER, -- [ns] Longest.
-  nested_ns INTEGER, -- [ns] Part of time_ns that was spent in regions within the loop.
+  nested_ns INTEGER, -- [ns] Part of time_ns that was spent in regions nested in the loop.
   mpi_ns INTEGER, -- [ns] Part of time_ns that was spent inside measured MPI calls.
   PRIMARY KEY (region, execution, iteration, rank)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE loop_bin ( -- How the times of a loop's iterations are distributed, whether they are kept apart or not.
+    R"sql(CREATE TABLE loop_bin ( -- Distribution of the times of a loop's iterations, for every loop.
   region INTEGER REFERENCES region(id), -- The loop.
   execution INTEGER, -- As in region_time.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  bin INTEGER, -- k for iterations of 2^(k-1) <= time < 2^k nanoseconds, by the length that a tick of the clock was taken for when the first loop began; 0 for none.
-  iterations INTEGER, -- How many.
+  bin INTEGER, -- k for iterations with 2^(k-1) <= time < 2^k nanoseconds; 0 for time 0. Uses the clock calibration at the begin of the first loop.
+  iterations INTEGER, -- Number of iterations.
   PRIMARY KEY (region, execution, rank, bin)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE region_slice ( -- Time in code regions over time, in the same slices as table slice; rows are there for slices in which something happened.
+    R"sql(CREATE TABLE region_slice ( -- Exclusive time of code regions per time slice, in the same slices as table slice. Slices in which nothing happened have no row.
   region INTEGER REFERENCES region(id), -- The region.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  slot INTEGER, -- Slice, as in slice.slot. What was before MPI_Init counts in 0.
-  calls INTEGER, -- How many times it ended in it.
-  exclusive_ns INTEGER, -- [ns] Time in it in this slice, without regions within it. Looked at when an MPI call or a region ends: what was between two of them counts where the later one ended.
+  slot INTEGER, -- Slice, as in slice.slot. Slice 0 includes the time before MPI_Init.
+  calls INTEGER, -- Number of times the region ended in this slice.
+  exclusive_ns INTEGER, -- [ns] Time in the region in this slice, without nested regions. Sampled when an MPI call or a region ends: the time between two ends counts in the slice of the later one.
   PRIMARY KEY (region, rank, slot)
 ) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE metric ( -- Numbers that the application recorded, by name and unit (commlens_metric).
   id INTEGER PRIMARY KEY, -- Number within this file.
-  name TEXT, -- Name the application gave.
-  unit TEXT -- Unit it gave, or empty. The same name with another unit is another metric.
+  name TEXT, -- Name that the application set.
+  unit TEXT -- Its unit, or empty. The same name with another unit is another metric.
 );
 )sql"
-    R"sql(CREATE TABLE metric_value ( -- Their values, by where the application was when it told them.
+    R"sql(CREATE TABLE metric_value ( -- Values of the metrics, by the region in which the application recorded them.
   metric INTEGER REFERENCES metric(id), -- The metric.
-  region INTEGER REFERENCES region(id), -- Innermost region around, or 0.
+  region INTEGER REFERENCES region(id), -- Innermost region, or 0.
   execution INTEGER, -- As in region_time; 0 outside all regions.
   iteration INTEGER, -- As in region_time.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  count INTEGER, -- How many values, those that are no finite number left out.
-  sum REAL, -- Their sum, in the unit of the metric; NULL where values of both signs are so large that it is no number.
-  min REAL, -- The smallest, or NULL.
-  max REAL, -- The largest, or NULL.
-  last REAL, -- The last; of several threads, of the one that was there first; or NULL.
-  not_finite INTEGER, -- How many values were NaN or infinite; they are in no other column.
+  count INTEGER, -- Number of finite values.
+  sum REAL, -- Sum of the values, in the unit of the metric. NULL if overflow in both directions makes it NaN.
+  min REAL, -- Smallest value, or NULL.
+  max REAL, -- Largest value, or NULL.
+  last REAL, -- Last value, or NULL. With several threads, that of the first of them.
+  not_finite INTEGER, -- Number of values that were NaN or infinite. No other column contains them.
   PRIMARY KEY (metric, region, execution, iteration, rank)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE tag ( -- What the application has said of a region, commlens_tag(): COMP, IO. More than one value where it said different things.
+    R"sql(CREATE TABLE tag ( -- Tags that the application attached to regions with commlens_tag(): COMP, IO. A tag has one row per value.
   region INTEGER REFERENCES region(id), -- The region.
   name TEXT, -- Name of the tag.
-  value TEXT, -- What it says.
+  value TEXT, -- Value of the tag.
   PRIMARY KEY (region, name, value)
 ) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE callsite ( -- Places in the application that call MPI: the return address of the outermost MPI call.
   id INTEGER PRIMARY KEY, -- Number within this file.
-  module TEXT, -- Path of the executable or shared object; empty when it is not known.
+  module TEXT, -- Path of the executable or shared object; empty if unknown.
   build_id TEXT, -- GNU build id of the module, hexadecimal, or empty.
   offset INTEGER -- [bytes] Return address minus load address of the module.
 );
 )sql"
-    R"sql(CREATE TABLE key ( -- What a cell counts, without the rank: one row per combination that occurred.
+    R"sql(CREATE TABLE key ( -- Keys of the cells, without the rank: one row per combination that occurred.
   id INTEGER PRIMARY KEY, -- Number within this file, a multiple of the number of ranks in MPI_COMM_WORLD.
   comm INTEGER REFERENCES comm(id), -- Communicator.
   op INTEGER REFERENCES op(id), -- MPI procedure.
   bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives).
   region INTEGER REFERENCES region(id), -- Code region.
-  callsite INTEGER REFERENCES callsite(id), -- Call site, or 0 when call sites are off.
-  usual_calls INTEGER, -- Calls of one rank, as many as most ranks have; cell_row has differences to it.
-  usual_sent INTEGER, -- [bytes] Bytes sent by one rank, likewise.
-  usual_received INTEGER, -- [bytes] Bytes received by one rank, likewise.
-  usual_noncontig INTEGER -- Calls of one rank with a non-contiguous datatype, likewise.
+  callsite INTEGER REFERENCES callsite(id), -- Call site, or 0 if call sites are off.
+  usual_calls INTEGER, -- Usual number of calls per rank; cell_row stores differences to it.
+  usual_sent INTEGER, -- [bytes] Usual number of bytes that a rank sent.
+  usual_received INTEGER, -- [bytes] Usual number of bytes that a rank received.
+  usual_noncontig INTEGER -- Usual number of calls with a non-contiguous datatype per rank.
 );
 )sql"
-    R"sql(CREATE TABLE cell_row ( -- The counters as they are stored, one row per key and rank; view cell has them as they are. Counts and bytes are differences to what key says is usual: where all ranks do the same these are 0, which takes no room.
-  id INTEGER PRIMARY KEY, -- key.id + world rank: keys are as far from each other as there are ranks in MPI_COMM_WORLD.
-  calls INTEGER, -- Number of calls, less key.usual_calls.
-  time_ns INTEGER, -- [ns] Time inside these calls, added up.
+    R"sql(CREATE TABLE cell_row ( -- The counters as stored, one row per key and rank. Counts and bytes are differences to the usual values in table key: if all ranks do the same they are 0, which needs no space. View cell has the counters themselves.
+  id INTEGER PRIMARY KEY, -- key.id + world rank; the ids of keys are multiples of the size of MPI_COMM_WORLD.
+  calls INTEGER, -- Number of calls minus key.usual_calls.
+  time_ns INTEGER, -- [ns] Sum of the times inside these calls.
   time_min_ns INTEGER, -- [ns] Shortest call.
   time_max_ns INTEGER, -- [ns] Longest call.
-  bytes_sent INTEGER, -- [bytes] Bytes sent, less key.usual_sent.
-  bytes_received INTEGER, -- [bytes] Bytes received, less key.usual_received.
-  noncontiguous INTEGER -- Calls with a non-contiguous datatype, less key.usual_noncontig.
+  bytes_sent INTEGER, -- [bytes] Bytes sent minus key.usual_sent.
+  bytes_received INTEGER, -- [bytes] Bytes received minus key.usual_received.
+  noncontiguous INTEGER -- Calls with a non-contiguous datatype minus key.usual_noncontig.
 );
 )sql"
-    R"sql(CREATE TABLE slice ( -- The same counters over time: the time since MPI_Init is cut into at most 128 slices of meta.slice_ns, fewer where a slice would be shorter than 65,536 ticks of the clock for each cell of a thread (then adding them up would take more than some 0.4 % of it), where a thread would keep more than 8,192 entries, or the profile would have more than 65,536 rows and more than an eighth of those of cell; rows are there for slices in which something happened.
-  comm INTEGER REFERENCES comm(id), -- Communicator; where meta.slice_of is family, the first one of the family for all of them.
+    R"sql(CREATE TABLE slice ( -- The counters over time. The time since MPI_Init is divided into at most 128 slices of meta.slice_ns. There are fewer slices if one would be shorter than 65,536 clock ticks per cell of a thread (scanning the cells would then cost more than about 0.4 %), if a thread would store more than 8,192 entries, or if the table would have more than 65,536 rows and more than an eighth of those of cell. Slices in which nothing happened have no row.
+  comm INTEGER REFERENCES comm(id), -- Communicator; if meta.slice_of is family, the first communicator of the family.
   op INTEGER REFERENCES op(id), -- MPI procedure.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  slot INTEGER, -- Slice, from 0: it begins slot * slice_ns after MPI_Init returned on this rank. What was before counts in 0.
-  calls INTEGER, -- Calls that ended in it.
-  time_ns INTEGER, -- [ns] Time inside MPI in it; a long call has its time in all slices it spans.
-  bytes_sent INTEGER, -- [bytes] Bytes sent by calls that ended in it.
-  bytes_received INTEGER, -- [bytes] Bytes received that were known by its end: those of a request count when it is completed.
+  slot INTEGER, -- Slice, from 0: it begins slot * slice_ns after MPI_Init returned on this rank. Slice 0 includes the time before.
+  calls INTEGER, -- Calls that ended in this slice.
+  time_ns INTEGER, -- [ns] Time inside MPI in this slice. The time of a long call is divided over the slices that it spans.
+  bytes_sent INTEGER, -- [bytes] Bytes sent by calls that ended in this slice.
+  bytes_received INTEGER, -- [bytes] Bytes received by calls that ended in this slice; the bytes of a request count when it is completed.
   PRIMARY KEY (comm, op, rank, slot)
 ) WITHOUT ROWID;
 )sql"
@@ -207,19 +207,19 @@ inline constexpr char tables_sql[] =
   outward INTEGER -- 1: the bytes go from rank to peer; 0: the other way.
 );
 )sql"
-    R"sql(CREATE TABLE peer ( -- Who talks to whom: one row per communicator, kind, rank, peer and message size that occurred, and per region and slice where COMMLENS_MATRIX_BY asks for them. Empty with COMMLENS_MATRIX=off and in summary detail.
-  comm INTEGER REFERENCES comm(id), -- Communicator; of one-sided traffic that of the window. 0: one the MPI library made for itself.
+    R"sql(CREATE TABLE peer ( -- The communication matrix: one row per communicator, kind, rank, peer and message size that occurred, and per region and slice if COMMLENS_MATRIX_BY is set. Empty with COMMLENS_MATRIX=off and in summary detail.
+  comm INTEGER REFERENCES comm(id), -- Communicator; for one-sided traffic that of the window. 0: an internal communicator of the MPI library.
   flow INTEGER REFERENCES flow(id), -- Kind of traffic.
-  op INTEGER REFERENCES op(id), -- Of what is inside calls, and of shapes, the procedure; else 0.
-  call_bin INTEGER, -- Of messages inside a collective, its own size bin, as key.bin; NULL: not known, as of v and w forms, or none.
-  region INTEGER REFERENCES region(id), -- Code region of the call, or of that which made the request; 0 unless COMMLENS_MATRIX_BY asks for it.
-  slice INTEGER, -- Slice of time, as in slice.slot; 0 unless COMMLENS_MATRIX_BY asks for it.
-  rank INTEGER REFERENCES rank(rank), -- World rank that tells it.
-  peer INTEGER, -- World rank of the other end, or NULL: a process of another world, a block of processes, one of a communicator that had been freed when it was met, one that the MPI library does not tell in a communicator of its own, or a shape, which has no peer.
-  first INTEGER, -- Where peer is NULL: rank of the other end in the communicator (in the remote group of an intercommunicator), of a block the first one; NULL otherwise, of shapes, and in communicators of the MPI library's own.
-  peers INTEGER, -- [processes] 1, or how many consecutive ranks of the communicator are counted together in this row, beyond COMMLENS_MATRIX_PAIRS.
+  op INTEGER REFERENCES op(id), -- Procedure, for messages inside calls and for shapes of collectives; else 0.
+  call_bin INTEGER, -- For messages inside a collective: size bin of the collective, as key.bin. NULL for other messages, and for v and w collectives, whose size is unknown.
+  region INTEGER REFERENCES region(id), -- Code region of the call, or of the call that created the request. 0 unless COMMLENS_MATRIX_BY includes regions.
+  slice INTEGER, -- Time slice, as in slice.slot. 0 unless COMMLENS_MATRIX_BY includes slices.
+  rank INTEGER REFERENCES rank(rank), -- World rank that counted.
+  peer INTEGER, -- World rank of the other process. NULL for a process of another world, a block of processes, a process of a communicator that was already freed, an unknown process in an internal communicator of the MPI library, and for shapes, which have no peer.
+  first INTEGER, -- If peer is NULL: rank of the other process in the communicator (in the remote group of an intercommunicator); for a block its first rank. NULL otherwise, for shapes, and in internal communicators of the MPI library.
+  peers INTEGER, -- [processes] Number of consecutive ranks of the communicator that this row counts together: 1, or more beyond COMMLENS_MATRIX_PAIRS.
   bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.
-  messages INTEGER, -- Messages; of shapes calls.
+  messages INTEGER, -- Number of messages; for shapes of calls.
   bytes INTEGER -- [bytes] Their bytes.
 );
 )sql"
@@ -235,48 +235,48 @@ inline constexpr char tables_sql[] =
   region INTEGER REFERENCES region(id) -- Code region, or NULL: lines that have one are about the time in it, and have nothing else.
 );
 )sql"
-    R"sql(CREATE TABLE spread ( -- How a counter is spread over the ranks, in a profile of summary detail; else empty. Reduced while the ranks collect, so that its size depends on what the application does, not on how many ranks do it.
-  line INTEGER REFERENCES line(id), -- What is counted.
-  counter TEXT, -- A column of view cell, added up over the keys of the line; of a region calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns less mpi_ns), as in view region_rank; of the whole run a column of table rank, outside_ns (app_ns less mpi_ns), or what overhead has: own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns. Times in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
-  ranks INTEGER, -- [processes] Ranks that have the line: that made such calls.
+    R"sql(CREATE TABLE spread ( -- Distribution of a counter over the ranks, in a profile of summary detail; else empty. The ranks reduce it while they collect, so its size does not depend on the number of ranks.
+  line INTEGER REFERENCES line(id), -- Line that the counter belongs to.
+  counter TEXT, -- A column of view cell, summed over the keys of the line. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
+  ranks INTEGER, -- [processes] Number of ranks that made such calls.
   sum INTEGER, -- Sum over these ranks; NULL for time_min_ns and time_max_ns.
   min INTEGER, -- Smallest value of a rank.
-  min_rank INTEGER, -- World rank that has it, the lowest of several.
+  min_rank INTEGER, -- World rank with this value; the lowest if several have it.
   max INTEGER, -- Largest value of a rank.
-  max_rank INTEGER, -- World rank that has it, the lowest of several.
-  p05 INTEGER, -- 5 % of the ranks have no more than this; within 1/16 of the true value, as are the following; NULL, like these, where all ranks have the same.
-  p25 INTEGER, -- 25 % of the ranks have no more.
-  p50 INTEGER, -- Half of the ranks have no more: the median.
-  p75 INTEGER, -- 75 % of the ranks have no more.
-  p95 INTEGER, -- 95 % of the ranks have no more.
+  max_rank INTEGER, -- World rank with this value; the lowest if several have it.
+  p05 INTEGER, -- 5 % quantile over the ranks. All quantiles are within 1/16 of the true value, and NULL if all ranks have the same value.
+  p25 INTEGER, -- 25 % quantile.
+  p50 INTEGER, -- Median.
+  p75 INTEGER, -- 75 % quantile.
+  p95 INTEGER, -- 95 % quantile.
   PRIMARY KEY (line, counter)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE position ( -- Where the threads of a process were that did not reach MPI_Finalize; empty for those that did.
+    R"sql(CREATE TABLE position ( -- Last call of each thread of the processes that did not reach MPI_Finalize.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  thread INTEGER, -- Thread, in the order of their first MPI calls, from 0.
-  inside INTEGER, -- 1: in this call; 0: outside MPI, and this was its last call.
+  thread INTEGER, -- Number of the thread, from 0, in the order of their first MPI calls.
+  inside INTEGER, -- 1: the thread was inside this call. 0: it was outside MPI, and this was its last call.
   op INTEGER REFERENCES op(id), -- MPI procedure.
   comm INTEGER REFERENCES comm(id), -- Communicator of the call.
-  callsite INTEGER REFERENCES callsite(id), -- Where the application called, or 0.
-  since_ns INTEGER, -- [ns] When the call began, since MPI_Init returned.
-  region INTEGER REFERENCES region(id), -- Code region it was in, or 0.
+  callsite INTEGER REFERENCES callsite(id), -- Call site, or 0.
+  since_ns INTEGER, -- [ns] Begin of the call, since MPI_Init returned.
+  region INTEGER REFERENCES region(id), -- Code region of the thread, or 0.
   PRIMARY KEY (rank, thread)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE shard ( -- The files of a profile that has several; empty where it is one file. In index.db.
+    R"sql(CREATE TABLE shard ( -- The shards of a profile, in index.db; empty if the profile is one file.
   number INTEGER PRIMARY KEY, -- Number of the file, from 0.
-  file TEXT, -- Its name, or NULL when it could not be written.
+  file TEXT, -- Name of the file, or NULL if it could not be written.
   first_rank INTEGER, -- First world rank of its block.
   ranks INTEGER, -- [processes] Processes whose data is in it.
-  cells INTEGER, -- Rows of its table cell.
-  bytes INTEGER, -- [bytes] Its size.
-  crc32 INTEGER -- CRC-32 of its bytes, as zlib computes it.
+  cells INTEGER, -- Rows of its view cell.
+  bytes INTEGER, -- [bytes] Size of the file.
+  crc32 INTEGER -- CRC-32 of the file, as zlib computes it.
 );
 )sql"
-    R"sql(CREATE TABLE overhead ( -- What commlens itself cost.
+    R"sql(CREATE TABLE overhead ( -- Time that commlens itself took.
   rank INTEGER REFERENCES rank(rank), -- World rank.
-  what TEXT, -- init: inside MPI_Init. Inside MPI_Finalize, one after the other: wait, until all ranks were there and knew it of each other, or COMMLENS_PATIENCE was over; collect, until this rank's data is ready to send; and on a rank that writes a file gather, until it has the data of all ranks of its block, agree, until all who write have the same numbers, write, building the file, and store, until it is on disk. What comes after has no room in it: its name, word to the other ranks, the end of the arenas. call: estimated for one measured call. calls: that, times the calls of the rank.
+  what TEXT, -- Phase. init: inside MPI_Init. The phases of MPI_Finalize follow each other. wait: until all ranks arrived, or COMMLENS_PATIENCE expired. collect: until the data of this rank is ready to send. The others exist on ranks that write a file. gather: until the data of all ranks of the block arrived. agree: until all writers use the same ids. write: building the file. store: until it is on disk. Renaming the file, notifying the other ranks and removing the arenas are not included. call: estimate for one measured call. calls: this estimate times the calls of the rank.
   ns INTEGER, -- [ns] Time.
   PRIMARY KEY (rank, what)
 ) WITHOUT ROWID;
@@ -350,7 +350,7 @@ SELECT key.id AS key, cell_row.id - key.id AS rank,
   FROM key CROSS JOIN cell_row
     ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1;
 )sql"
-    R"sql(CREATE VIEW key_total AS -- The counters of every key, all ranks added up; in full and in summary detail.
+    R"sql(CREATE VIEW key_total AS -- The counters of every key, summed over the ranks; in full and in summary detail.
 SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns, MIN(time_min_ns) AS time_min_ns,
        MAX(time_max_ns) AS time_max_ns, SUM(bytes_sent) AS bytes_sent, SUM(bytes_received) AS bytes_received,
        SUM(noncontiguous) AS noncontiguous
@@ -365,13 +365,13 @@ SELECT line.key, SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END),
        SUM(CASE counter WHEN 'noncontiguous' THEN sum ELSE 0 END)
   FROM line JOIN spread ON spread.line = line.id WHERE line.key IS NOT NULL GROUP BY line.key;
 )sql"
-    R"sql(CREATE VIEW size_bin AS -- The message sizes of every bin.
+    R"sql(CREATE VIEW size_bin AS -- Range of message sizes of every bin.
 WITH RECURSIVE power(bin) AS (SELECT 0 UNION ALL SELECT bin + 1 FROM power WHERE bin < 63)
 SELECT -1 AS bin, NULL AS size_low, NULL AS size_high
 UNION ALL
 SELECT bin, CASE bin WHEN 0 THEN 0 ELSE 1 << (bin - 1) END, ~(-1 << bin) FROM power;
 )sql"
-    R"sql(CREATE VIEW pair AS -- Messages and bytes of each pair of processes, from source to destination, as told by one of the two ends; all sizes added up. Pairs of which an end is not known have NULL there.
+    R"sql(CREATE VIEW pair AS -- Messages and bytes from each source to each destination, as one of the two processes counted them, summed over message sizes. An unknown process is NULL.
 SELECT comm, flow.name AS kind, op, region, slice,
        CASE outward WHEN 1 THEN rank ELSE peer END AS source,
        CASE outward WHEN 1 THEN peer ELSE rank END AS destination,
@@ -380,7 +380,7 @@ SELECT comm, flow.name AS kind, op, region, slice,
  WHERE flow.name NOT IN ('one_to_all', 'all_to_one', 'all_to_all')
  GROUP BY comm, flow, op, region, slice, rank, peer, first;
 )sql"
-    R"sql(CREATE VIEW member_range AS -- The members of every comm as ranges of world ranks: comm.members taken apart. A set has the members of its communicators, comm 0 has all ranks.
+    R"sql(CREATE VIEW member_range AS -- Members of every comm as ranges of world ranks, parsed from comm.members. A set has the members of its communicators; comm 0 has all ranks.
 WITH RECURSIVE
   written(comm, members) AS (
     SELECT id, members FROM comm WHERE members IS NOT NULL
@@ -401,12 +401,12 @@ SELECT comm,
             ELSE CAST(SUBSTR(token, INSTR(token, ':') + 1) AS INTEGER) END AS stride
   FROM piece WHERE token GLOB '[0-9]*';
 )sql"
-    R"sql(CREATE VIEW member AS -- Which world ranks belong to which comm.
+    R"sql(CREATE VIEW member AS -- World ranks of the members of every comm, one row per member.
 SELECT DISTINCT member_range.comm, rank.rank
   FROM member_range JOIN rank
     ON rank.rank BETWEEN low AND high AND (rank.rank - low) % stride = 0;
 )sql"
-    R"sql(CREATE VIEW counter AS -- Every cell with names in place of numbers: the view to start own queries from.
+    R"sql(CREATE VIEW counter AS -- Every cell with names instead of ids; a start for your own queries.
 SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, op.class, key.bin,
        CASE WHEN key.bin > 0 THEN 1 << (key.bin - 1) WHEN key.bin = 0 THEN 0 END AS size_low,
        CASE WHEN key.bin >= 0 THEN ~(-1 << key.bin) END AS size_high,
@@ -414,7 +414,7 @@ SELECT key.comm, comm.name AS communicator, comm.family, op.name AS operation, o
        cell.bytes_sent, cell.bytes_received, cell.noncontiguous
   FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm JOIN op ON op.id = key.op;
 )sql"
-    R"sql(CREATE VIEW procedure AS -- What the application imports or calls of MPI: one row per procedure, state and reason.
+    R"sql(CREATE VIEW procedure AS -- MPI procedures that the application imports or calls: one row per procedure, state and reason.
 WITH called AS (
        SELECT op.name AS procedure, SUM(part.calls) AS calls
          FROM key_total AS part JOIN key ON key.id = part.key JOIN op ON op.id = key.op
@@ -431,7 +431,7 @@ SELECT called.procedure, op.class, 'measured', NULL, called.calls, NULL
   FROM called JOIN op ON op.name = called.procedure
  WHERE called.procedure NOT IN (SELECT procedure FROM coverage WHERE state = 'measured');
 )sql"
-    R"sql(CREATE VIEW family AS -- Families of communicators, one row each; communicators that are alone are a family of one.
+    R"sql(CREATE VIEW family AS -- Families of communicators, one row each; a single communicator is a family of one.
 SELECT comm.family,
        CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
             WHEN MIN(comm.kind) = 'set' THEN '{*}'
@@ -456,7 +456,7 @@ SELECT comm.family,
   FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
  GROUP BY comm.family;
 )sql"
-    R"sql(CREATE VIEW comm_total AS -- Totals of every comm that has calls: what a report prints for a communicator that is not folded.
+    R"sql(CREATE VIEW comm_total AS -- Totals of every comm that has calls: the communicator lines of report --unfold.
 WITH total AS (
   SELECT key.comm, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
          SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
@@ -473,7 +473,7 @@ SELECT total.comm, size.ranks, calls, time_ns,
                     UNION ALL SELECT comm, members FROM line WHERE comm IS NOT NULL AND members IS NOT NULL) AS size
     ON size.comm = total.comm;
 )sql"
-    R"sql(CREATE VIEW comm_operation AS -- Totals of every comm, operation and size bin: the rows of a report that is not folded.
+    R"sql(CREATE VIEW comm_operation AS -- Totals of every comm, operation and size bin: the rows of report --unfold.
 WITH total AS (
   SELECT key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
          MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
@@ -536,7 +536,7 @@ SELECT total.family, op, bin, calls, time_ns,
         UNION ALL SELECT family, members FROM line WHERE family IS NOT NULL AND members IS NOT NULL) AS size
     ON size.family = total.family;
 )sql"
-    R"sql(CREATE VIEW region_path AS -- Code regions with their whole path.
+    R"sql(CREATE VIEW region_path AS -- Code regions with their full path.
 WITH RECURSIVE walk(region, depth, path) AS (
   SELECT id, 0, '' FROM region WHERE parent IS NULL
   UNION ALL
@@ -544,7 +544,7 @@ WITH RECURSIVE walk(region, depth, path) AS (
     FROM region JOIN walk ON region.parent = walk.region)
 SELECT region, depth, path FROM walk;
 )sql"
-    R"sql(CREATE VIEW region_rank AS -- Totals of every code region on every rank that was in it; region 0 is the time from MPI_Init to MPI_Finalize of the process.
+    R"sql(CREATE VIEW region_rank AS -- Totals of every code region on every rank that entered it. Region 0 is the time of the process from MPI_Init to MPI_Finalize.
 SELECT CAST(0 AS INTEGER) AS region, rank, 1 AS calls, app_ns AS time_ns, NULL AS exclusive_ns, mpi_ns,
        CASE WHEN threads <= 1 AND mpi_ns <= app_ns THEN app_ns - mpi_ns END AS useful_ns
   FROM rank
@@ -576,7 +576,7 @@ SELECT region, ranks, calls, time_ns, exclusive_ns, mpi_ns, rank_min_ns, rank_ma
        CASE useful_ranks WHEN ranks THEN 1.0 * useful_sum / ranks / NULLIF(rank_max_ns, 0) END AS parallel_efficiency
   FROM total;
 )sql"
-    R"sql(CREATE VIEW region_operation AS -- What is called where: region, communicator, operation and size bin in one table, all ranks added up. Calls in regions within are theirs, not those of the regions around.
+    R"sql(CREATE VIEW region_operation AS -- Calls per region, communicator, operation and size bin, summed over the ranks. A call counts in the innermost region only.
 SELECT key.region, key.comm, key.op, key.bin, SUM(part.calls) AS calls, SUM(part.time_ns) AS time_ns,
        MIN(part.time_min_ns) AS call_min_ns, MAX(part.time_max_ns) AS call_max_ns,
        SUM(part.bytes_sent) AS bytes_sent, SUM(part.bytes_received) AS bytes_received
