@@ -77,8 +77,8 @@ TEST(what_goes_through_an_entry_is_measured) {
 }
 
 TEST(init_and_finalize_are_measured_apart) {
-  CHECK(begins(treated("MPI_Init"), "measured: it begins, ends or steers"));
-  CHECK(begins(treated("mpi_finalize_"), "measured: it begins, ends or steers"));
+  CHECK(begins(treated("MPI_Init"), "measured: begins, ends or controls"));
+  CHECK(begins(treated("mpi_finalize_"), "measured: begins, ends or controls"));
 }
 
 TEST(what_is_left_out_on_purpose_says_why) {
