@@ -15,7 +15,7 @@ inline constexpr const char* standard_reasons[] = {
     "called before MPI_Init, and by programs that look for an MPI library with dlopen(NULL): a definition in commlens would mislead them",
     "converts a handle or a status between languages: often a macro, never communicates",
     "exists in Fortran only, and does nothing at run time",
-    "local procedure, removed from the standard in MPI-3.0; an mpi.h may still declare it",
+    "removed from the standard in MPI-3.0: a local procedure, which an mpi.h may still declare",
     "the tool information interface: not counted; commlens adds its own performance variables to those of the MPI library",
     "the tool information interface: tools call it for information about MPI; it does not communicate",
 };

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads from a profile which collectives were called: how often, with how many bytes, by whom."""
+"""Reads the collective calls of a profile: their number, bytes and ranks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SELECT id, name, kind, size, remote_size, communicators, members, topology, fami
 
 @dataclass(frozen=True)
 class Where:
-    """A communicator: its name and family, and its members where they are known."""
+    """A communicator: its name, family and, if known, members."""
 
     id: int
     name: str
@@ -40,7 +40,7 @@ class Where:
 
     @property
     def members(self) -> Integers:
-        """World ranks in the order of its ranks; none where they are not known."""
+        """World ranks in the order of its ranks; empty if unknown."""
         return self.comm.members
 
 
@@ -70,19 +70,19 @@ class Calls:
 
     @property
     def is_persistent(self) -> bool:
-        """Whether calls only make a request, and starting it is what sends."""
+        """Whether calls only create a request, whose start sends the messages."""
         return self.procedure.endswith(PERSISTENT)
 
     @property
     def sizes(self) -> tuple[int, int] | None:
-        """The least and the most bytes a call may have, both included; None where that is not kept."""
+        """Minimum and maximum number of bytes of a call, both inclusive; None if the profile has no sizes."""
         if min(self.bins) < 0:
             return None
         least, most = min(self.bins), max(self.bins)
         return (1 << (least - 1) if least else 0), (1 << most) - 1
 
     def mean(self, calls: int) -> int | Integers | None:
-        """Return the bytes of a call, as `schedule.Call.block` counts them, if they may all have had the same."""
+        """Return the bytes of a call as `schedule.Call.block` counts them, assuming that all calls have equal sizes."""
         if self.collective in UNEVEN:
             return self._mean_parts(calls)
         sizes = self.sizes
@@ -103,7 +103,7 @@ class Calls:
         return block if not rest and sizes[0] <= block <= sizes[1] else None
 
     def _mean_parts(self, calls: int) -> int | Integers | None:
-        """Return the same where each part may have its own."""
+        """Return the same for calls whose parts may differ in size."""
         if self.collective in ("alltoallv", "alltoallw"):
             parts = self.shares
         else:
@@ -115,14 +115,14 @@ class Calls:
 
     @property
     def at_root(self) -> Integers | None:
-        """Bytes that only the root of a call sends or receives, by rank; None without root, or without bytes."""
+        """Bytes that only the root of a call sends or receives, by rank; None for collectives without root or bytes."""
         if self.collective not in ROOTED:
             return None
         bytes = self.sent if self.collective in ("bcast", "scatter", "scatterv") else self.received
         return bytes if bytes.any() else None
 
     def merged(self, others: Sequence[Calls]) -> Calls:
-        """Return these calls and others of the same procedure and communicator together."""
+        """Return the sum of these calls and other calls of the same procedure and communicator."""
         every = (self, *others)
         return Calls(
             self.where,
@@ -138,7 +138,7 @@ class Calls:
 
 
 def collective_of(procedure: str) -> str | None:
-    """Return which collective a procedure does, whether blocking or not, or None for those without algorithms.
+    """Return the collective of a procedure, blocking or not; None for procedures without algorithms.
 
     >>> collective_of("MPI_Iallreduce"), collective_of("MPI_Bcast_init"), collective_of("MPI_Send")
     ('allreduce', 'bcast', None)
@@ -148,7 +148,7 @@ def collective_of(procedure: str) -> str | None:
 
 
 def procedures(connection: sqlite3.Connection, operations: Sequence[str]) -> dict[int, tuple[str, str]]:
-    """Return the name and collective of each procedure that has algorithms, by its id; of `operations`, or of all."""
+    """Return name and collective of each procedure that has algorithms, by id; only `operations` if it is not empty."""
     found = {}
     for id, name in connection.execute("SELECT id, name FROM op ORDER BY id"):
         collective = collective_of(name)
@@ -167,7 +167,7 @@ def calls_sql(ops: Sequence[int], comms: Sequence[str]) -> str:
 
 
 def conditions(table: str, ops: Sequence[int], comms: Sequence[str]) -> str:
-    """Return the condition that a row is of these procedures and communicators."""
+    """Return the SQL condition that selects rows of these procedures and communicators."""
     condition = f"{table}.op IN ({', '.join(map(str, ops))})"
     if comms:
         (wanted,) = any_of([comm_condition(pattern) for pattern in comms])
@@ -176,7 +176,7 @@ def conditions(table: str, ops: Sequence[int], comms: Sequence[str]) -> str:
 
 
 def rows_of(connection: sqlite3.Connection, sql: str, columns: int) -> Integers:
-    """Return the rows of a statement that has nothing but integers."""
+    """Return the rows of a statement whose columns are all integers."""
     cursor = connection.execute(sql)
     cursor.row_factory = None
     return np.fromiter(chain.from_iterable(cursor), dtype=np.int64).reshape(-1, columns)
@@ -244,9 +244,9 @@ def read_calls(
 
 
 def _read_starts(connection: sqlite3.Connection, ops: Sequence[int]) -> dict[tuple[int, int], int]:
-    """Return how often requests of persistent forms were started, by communicator and procedure.
+    """Return how often persistent requests were started, by communicator and procedure.
 
-    By their shape collectives count when they are started: those with a root there, the others everywhere.
+    The flows of collective shapes count a start: rooted collectives at the root, others on every rank.
     """
     found = {}
     for comm, op, has_root, most, total in connection.execute(
@@ -257,7 +257,7 @@ def _read_starts(connection: sqlite3.Connection, ops: Sequence[int]) -> dict[tup
 
 
 def _shares(connection: sqlite3.Connection, where: Where, op: int, sent: Integers) -> Integers | None:
-    """Return the bytes of all calls of one procedure from each rank to each, row by row; None unless all are told."""
+    """Return the bytes of all calls of one procedure from each rank to each, row by row; None if some are unknown."""
     size = where.size
     rows = rows_of(connection, _SHARES_SQL.format(comm=where.id, op=op), 4)
     source, destination = ranks_of(where.members, rows[:, 0]), ranks_of(where.members, rows[:, 1])
@@ -276,7 +276,7 @@ def _shares(connection: sqlite3.Connection, where: Where, op: int, sent: Integer
 
 
 def by_rank(members: Integers, world: Integers, values: Integers) -> Integers:
-    """Return values of world ranks in the order of the ranks of a communicator; 0 for those that have none."""
+    """Return values of world ranks in the order of the ranks of a communicator; 0 for ranks without a value."""
     ranks = ranks_of(members, world)
     found = np.zeros(len(members), np.int64)
     found[ranks[ranks >= 0]] = values[ranks >= 0]
@@ -284,7 +284,7 @@ def by_rank(members: Integers, world: Integers, values: Integers) -> Integers:
 
 
 def ranks_of(members: Integers, world: Integers) -> Integers:
-    """Return the ranks in a communicator of world ranks, -1 of those that are no members."""
+    """Return the ranks in a communicator of world ranks; -1 for non-members."""
     order = np.argsort(members, kind="stable")
     place = np.minimum(np.searchsorted(members[order], world), len(members) - 1)
     return np.where(members[order][place] == world, order[place], -1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives in which all give and all get: barrier, all-gather, all-to-all."""
+"""Collectives in which all ranks send and receive: barrier, all-gather, all-to-all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from commlens.algorithms.schedule import (
 
 
 def linear_barrier(call: Call) -> Steps:
-    """Tell rank 0, which then tells all."""
+    """Send to rank 0, which then sends to all."""
     yield step(0, call.ranks[1:], 0)
     yield step(1, 0, call.ranks[1:])
 
@@ -34,7 +34,7 @@ def double_ring_barrier(call: Call) -> Steps:
 
 
 def recursive_doubling_barrier(call: Call) -> Steps:
-    """Let partners at distance 1, 2, 4 and so on tell each other; the last ranks stay out above a power of two."""
+    """Exchange with partners at distance 1, 2, 4 and so on; ranks above the largest power of two do not take part."""
     size = call.size
     power = power_of_two(size)
     out = np.arange(power, size)
@@ -46,18 +46,18 @@ def recursive_doubling_barrier(call: Call) -> Steps:
 
 
 def dissemination_barrier(call: Call) -> Steps:
-    """Tell the rank 1, 2, 4 and so on further."""
+    """Send to the rank at distance 1, 2, 4 and so on."""
     for number, distance in enumerate(powers(call.size)):
         yield step(number, call.ranks, (call.ranks + distance) % call.size)
 
 
 def two_ranks_barrier(call: Call) -> Steps:
-    """Let two tell each other."""
+    """Exchange messages between two ranks."""
     yield step(0, call.ranks, 1 - call.ranks)
 
 
 def tree_barrier(call: Call) -> Steps:
-    """Tell rank 0 up a binomial tree of consecutive ranks, which then tells all down it."""
+    """Send to rank 0 up a binomial tree of consecutive ranks, then down the tree to all."""
     rank = call.ranks[1:]
     low = rank & -rank
     height = np.frexp(low.astype(np.float64))[1].astype(np.int64) - 1
@@ -70,7 +70,10 @@ def tree_barrier(call: Call) -> Steps:
 
 
 def bruck_allgather(call: Call) -> Steps:
-    """Send all one has, the own part first, to the rank 1, 2, 4 and so on below; with a radix, to several at once."""
+    """Send all known parts, the own part first, to the rank 1, 2, 4 and so on below.
+
+    With a radix, to several ranks at once.
+    """
     size, rank = call.size, call.ranks
     offset = starts(call.parts)[:-1]
     for number, power in enumerate(powers(size, call.radix)):
@@ -82,7 +85,7 @@ def bruck_allgather(call: Call) -> Steps:
 
 
 def recursive_doubling_allgather(call: Call) -> Steps:
-    """Let partners at distance 1, 2, 4 and so on exchange all they have."""
+    """Exchange all known data with partners at distance 1, 2, 4 and so on."""
     at = starts(call.parts)
     for rounds, source, destination, number, owner in halving.doubling(call.size):
         first = owner // number * number
@@ -101,7 +104,7 @@ def ring_allgather(call: Call) -> Steps:
 
 
 def neighbour_exchange_allgather(call: Call) -> Steps:
-    """Exchange with the neighbour to one side and the other in turns, two parts at a time after the first round."""
+    """Exchange with the left and the right neighbour alternately, two parts at a time after the first round."""
     size, rank = call.size, call.ranks
     offset = starts(call.parts)[:-1]
     odd = rank % 2
@@ -115,10 +118,10 @@ def neighbour_exchange_allgather(call: Call) -> Steps:
 
 
 def sparbit_allgather(call: Call) -> Steps:
-    """Send to the rank half the size further, a quarter and so on, each part that is not empty in a message of its own.
+    """Send to the ranks at distance size/2, size/4 and so on, with one message for each part that is not empty.
 
-    What a rank would get twice where the size is no power of two is left out, once for each power of two whose bit in
-    the size says so.
+    If the size is not a power of two, parts that a rank would receive twice are skipped, once for each bit set in the
+    size.
     """
     size, rank = call.size, call.ranks
     offset = starts(call.parts)
@@ -145,23 +148,23 @@ def spread_allgather(call: Call) -> Steps:
 
 
 def spread_alltoall(call: Call) -> Steps:
-    """Send everybody its part at once."""
+    """Send each rank its part at once."""
     yield from _direct(call, rounds=False)
 
 
 def spread_alltoall_of_some(call: Call) -> Steps:
-    """Send everybody its part at once; nothing empty is sent."""
+    """Send each rank its part at once, except empty parts."""
     for one in _direct(call, rounds=False):
         yield step(*one, where=one.bytes > 0)
 
 
 def pairwise_alltoall(call: Call) -> Steps:
-    """Send to the rank 1, 2, 3 and so on further, one after another."""
+    """Send to the rank at distance 1, 2, 3 and so on, one after another."""
     yield from _direct(call, rounds=True)
 
 
 def pairwise_alltoall_with_self(call: Call) -> Steps:
-    """Send to the rank 1, 2, 3 and so on further, at last to oneself; nothing empty is sent."""
+    """Send to the rank at distance 1, 2, 3 and so on, last to itself, except empty parts."""
     for one in _direct(call, rounds=True, last=call.size):
         yield step(*one, where=one.bytes > 0)
 
@@ -179,7 +182,7 @@ def _direct(call: Call, rounds: bool, last: int | None = None) -> Steps:
 
 
 def bruck_alltoall(call: Call) -> Steps:
-    """Send to the rank 1, 2, 4 and so on further all that is on its way to a distance with that bit.
+    """Send to the rank at distance 1, 2, 4 and so on all parts whose remaining distance has that bit set.
 
     With a radix: with that digit, for each digit but 0.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges between partners whose numbers differ in one bit, which most algorithms with log2(size) rounds are made of."""
+"""Exchanges between partners whose numbers differ in one bit: the basis of most algorithms with log2(size) rounds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def elements(call: Call) -> Edges:
 
 
 def blocks(call: Call, number: int) -> Edges:
-    """Return blocks of the buffer as units, of which the last takes what does not divide."""
+    """Return blocks of the buffer as units; the last block includes the remainder."""
     each = call.count // number
     at = np.arange(number + 1, dtype=np.int64) * each * call.element
     at[-1] = call.bytes
@@ -37,13 +37,13 @@ def blocks(call: Call, number: int) -> Edges:
 
 
 def even_blocks(call: Call, number: int) -> Edges:
-    """Return blocks of the buffer as units, of which the first are an element longer where it does not divide."""
+    """Return blocks of the buffer as units; if it does not divide evenly, the first blocks are one element longer."""
     at = np.minimum(starts(even_parts(call.count, number)) * call.element, call.bytes)
     return number, lambda unit: at[unit]
 
 
 def folded_parts(call: Call) -> Edges:
-    """Return the ranks' parts as units, where pairs of ranks, one of which stays out, have one unit for both."""
+    """Return the ranks' parts as units; a pair of ranks, one of which does not take part, has one unit."""
     at = starts(call.parts)
     power = power_of_two(call.size)
     more = call.size - power
@@ -53,7 +53,10 @@ def folded_parts(call: Call) -> Edges:
 
 
 def survivors(size: int, odd: bool) -> Integers:
-    """Return the ranks that go on as 0 to 2^k-1: of the pairs at the beginning the odd or even one, and all others."""
+    """Return the ranks that continue as 0 to 2^k-1.
+
+    The odd or even rank of each pair at the beginning, and all other ranks.
+    """
     power = power_of_two(size)
     more = size - power
     number = np.arange(power, dtype=np.int64)
@@ -61,13 +64,13 @@ def survivors(size: int, odd: bool) -> Integers:
 
 
 def fold_whole(size: int, nbytes: int, odd: bool) -> Iterator[Step]:
-    """Yield what the ranks that stay out send to the others: all they have."""
+    """Yield the messages with which ranks that do not take part send all their data to their partners."""
     staying = 2 * np.arange(size - power_of_two(size))
     yield step(0, staying + (not odd), staying + odd, nbytes, 0)
 
 
 def fold_halves(call: Call, odd: bool) -> Iterator[Step]:
-    """Yield how pairs reduce half of the buffer each and then one has both halves."""
+    """Yield the messages with which each rank of a pair reduces half of the buffer, and one rank gets both halves."""
     even = 2 * np.arange(call.size - power_of_two(call.size))
     half = call.count // 2 * call.element
     yield step(0, even + 1, even, half, 0)
@@ -79,7 +82,7 @@ def fold_halves(call: Call, odd: bool) -> Iterator[Step]:
 
 
 class Exchange(NamedTuple):
-    """One round of 2^k ranks: what each sends to its partner, and what it is left to care for."""
+    """One round of 2^k ranks: the units that each rank sends to its partner, and those that it keeps."""
 
     source: Integers
     destination: Integers
@@ -90,9 +93,9 @@ class Exchange(NamedTuple):
 
 
 def exchanges(ranks: int, distances: list[int], edges: Edges) -> Iterator[Exchange]:
-    """Yield how partners part what both have: the one with the lower number keeps the first half.
+    """Yield the rounds in which partners divide their common units: the lower rank keeps the first half.
 
-    Where the number of units is odd, the first half is the shorter one.
+    If the number of units is odd, the first half is the shorter one.
     """
     units, at = edges
     rank = np.arange(ranks, dtype=np.int64)
@@ -106,10 +109,10 @@ def exchanges(ranks: int, distances: list[int], edges: Edges) -> Iterator[Exchan
 
 
 def doubling(size: int) -> Iterator[tuple[int, Integers, Integers, int, Integers]]:
-    """Yield how each rank comes to know all when those that know 1, 2, 4 ranks exchange what they know.
+    """Yield the rounds in which groups of 1, 2, 4 and so on ranks exchange their data until each rank has all.
 
-    In each turn groups of consecutive ranks exchange what they know.  Where the size is no power of two the upper group
-    may lack partners; those in the lower group that had one tell the others, in further rounds.
+    In each round groups of consecutive ranks exchange their data. If the size is not a power of two, the upper group
+    may lack partners; then ranks of the lower group that had a partner forward the data in further rounds.
 
     Yields
     ------

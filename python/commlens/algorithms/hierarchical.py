@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Node-leader forms: one rank of each node stands for it among the nodes.
+"""Node-leader forms: one rank of each node communicates with the other nodes.
 
 The leader is the root on the root's node, and the lowest rank elsewhere.  On a node binomial trees are used.
 """
@@ -20,7 +20,7 @@ _reduce = rooted.tree_reduce(rooted.TREES["in_order_binomial"])
 
 
 def has_nodes(call: Call) -> bool:
-    """Whether the call says where its ranks are."""
+    """Whether the call contains the nodes of its ranks."""
     return call.nodes is not None
 
 
@@ -30,7 +30,7 @@ def _nodes(call: Call) -> list[tuple[Integers, int]]:
     Raises
     ------
     ValueError
-        The call does not say where its ranks are, or not of all.
+        The call lacks the nodes of some or all ranks.
     """
     if call.nodes is None or len(call.nodes) != call.size:
         raise ValueError("hierarchical algorithms need to know the node of each rank")
@@ -64,7 +64,7 @@ def _among_leaders(call: Call, algorithm: Algorithm, same_data: bool = True) -> 
 
 
 def barrier(call: Call) -> Steps:
-    """Tell the leader, who tells the others by dissemination, who tell their nodes."""
+    """Signal the leader; the leaders signal each other by dissemination, then the ranks of their nodes."""
     empty = call.but(block=0, root=0)
     yield from after(
         _on_nodes(empty, _bcast),

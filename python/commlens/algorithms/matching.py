@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells which algorithm made the messages that were measured.
+"""Finds the algorithm that produced the measured messages.
 
 Every algorithm of the collective is carried out on paper, with the parameters and roots that the measured messages leave
 possible, and compared pair by pair.
@@ -41,7 +41,7 @@ _FANOUTS, _RADICES = (2, 3, 4), range(3, 9)
 
 @dataclass(frozen=True)
 class Measured:
-    """What was sent inside the calls of one collective on one communicator.
+    """The messages sent inside the calls of one collective on one communicator.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An algorithm that may have been it.
+    """An algorithm that may have produced the messages.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Match:
 
     @property
     def best(self) -> tuple[Candidate, ...]:
-        """Those that fit best, if well enough: several where these send the same messages."""
+        """The candidates that fit best, if well enough; several if they send the same messages."""
         if not self.candidates or self.candidates[0].fit < LEAST:
             return ()
         return tuple(one for one in self.candidates if one.fit >= self.candidates[0].fit - _ALIKE)
@@ -124,7 +124,7 @@ class Match:
 
 
 def match(measured: Measured, nodes: Sequence[int] | None = None) -> Match:
-    """Compare what was measured with every algorithm of the collective.
+    """Compare the measured messages with every algorithm of the collective.
 
     `nodes` is the node of each rank; hierarchical algorithms are tried only with it.
     """
@@ -149,7 +149,7 @@ def match(measured: Measured, nodes: Sequence[int] | None = None) -> Match:
 
 
 def _best(one: Algorithm, measured: Measured, nodes: Sequence[int] | None) -> Candidate | None:
-    """Return the algorithm with the parameters and roots that fit best."""
+    """Return the parameters and roots with which the algorithm fits best."""
     best: Candidate | None = None
     for call in _calls(one, measured, nodes):
         candidate = _Trial(one, measured, call).candidate()
@@ -167,7 +167,7 @@ def _best(one: Algorithm, measured: Measured, nodes: Sequence[int] | None) -> Ca
 
 
 def _calls(one: Algorithm, measured: Measured, nodes: Sequence[int] | None) -> Iterator[Call]:
-    """Yield calls with the parameters that are possible; those that make it another algorithm are left out."""
+    """Yield calls with the possible parameters, without those for which the algorithm is equal to another one."""
     size = measured.pairs.size
     plain = Call(size, nodes=nodes)
     if "+" in one.name:
@@ -185,7 +185,7 @@ def _calls(one: Algorithm, measured: Measured, nodes: Sequence[int] | None) -> I
 
 
 def _elements(measured: Measured) -> Iterator[int]:
-    """Yield sizes of elements that the data of a call may consist of."""
+    """Yield the possible element sizes of a call's data."""
     if measured.collective in BUFFER:
         block = measured.block
         yield from (one for one in _ELEMENTS if not isinstance(block, int) or block % one == 0)
@@ -209,7 +209,7 @@ class _Trial:
         self.bytes_factor = 1.0
 
     def candidate(self) -> Candidate | None:
-        """Return how it fits, or None if it is not defined for such calls."""
+        """Return the candidate with its fit, or None if the algorithm is not defined for such calls."""
         block = self._block()
         if block is None:
             return None
@@ -254,7 +254,7 @@ class _Trial:
         return self.measured.budget.pairs(self.size, self.one.steps(call), self.most)
 
     def _block(self) -> int | Integers | None:
-        """Return the bytes of a call: as measured, or so that all bytes come out right."""
+        """Return the bytes of a call: as measured, or chosen so that the total is right."""
         block = self.measured.block
         if isinstance(block, (int, np.ndarray)):
             return block
@@ -277,7 +277,7 @@ class _Trial:
         return guess
 
     def _segments(self, block: int | Integers) -> dict[str, Any]:
-        """Set the segment size so that there are as many messages as measured; return what is known of it."""
+        """Set the segment size so that the number of messages is as measured; return its known values."""
         if "segment" not in self.one.uses or "+" in self.one.name:
             return {}
         if self.measured.collective not in BUFFER or isinstance(block, np.ndarray):
@@ -323,7 +323,7 @@ class _Trial:
         return {}
 
     def _expected(self, roots: dict[int, int]) -> Pairs:
-        """Return what all calls send, given how many have which root."""
+        """Return the messages of all calls, given the number of calls per root."""
         found = [
             pairs.times(calls)
             for root, calls in roots.items()
@@ -339,7 +339,7 @@ class _Trial:
         )
 
     def _roots(self) -> dict[int, int] | None:
-        """Return how many calls had which root, as well as can be told; None if there are too many messages."""
+        """Return an estimate of the number of calls per root; None if there are too many messages."""
         calls = self.measured.calls
         if self.measured.collective not in ROOTED:
             return {0: calls} if self._pairs(self.call) is not None else None
@@ -356,11 +356,11 @@ class _Trial:
         return found and found[0]
 
     def _shows_its_root(self) -> bool:
-        """Whether the only root there is gets nothing, or sends nothing where data flows to it."""
+        """Whether the only root receives nothing or, if data flows to the root, sends nothing."""
         return self.one.tree is not None and self.one.name != "in_order_binary"
 
     def _roots_among(self, likely: list[int]) -> tuple[dict[int, int], float] | None:
-        """Return how many calls had which of some roots, and how far that is from what was measured."""
+        """Return the number of calls for each of some roots, and the distance from the measurement."""
         calls = self.measured.calls
         profiles = {}
         for root in likely:
@@ -384,7 +384,7 @@ class _Trial:
         return (several, off) if off < distance[single] else best
 
     def _profile(self, pairs: Pairs, factor: float = 1.0) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Return what each rank sends and receives, in shares of all that was measured, and something of the pairs.
+        """Return the shares of the measured data that each rank sends and receives, and projections of the pairs.
 
         Sums over all pairs with arbitrary weights: where ranks send and receive as much with one root as with
         another, these differ.
@@ -403,9 +403,9 @@ class _Trial:
         return np.concatenate(columns)
 
     def _likely_roots(self) -> list[int]:
-        """Return the roots where they are known; else some ranks.
+        """Return the roots if known, else candidate ranks.
 
-        Those that got least first, or those that sent least if data flows to the root.
+        The candidates are ordered by the bytes received or, if data flows to the root, by the bytes sent.
         """
         known = self.measured.roots
         if known is not None and 0 < len(known) <= _ALL_ROOTS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What collectives send inside where that cannot be measured: modelled, and always said to be."""
+"""Models the messages inside collectives that cannot be measured, and marks them as modelled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from commlens.base.errors import CommlensError
 
 @dataclass(frozen=True)
 class Modelled:
-    """Messages and bytes between pairs of ranks, as an algorithm would send them.
+    """Messages and bytes that an algorithm would send between pairs of ranks.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ def modelled(
     calls: int = 1,
     **parameters: Any,
 ) -> Modelled:
-    """Return what calls of a collective would send inside.
+    """Return the messages that calls of a collective would send.
 
     Parameters
     ----------

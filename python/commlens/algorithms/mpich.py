@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which algorithm MPICH and what is made of it would use, as their control variables say.
+"""Selects the algorithm that MPICH and its derivatives use, from their control variables.
 
 What a variable means is what the library's own texts about it say (`mpivars`).  Messages inside a node may take other
 ways than any of these algorithms: what is made of this is a model.
@@ -74,7 +74,7 @@ _SAME = {("alltoall", "pairwise_sendrecv_replace"): "pairwise"}
 
 
 def chosen(collective: str, call: Call, variables: Mapping[str, str | int]) -> str | None:
-    """Return the name of the algorithm that would do a call; None where the library of algorithms has none for it.
+    """Return the name of the algorithm that MPICH would use for a call; None if this package lacks the algorithm.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _limit(name: str, variables: Mapping[str, str | int]) -> int:
 
 
 def _automatic(collective: str, call: Call, variables: Mapping[str, str | int]) -> str:
-    """Return the word for what MPICH takes when it may choose, by the texts of the limits."""
+    """Return MPICH's name of the algorithm that it selects automatically, from the texts of the limits."""
 
     def below(name: str, number: int) -> bool:
         return number < _limit(name, variables)

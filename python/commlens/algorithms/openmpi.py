@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Open MPI's coll_tuned does when it is told which algorithm to use; not always that one.
+"""Models which algorithm Open MPI's coll_tuned runs for a requested algorithm: sometimes another one.
 
 Found out by measuring (bench/algorithms.py), on 4.1.4 and 5.0.11.
 """
@@ -27,14 +27,14 @@ _SINCE_5 = {("alltoallv", "linear"): "scattered", ("alltoallv", "pairwise"): "pa
 
 
 def named(collective: str, number: int) -> Algorithm | None:
-    """Return the algorithm with a number of coll_tuned; None for those made of two others."""
+    """Return the algorithm with this number in coll_tuned; None for compositions of two algorithms."""
     return next((one for one in algorithms(collective) if one.openmpi == number), None)
 
 
 def runs(
     collective: str, number: int, call: Call, told: Mapping[str, int] | None = None, major: int = 4
 ) -> Algorithm | None:
-    """Return the algorithm that runs; None where there is nothing to move and so nothing is sent.
+    """Return the algorithm that runs; None if there is no data, so that nothing is sent.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def runs(
     Raises
     ------
     ValueError
-        coll_tuned has no such number, or it is not said what the algorithm is made of.
+        coll_tuned has no such number, or the parts of a composed algorithm are missing.
     """
     sends_empty = collective == "barrier" or (collective == "alltoallv" and major < 5)
     if not sends_empty and not np.any(call.block):
@@ -76,7 +76,7 @@ def _part(collective: str, told: Mapping[str, int]) -> str:
 
 
 def _instead(found: Algorithm, call: Call) -> str | None:
-    """Return the algorithm that takes the place of one that is not defined for a call."""
+    """Return the algorithm that replaces one that is not defined for a call."""
     key = (found.collective, found.name)
     if key == ("bcast", "split_binary"):
         half = call.count // 2 * call.element

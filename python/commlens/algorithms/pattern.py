@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sent how much to whom: what can be measured of an algorithm."""
+"""The messages and bytes of each pair of ranks: the measurable part of an algorithm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_PER_ROW = 1 << 12
 
 @dataclass
 class Budget:
-    """Messages of schedules that may still be made: a row of a profile can ask for any number."""
+    """Number of messages that schedules may still generate: a row of a profile can ask for any number."""
 
     left: int
 
@@ -34,7 +34,7 @@ class Budget:
     def pairs(
         self, size: int, steps: Iterable[Step], most: tuple[int, int] = (1 << 62, 1 << 62)
     ) -> Pairs | None:
-        """Add up the messages of a schedule; None if there are more messages or pairs than these, or than are left."""
+        """Add up the messages of a schedule; None if messages or pairs exceed the limits or the remaining budget."""
         found = Pairs.of_steps_within(size, self._counted(steps), most)
         return found if self.left > 0 else None
 
@@ -48,7 +48,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Messages and bytes of each pair that has any, in the order of source and destination."""
+    """Messages and bytes of each communicating pair, ordered by source and destination."""
 
     size: int
     source: Integers
@@ -60,12 +60,12 @@ class Pairs:
     def of(
         cls, size: int, source: Integers, destination: Integers, messages: Integers, nbytes: Integers
     ) -> Pairs:
-        """Add up what is of the same pair; pairs without messages are left out.
+        """Add up the rows of each pair; pairs without messages are left out.
 
         Raises
         ------
         ValueError
-            A rank that is none, or a number below 0.
+            An invalid rank, or a negative number.
         """
         columns = [np.asarray(column, np.int64) for column in (source, destination, messages, nbytes)]
         ranks = np.concatenate(columns[:2])
@@ -86,7 +86,7 @@ class Pairs:
 
     @classmethod
     def of_steps_within(cls, size: int, steps: Iterable[Step], most: tuple[int, int]) -> Pairs | None:
-        """Add up the messages of a schedule; None if there are more messages or pairs than these."""
+        """Add up the messages of a schedule; None if messages or pairs exceed the limits."""
         empty = np.zeros(0, np.int64)
         found = cls(size, empty, empty, empty, empty)
         waiting: list[Step] = []
@@ -132,7 +132,7 @@ class Pairs:
         return self.source * self.size + self.destination
 
     def times(self, calls: int) -> Pairs:
-        """Return what as many such calls send."""
+        """Return the messages of this number of calls."""
         return Pairs(self.size, self.source, self.destination, self.messages * calls, self.bytes * calls)
 
     def __eq__(self, other: object) -> bool:
@@ -149,7 +149,7 @@ class Pairs:
 
 
 def common(measured: Integers, expected: npt.NDArray[Any], at: Integers, there: Integers) -> float:
-    """Return the share of what was measured or expected that was both, pair by pair; 1 for nothing at all.
+    """Return the overlap of measured and expected data over their union, pair by pair; 1 if both are empty.
 
     `at` and `there` are the pairs of the two, in order.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names the algorithms of the collectives in a profile, from the messages that were measured inside them."""
+"""Identifies the algorithms of the collectives in a profile from the measured messages inside them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNKNOWN = "unknown"
 
 @dataclass
 class Line:
-    """Communicators of one family on which calls of one procedure and size are done by the same algorithm.
+    """Communicators of one family on which calls of one procedure and size use the same algorithm.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Line:
 
     @property
     def call(self) -> Call | None:
-        """One call of the algorithm, as far as it is known."""
+        """One call of the algorithm, with its known properties."""
         if self.best is None:
             return None
         parameters = dict(self.best.parameters)
@@ -84,7 +84,7 @@ class Line:
 
     @property
     def tree(self) -> Integers | None:
-        """The parent of each rank, -1 of the root; with several roots that of the first. None if it is no tree."""
+        """Parent of each rank, -1 for the root; with several roots, the tree of the first. None if it is not a tree."""
         if self.best is None or self.best.algorithm.tree is None:
             return None
         call = self.call
@@ -93,7 +93,7 @@ class Line:
 
     @property
     def shape(self) -> dict[str, int]:
-        """Depth and degree of a tree, else the rounds; empty where that is not known."""
+        """Depth and degree of a tree, else the number of rounds; empty if unknown."""
         tree = self.tree
         if tree is not None:
             return {
@@ -110,7 +110,7 @@ class Line:
 
 @dataclass
 class Found:
-    """What there is, and what is to be said beside it."""
+    """The lines found, and remarks about them."""
 
     lines: list[Line]
     remarks: list[str] = field(default_factory=list)
@@ -133,7 +133,7 @@ def recognise(
     Raises
     ------
     CommlensError
-        The profile has nothing about messages, or no such communicator or procedure.
+        The profile has no messages, or no such communicator or procedure.
     """
     refuse(connection)
     check_communicators(connection, comms)
@@ -188,7 +188,7 @@ _NO_BIN = -2
 def _read_inside(
     connection: sqlite3.Connection, sql: str, places: dict[int, Where]
 ) -> tuple[dict[tuple[int, int, int], _Inside], int]:
-    """Return what is known by communicator, procedure and size bin, and how many messages have no place there."""
+    """Return the messages by communicator, procedure and size bin, and the number of unassigned messages."""
     table = called.rows_of(connection, sql, 9)
     starts = np.flatnonzero(np.any(table[1:, :3] != table[:-1, :3], axis=1)) + 1
     found, unplaced = {}, 0
@@ -217,7 +217,7 @@ _NOTHING = Pairs.of(1, *(np.zeros(0, np.int64) for _ in range(4)))
 def _as_told(
     group: list[Calls], inside: dict[tuple[int, int, int], _Inside], op: int
 ) -> Iterator[tuple[Calls, int]]:
-    """Yield calls with the bin their messages are under: by size, or together where some messages do not tell it."""
+    """Yield calls with the bin of their messages: per size, or all together if the size of some messages is unknown."""
     comm = group[0].where.id
     if (comm, op, _NO_BIN) not in inside:
         yield from ((one, one.bins[0]) for one in group)
@@ -241,7 +241,7 @@ def _added(one: Pairs, other: Pairs) -> Pairs:
 
 
 class _Matcher:
-    """Matches patterns; those that were seen before, on another communicator, are not matched again."""
+    """Matches patterns, and caches the results for equal patterns on other communicators."""
 
     def __init__(self, nodes: dict[int, str], budget: Budget) -> None:
         self.nodes, self.budget = nodes, budget
@@ -264,7 +264,7 @@ class _Matcher:
         return self.known[key]
 
     def _nodes_of(self, members: Integers) -> tuple[int, ...] | None:
-        """Return the node of each rank; None where all or none share one: there is no hierarchy then."""
+        """Return the node of each rank; None without a hierarchy: all ranks on one node, or each on its own."""
         numbers: dict[str, int] = {}
         found = tuple(numbers.setdefault(self.nodes.get(rank, ""), len(numbers)) for rank in members.tolist())
         return found if 1 < len(numbers) < len(found) else None
@@ -305,7 +305,7 @@ def _line(one: Calls, inside: _Inside | None, matcher: _Matcher) -> Line:
 
 
 def _matched(one: Calls, calls: int, pairs: Pairs, matcher: _Matcher) -> tuple[int | None, Match]:
-    """Match as if all calls had one size where that is possible, and if nothing fits then, as if they had not."""
+    """Match under the assumption that all calls have one size if possible; if nothing fits, without it."""
     block = one.mean(calls)
     range_ = None if one.sizes is None else (one.sizes[0], one.sizes[1] + 1)
     found = matcher.of(one, calls, pairs, block if block is not None else range_)
@@ -317,7 +317,10 @@ def _matched(one: Calls, calls: int, pairs: Pairs, matcher: _Matcher) -> tuple[i
 
 
 def _started(one: Calls, pairs: Pairs, matcher: _Matcher) -> tuple[int | None, int | None, Match]:
-    """Match what a persistent form sent.  How often it was started divides the messages of all pairs, if it is not known."""
+    """Match the messages of a persistent form.
+
+    If the number of starts is unknown, it divides the messages of all pairs.
+    """
     if one.starts:
         block, found = _matched(one, one.starts, pairs, matcher)
         if found.best:
@@ -340,7 +343,7 @@ def _started(one: Calls, pairs: Pairs, matcher: _Matcher) -> tuple[int | None, i
 
 
 def _families(singles: list[Line]) -> list[Line]:
-    """Put communicators of a family together that have the same answer."""
+    """Combine the communicators of a family that have the same result."""
     groups: dict[tuple[Any, ...], list[Line]] = defaultdict(list)
     for one in singles:
         first = one.where[0]

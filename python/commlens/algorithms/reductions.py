@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives that reduce and whose result is needed by all: allreduce, reduce-scatter, scans."""
+"""Reductions whose result all ranks need: allreduce, reduce-scatter, scans."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Algorithm = Callable[[Call], Steps]
 
 
 def one_after_another(*algorithms: Algorithm) -> Algorithm:
-    """Return the collective that is made of others, such as a reduction and a broadcast of the result."""
+    """Return a collective composed of others, such as a reduction and a broadcast of the result."""
 
     def steps(call: Call) -> Steps:
         so_far: Steps = iter(())
@@ -36,9 +36,10 @@ def one_after_another(*algorithms: Algorithm) -> Algorithm:
 
 
 def recursive_doubling_allreduce(call: Call) -> Steps:
-    """Let partners at distance 1, 2, 4 and so on exchange all they have.
+    """Exchange all known data with partners at distance 1, 2, 4 and so on.
 
-    Where the size is no power of two, the even ones of pairs of the first ranks stay out, and get the result.
+    If the size is not a power of two, the first ranks form pairs; the even rank does not take part and receives the
+    result.
     """
     yield from _doubling_whole(call, halving.survivors(call.size, odd=True))
 
@@ -65,12 +66,15 @@ def ring_allreduce(call: Call) -> Steps:
 
 
 def segmented_ring_allreduce(call: Call) -> Steps:
-    """Do as the ring does, with the reduce-scatter in phases so that blocks are no more than about a segment."""
+    """Reduce round a ring, with the reduce-scatter in phases, so that blocks are at most about a segment."""
     yield from _ring_allreduce(call, phases=max(1, ring_phases(call)))
 
 
 def ring_phases(call: Call) -> int:
-    """Return the phases of a segmented ring; 0 where there is less than a segment for each rank: a plain ring then."""
+    """Return the number of phases of a segmented ring.
+
+    0 for a plain ring, used if there is less than one segment per rank.
+    """
     one_phase = call.size * call.segment_count
     if one_phase == 0:
         return 0
@@ -106,7 +110,10 @@ def rabenseifner_allreduce(call: Call) -> Steps:
 
 
 def reduce_scatter_allgather(call: Call) -> Steps:
-    """Do what Rabenseifner's does, as MPICH does: the even rank of a pair sends all, and parts are whole blocks."""
+    """Reduce by Rabenseifner's algorithm in MPICH's variant.
+
+    The even rank of a pair sends all, and parts are whole blocks.
+    """
     yield from _rabenseifner(call, halves=False)
 
 
@@ -137,7 +144,7 @@ def _rabenseifner(call: Call, halves: bool) -> Steps:
 def swing_peers(size: int, number: int) -> Integers:
     """Return each rank's partner in round `number`: distances 1, 1, 3, 5, 11 and so on, to one side and the other.
 
-    Even ranks go by the sum of the first powers of -2, odd ones by as much to the other side.
+    Even ranks move by the sum of the first powers of -2, odd ranks by the same amount in the opposite direction.
     """
     rank = np.arange(size, dtype=np.int64)
     distance = (1 - (-2) ** (number + 1)) // 3
@@ -167,7 +174,7 @@ def swing_latency_allreduce(call: Call) -> Steps:
 
 
 def recursive_halving(call: Call) -> Steps:
-    """Exchange halves at half the size, quarters at a quarter of it and so on; nothing empty is sent.
+    """Exchange halves at distance size/2, quarters at size/4 and so on, except empty parts.
 
     Where the size is no power of two, the even ones of pairs of the first ranks stay out, and get their part.
     """
@@ -200,7 +207,7 @@ def recursive_halving(call: Call) -> Steps:
 def butterfly(call: Call) -> Steps:
     """Exchange halves at distance 1, quarters at 2 and so on, which keeps the order of operands.
 
-    The parts end at the rank with the bits of their number mirrored, and are sent on.
+    Each part ends at the rank whose number is its number with the bits reversed, which forwards it.
     """
     size = call.size
     power = power_of_two(size)
@@ -222,7 +229,7 @@ def butterfly(call: Call) -> Steps:
 
 
 def mirrored_halving(call: Call) -> Steps:
-    """Do as the butterfly does, with blocks put in mirrored order before, so that each ends where it belongs."""
+    """Reduce as the butterfly does, with the blocks in bit-reversed order, so that each ends at its rank."""
     size = call.size
     total = int(call.parts.sum())
     for number, exchange in enumerate(halving.exchanges(size, powers(size), halving.folded_parts(call))):
@@ -230,7 +237,7 @@ def mirrored_halving(call: Call) -> Steps:
 
 
 def doubling_reduce_scatter(call: Call) -> Steps:
-    """Let partners at distance 1, 2, 4 and so on exchange all but what is for their own group."""
+    """Exchange with partners at distance 1, 2, 4 and so on all data except that of the own group."""
     size = call.size
     at = starts(call.parts)
     for rounds, source, destination, number, owner in halving.doubling(size):
@@ -240,7 +247,7 @@ def doubling_reduce_scatter(call: Call) -> Steps:
 
 
 def ring_reduce_scatter(call: Call) -> Steps:
-    """Send blocks round a ring, each rank adding its own, so that they end where they belong."""
+    """Send blocks round a ring; each rank adds its own data, and each block ends at its rank."""
     size, rank = call.size, call.ranks
     offset = starts(call.parts)
     for number in range(1, size):
@@ -249,7 +256,7 @@ def ring_reduce_scatter(call: Call) -> Steps:
 
 
 def pairwise_reduce_scatter(call: Call) -> Steps:
-    """Send everybody its part of the own data, at once as far as the result goes."""
+    """Send each rank its part of the own data; the messages do not depend on each other."""
     size, rank = call.size, call.ranks
     offset = starts(call.parts)
     for distance in range(1, size):
@@ -258,12 +265,12 @@ def pairwise_reduce_scatter(call: Call) -> Steps:
 
 
 def linear_scan(call: Call) -> Steps:
-    """Hand the sum on from rank to rank."""
+    """Pass the sum from rank to rank."""
     yield step(call.ranks[:-1], call.ranks[:-1], call.ranks[1:], call.bytes, 0)
 
 
 def recursive_doubling_scan(call: Call) -> Steps:
-    """Let partners at distance 1, 2, 4 and so on exchange their sums; who has no partner leaves out the round."""
+    """Exchange sums with partners at distance 1, 2, 4 and so on; a rank without a partner skips the round."""
     for number, distance in enumerate(powers(call.size)):
         other = call.ranks ^ distance
         yield step(number, call.ranks, other, call.bytes, 0, where=other < call.size)

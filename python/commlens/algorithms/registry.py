@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every algorithm: what it is called, by whom, what it needs, where it is described."""
+"""The algorithms: their names in MPI libraries, requirements and references."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _always(_call: Call) -> bool:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One way to do a collective.
+    """One algorithm of a collective.
 
     Attributes
     ----------
@@ -297,7 +297,7 @@ _MADE_OF = {
 
 
 def algorithms(collective: str) -> list[Algorithm]:
-    """Return the algorithms of a collective that have a name of their own.
+    """Return the named algorithms of a collective.
 
     Raises
     ------
@@ -310,7 +310,7 @@ def algorithms(collective: str) -> list[Algorithm]:
 
 
 def composed(collective: str, first: str, second: str) -> Algorithm:
-    """Return the algorithm that does a collective by two others, to rank 0 and from there: "FIRST+SECOND"."""
+    """Return the algorithm "FIRST+SECOND" that composes a collective of two: to rank 0, and from it."""
     one, other, number = _MADE_OF[collective]
     before, behind = algorithm(one, first), algorithm(other, second)
 
@@ -339,7 +339,7 @@ def composed(collective: str, first: str, second: str) -> Algorithm:
 
 
 def compositions(collective: str) -> list[Algorithm]:
-    """Return all ways to do a collective by two others."""
+    """Return all algorithms that compose a collective of two others."""
     if collective not in _MADE_OF:
         return []
     one, other, _ = _MADE_OF[collective]
@@ -360,7 +360,7 @@ def algorithm(collective: str, name: str) -> Algorithm:
     Raises
     ------
     ValueError
-        There is none; the message names those there are.
+        There is no such algorithm; the message lists the existing ones.
     """
     if "+" in name and collective in _MADE_OF:
         return composed(collective, *name.split("+", 1))

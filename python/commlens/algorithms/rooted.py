@@ -67,7 +67,7 @@ def tree_bcast(tree: Tree) -> Callable[[Call], Steps]:
 
 
 def tree_reduce(tree: Tree) -> Callable[[Call], Steps]:
-    """Return the reduction that sends each piece up a tree; to the root of the call if the tree has another."""
+    """Return the reduction that sends each piece up a tree, then to the call's root if the tree has another root."""
 
     def steps(call: Call) -> Steps:
         parent = tree(call)
@@ -110,12 +110,15 @@ def split_binary_bcast(call: Call) -> Steps:
 
 
 def _ceil_part(call: Call) -> int:
-    """Bytes of each rank's part when the buffer is cut into equal ones, of which the last may be short or empty."""
+    """Bytes of each rank's part of the buffer: equal parts, of which the last may be short or empty."""
     return -(-call.count // call.size) * call.element
 
 
 def _scatter_buffer(call: Call) -> Steps:
-    """Leave each rank the part of the buffer that has its number, counted from the root; nothing empty is sent."""
+    """Scatter the buffer so that each rank has the part of its number relative to the root.
+
+    Empty parts are not sent.
+    """
     part, size = _ceil_part(call), call.size
     rank = call.ranks[1:]
     low = rank & -rank
@@ -230,13 +233,13 @@ def linear_scatter(call: Call) -> Steps:
 
 
 def linear_gatherv(call: Call) -> Steps:
-    """Receive each rank's part at the root; nothing empty is sent."""
+    """Receive each rank's part at the root, except empty parts."""
     one = _linear(call, to_root=True)
     yield step(*one, where=one.bytes > 0)
 
 
 def linear_scatterv(call: Call) -> Steps:
-    """Send each rank its part from the root; nothing empty is sent."""
+    """Send each rank its part from the root, except empty parts."""
     one = _linear(call, to_root=False)
     yield step(*one, where=one.bytes > 0)
 
@@ -248,7 +251,7 @@ def _linear(call: Call, to_root: bool) -> Step:
 
 
 def synchronised_gather(call: Call) -> Steps:
-    """Call for each rank's part with an empty message; it comes in two, one segment and the rest, be it empty."""
+    """Request each rank's part with an empty message; the rank sends one segment and the rest, even if it is empty."""
     others = np.delete(call.ranks, call.root)
     offset, parts = starts(call.parts)[others], call.parts[others]
     first = np.array([call.but(block=int(part)).segment_count * call.element for part in parts], np.int64)
@@ -259,13 +262,16 @@ def synchronised_gather(call: Call) -> Steps:
 
 
 def binomial_gather(call: Call) -> Steps:
-    """Gather up a binomial tree, whose subtrees are consecutive ranks: a rank sends all it has at once."""
+    """Gather up a binomial tree whose subtrees are consecutive ranks: a rank sends all its data in one message."""
     low, destination, source, nbytes, offset = _subtrees(call)
     yield step(_log2(low), source, destination, nbytes, offset)
 
 
 def binomial_scatter(call: Call) -> Steps:
-    """Scatter down a binomial tree, whose subtrees are consecutive ranks: a rank gets all for those below it."""
+    """Scatter down a binomial tree whose subtrees are consecutive ranks.
+
+    A rank receives the data of its whole subtree.
+    """
     low, source, destination, nbytes, offset = _subtrees(call)
     yield step(len(powers(call.size)) - 1 - _log2(low), source, destination, nbytes, offset)
 
@@ -287,10 +293,10 @@ def _log2(power: Integers) -> Integers:
 
 
 def rabenseifner_needs(call: Call) -> bool:
-    """Whether each rank that goes on gets an element at least, and order does not matter."""
+    """Whether each remaining rank gets at least one element, and the operation is commutative."""
     return call.size > 1 and call.count >= power_of_two(call.size) and call.commutative
 
 
 def needs_power_of_two(call: Call) -> bool:
-    """Whether the size is a power of two, which some algorithms are defined for."""
+    """Whether the size is a power of two, as some algorithms require."""
     return is_power_of_two(call.size)

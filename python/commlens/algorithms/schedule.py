@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a collective call is, and the messages an algorithm makes of it."""
+"""Describes a collective call, and the messages that an algorithm sends for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_ONE_RANGE = -1
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a collective, as far as its messages depend on it.
+    """The properties of a collective call on which its messages depend.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Call:
 
     @property
     def bytes(self) -> int:
-        """Bytes of the buffer, of collectives in which every rank has the same."""
+        """Bytes of the buffer, for collectives in which it is equal on all ranks."""
         return int(self.block)  # type: ignore[arg-type]  # a sequence is an error of the caller
 
     @property
@@ -95,7 +95,7 @@ class Call:
 
 
 class Step(NamedTuple):
-    """Messages, one in each place of the arrays.
+    """Messages, one per element of the arrays.
 
     A message of round k needs nothing that is sent in round k or later.  `offset` says which bytes of the data it
     carries: of the buffer, or of all parts one after another; counted on from 0 past the end.
@@ -119,7 +119,10 @@ def step(
     offset: npt.ArrayLike = NOT_ONE_RANGE,
     where: npt.ArrayLike = True,
 ) -> Step:
-    """Return messages of equally long lists and of numbers that hold for all; `where` is false for those not sent."""
+    """Return messages from lists of equal length and numbers that apply to all.
+
+    `where` is false for messages that are not sent.
+    """
     *columns, sent = np.broadcast_arrays(
         *(np.atleast_1d(np.asarray(x, dtype=np.int64)) for x in (round, source, destination, nbytes, offset)),
         np.asarray(where, dtype=bool),
@@ -130,7 +133,7 @@ def step(
 
 
 def after(steps: Iterable[Step], previous: Iterable[Step] = ()) -> Steps:
-    """Yield `previous`, and `steps` in the rounds after those."""
+    """Yield `previous`, then `steps` in later rounds."""
     rounds = 0
     for one in previous:
         rounds = max(rounds, int(one.round.max(initial=-1)) + 1)
@@ -140,9 +143,9 @@ def after(steps: Iterable[Step], previous: Iterable[Step] = ()) -> Steps:
 
 
 def renamed(steps: Iterable[Step], ranks: Integers, same_data: bool) -> Steps:
-    """Yield the messages of a part of a communicator under the ranks its members have in the whole.
+    """Yield the messages of a part of a communicator with the ranks of the whole communicator.
 
-    `same_data` says that the data of the part is the whole's, so that offsets mean the same.
+    With `same_data`, offsets refer to the data of the whole communicator.
     """
     for one in steps:
         offset = one.offset if same_data else np.full_like(one.offset, NOT_ONE_RANGE)
@@ -177,17 +180,17 @@ class Schedule:
 
     @property
     def rounds(self) -> int:
-        """Rounds it takes when messages of one round are under way at once."""
+        """Number of rounds if the messages of one round are sent concurrently."""
         return int(self.round.max(initial=-1)) + 1
 
 
 def starts(parts: Integers) -> Integers:
-    """Return where each part begins, and behind the last where it ends."""
+    """Return the offset of each part, and the end of the last."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(parts, dtype=np.int64)])
 
 
 def cyclic_bytes(parts: Integers, first: Integers, number: npt.ArrayLike) -> Integers:
-    """Return the bytes of `number` parts from `first` on, where the first follows the last."""
+    """Return the bytes of `number` parts from `first` on, cyclically."""
     at = starts(parts)
     size = len(parts)
     end = np.asarray(first, np.int64) + np.asarray(number, np.int64)
@@ -196,7 +199,7 @@ def cyclic_bytes(parts: Integers, first: Integers, number: npt.ArrayLike) -> Int
 
 
 def even_parts(count: int, number: int) -> Integers:
-    """Return `count` cut into parts, the first of which are one longer where it does not divide."""
+    """Return `count` divided into parts; if it does not divide evenly, the first parts are longer by one."""
     whole, more = divmod(count, number)
     return np.where(np.arange(number) < more, whole + 1, whole).astype(np.int64)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `commlens algorithms` prints."""
+"""The output of `commlens algorithms`."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def show(found: Found, screen: Screen, drawn: int | None) -> None:
 
 
 def name_of(line: Line) -> str:
-    """Return the name of the communicator; of several the first, and how many there are."""
+    """Return the name of the communicator; for several, that of the first and their number."""
     return line.where[0].name + (f" x{len(line.where)}" if len(line.where) > 1 else "")
 
 
 def block_text(line: Line) -> str:
-    """Return the bytes of a call, or the range they are in."""
+    """Return the bytes of a call, or their range."""
     if line.collective == "barrier":
         return ""
     if line.block is not None:
@@ -75,7 +75,7 @@ def block_text(line: Line) -> str:
 
 
 def algorithm_text(line: Line) -> str:
-    """Return what it is, with all its parameters."""
+    """Return the algorithm with all its parameters."""
     segments = line.best.parameters.get("segments") if line.best else None
     if segments is None:
         return line.verdict
@@ -97,7 +97,7 @@ def roots_text(line: Line) -> str:
 
 
 def fit_text(fit: float | None) -> str:
-    """Return a fit as per cent, rounded down: only what is exact is 100 %.
+    """Return a fit in per cent, rounded down: only an exact fit is 100 %.
 
     >>> fit_text(1.0), fit_text(0.99999), fit_text(None)
     ('100 %', '99.9 %', '-')
@@ -108,7 +108,7 @@ def fit_text(fit: float | None) -> str:
 
 
 def tree_lines(line: Line, width: int | None) -> Iterator[Text]:
-    """Return the drawing of a tree, ranks of the communicator with their world rank where that is another."""
+    """Return the drawing of a tree with ranks of the communicator, and their world ranks if different."""
     tree = line.tree
     if tree is None:
         yield Text("no tree: " + line.verdict)
@@ -160,7 +160,7 @@ def row_of(line: Line) -> dict[str, Any]:
 
 
 def as_dict(found: Found, drawn: int | None) -> dict[str, Any]:
-    """Return all of it for JSON; the tree only of one line."""
+    """Return the result for JSON; with the tree only if there is one line."""
     lines = []
     for number, line in enumerate(found.lines, 1):
         tree = line.tree if number == drawn else None

@@ -21,12 +21,15 @@ def _rooted(parent: Integers) -> Integers:
 
 
 def linear(size: int) -> Integers:
-    """Everyone below the root."""
+    """All ranks are children of the root."""
     return _rooted(np.zeros(size, np.int64))
 
 
 def chain(size: int, fanout: int) -> Integers:
-    """`fanout` chains of consecutive ranks below the root, the first ones a rank longer where it does not divide."""
+    """`fanout` chains of consecutive ranks below the root.
+
+    If the ranks do not divide evenly, the first chains are one rank longer.
+    """
     rank = _ranks(size)
     parent = rank - 1
     length, longer = divmod(size - 1, fanout)
@@ -52,18 +55,18 @@ def binary(size: int) -> Integers:
 
 
 def binomial(size: int) -> Integers:
-    """Without its highest bit a rank is its parent: near ranks are served first, distances double."""
+    """Return the tree in which a rank's parent is the rank without its highest bit: distances double each round."""
     rank = _ranks(size)
     return _rooted(rank - (1 << _highest_bit(np.maximum(rank, 1))))
 
 
 def in_order_binomial(size: int) -> Integers:
-    """Without its lowest bit a rank is its parent: far ranks are served first, subtrees are consecutive ranks."""
+    """Return the tree in which a rank's parent is the rank without its lowest bit: subtrees are consecutive ranks."""
     return knomial(size, 2)
 
 
 def knomial(size: int, radix: int) -> Integers:
-    """Without its lowest digit in base `radix` that is not 0 a rank is its parent."""
+    """Return the tree in which a rank's parent is the rank without its lowest nonzero digit in base `radix`."""
     rank = _ranks(size)
     parent = np.full(size, -1, np.int64)
     power = 1
@@ -92,7 +95,7 @@ def in_order_binary(size: int) -> Integers:
 
 
 def at_root(parent: Integers, root: int) -> Integers:
-    """Return the tree with the root of `parent`, 0, at `root` and all ranks turned by as much."""
+    """Return the tree with its root moved from 0 to `root` and all ranks rotated accordingly."""
     size = len(parent)
     turned = np.where(parent < 0, -1, (parent + root) % size)
     return np.roll(turned, root)
@@ -104,7 +107,7 @@ def depth(parent: Integers) -> Integers:
     Raises
     ------
     ValueError
-        It is no tree: some rank reaches no root.
+        It is not a tree: some rank does not lead to the root.
     """
     found = (parent >= 0).astype(np.int64)
     above = parent.copy()  # as many steps up as `found` says, so both double in each turn

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every other room uses: errors and messages, escapes, files, users."""
+"""Base of all other packages: errors and messages, escapes, files, users."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this package raises where the user can mend something."""
+"""Errors that the user can fix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from commlens.base.escape import Target, escape
 
 
 class CommlensError(Exception):
-    """Something the user can mend. The `commlens` command prints it and ends with exit code 2 (cli/refusals.py).
+    """An error that the user can fix. The `commlens` command prints it and ends with exit code 2 (cli/refusals.py).
 
     Parameters
     ----------
@@ -26,4 +26,4 @@ class CommlensError(Exception):
 
 
 class NothingThereError(CommlensError):
-    """What the command looks for is not there; no fault where it looks for several users."""
+    """The command found nothing; not an error if it searches for several users."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether other users can put another file in the place of a name.
+"""Checks whether other users can replace the file behind a name.
 
 SQLite opens files by name only, and waits where the name is a FIFO. A name that was checked before stays what it is when
 nobody but this user and root can rename in any folder on the way to it.
@@ -15,10 +15,10 @@ from pathlib import Path
 
 
 def is_fixed(path: Path) -> bool:
-    """Return whether only this user and root can make an absolute name without links stand for another file.
+    """Return whether only this user and root can replace the file at an absolute path without links.
 
-    The folders are looked at from the root down: what is above a folder is fixed when it is looked at, so nobody can
-    exchange it between two looks.
+    Checks the folders from the root down: all folders above the checked one are fixed, so nobody can replace it between
+    two checks.
     """
     trusted = _trusted()
     folder = Path("/")
@@ -40,19 +40,22 @@ def is_fixed(path: Path) -> bool:
 
 
 def _trusted() -> set[int]:
-    """Return who may exchange everything anyway: this user, root, and who root is where a namespace has no number for it."""
+    """Return the trusted user ids: this user, root, and the id that root has in a namespace that does not map it."""
     return {0, os.geteuid(), Path("/").stat().st_uid}
 
 
 def _others_may_write(facts: os.stat_result) -> bool:
-    """Return whether anybody but the owner may write to a folder; access control lists show in the bits of the group."""
+    """Return whether users other than the owner may write to a folder.
+
+    Access control lists appear in the group bits.
+    """
     if facts.st_mode & stat.S_IWOTH:
         return True
     return bool(facts.st_mode & stat.S_IWGRP) and not _is_group_of_one(facts.st_gid)
 
 
 def _is_group_of_one(gid: int) -> bool:
-    """Return whether a group is this user's private one, as most systems make one for each user."""
+    """Return whether a group is this user's private group."""
     try:
         user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
     except KeyError:

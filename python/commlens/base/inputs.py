@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens files for reading: regular ones only, and no more of one than it may have."""
+"""Opens regular files for reading, with a limit on their size."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ DESCRIPTORS = Path("/proc/self/fd")
 
 
 def open_checked(path: Path, check: Callable[[os.stat_result], None], folder: int | None = None) -> int:
-    """Return a descriptor of the file that `check` has accepted; what it refuses is never opened.
+    """Return a descriptor of the file if `check` accepts it; a refused file is never opened.
 
     Opening alone has effects: it waits for the other end of a FIFO, rewinds a tape, starts a watchdog.
 
     Parameters
     ----------
     check : callable
-        Raises for what is not wanted; it gets the file's `os.stat_result`.
+        Gets the file's `os.stat_result`, and raises for an unwanted file.
     folder : int, optional
         Descriptor of the folder in which `path.name` is; no symbolic link is followed then.
 

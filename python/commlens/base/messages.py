@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one way to write to stderr."""
+"""The only functions that write to stderr."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from commlens.base.escape import Target, escape
 
 
 def print_message(message: object, details: Sequence[str] = ()) -> None:
-    """Print one line to stderr; below it the details, indented, each in a line."""
+    """Print one line to stderr, followed by the details on indented lines."""
     if sys.stderr is None:  # of a process that was started without one
         return
     for line in [f"commlens: {message}", *(f"  {detail}" for detail in details)]:
@@ -19,6 +19,6 @@ def print_message(message: object, details: Sequence[str] = ()) -> None:
 
 
 def shown(line: str) -> str:
-    """Return a line with escapes, also of what stderr cannot encode."""
+    """Return a line with escapes, including those for characters that stderr cannot encode."""
     encoding = getattr(sys.stderr, "encoding", None) or "ascii"
     return escape(line, Target.LINE).encode(encoding, "backslashreplace").decode(encoding)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command writes: there as a whole or not at all, and never over what is there."""
+"""Output files: written completely or not at all, and never over an existing file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 class CsvWriter:
-    """Writes records of CSV, each as one line of text that can be shown on a terminal; None is an empty field."""
+    """Writes CSV records, each as one line that is safe for a terminal; None is an empty field."""
 
     def __init__(self, file: IO[str]):
         self._writer = csv.writer(file, lineterminator="\n")
@@ -39,13 +39,13 @@ class CsvWriter:
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number as JSON can have it: no infinity, which a sum becomes beyond what a number can hold."""
+    """Return a number that JSON can represent: infinity, from a sum that overflows, becomes None."""
     return value if value is None or math.isfinite(value) else None
 
 
 @contextmanager
 def new(output: Path) -> Iterator[Path]:
-    """Name a place to write to; what is there in the end, a file or a directory, becomes `output`.
+    """Provide a temporary path; at the end, the file or directory there is renamed to `output`.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def new(output: Path) -> Iterator[Path]:
 
 
 def _publish(temporary: Path, output: Path) -> None:
-    """Give a file its name; in contrast to a renaming alone this fails where somebody was faster."""
+    """Give a file its name; unlike a plain rename this fails if the name exists meanwhile."""
     try:
         os.link(temporary, output)
     except OSError as error:

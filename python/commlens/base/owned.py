@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that belong to the user who asks, in folders to which others may write, too.
+"""Finds files of the current user in folders to which others may also write.
 
 Whatever other users leave in /dev/shm or in a shared output folder is never followed, opened or removed. A folder is
 opened once; files in it are looked at and removed relative to that descriptor (docs/decisions/0015-other-users.md).
@@ -24,18 +24,18 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def is_own(facts: os.stat_result) -> bool:
-    """Return whether a file or folder belongs to this user, and nobody else may write to it."""
+    """Return whether a file or folder belongs to this user and is not writable for others."""
     return facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 @contextmanager
 def opened(folder: Path) -> Iterator[int]:
-    """Open a folder that the user named; a symbolic link is followed.
+    """Open a folder that the user named; follows a symbolic link.
 
     Raises
     ------
     OSError
-        It is not there, is no folder, or cannot be read.
+        It does not exist, is not a folder, or cannot be read.
     """
     descriptor = os.open(folder, _FOLDER)
     try:
@@ -46,12 +46,12 @@ def opened(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def opened_within(folder: int, name: str) -> Iterator[int]:
-    """Open a folder within another one, which only this user may have made.
+    """Open a folder within another one, if it belongs to this user.
 
     Raises
     ------
     OSError
-        It is not there, is a symbolic link, or others may write to it.
+        It does not exist, is a symbolic link, or others may write to it.
     """
     descriptor = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
     try:
@@ -64,7 +64,7 @@ def opened_within(folder: int, name: str) -> Iterator[int]:
 
 @contextmanager
 def _opened_parent(file: Path) -> Iterator[tuple[int, int | None]]:
-    """Open the folder of a file, and the one around it where the folder is one for copies."""
+    """Open the folder of a file and, if it is a folder for copies, its parent."""
     if not fnmatch.fnmatch(file.parent.name, COPIES):
         with opened(file.parent) as folder:
             yield folder, None
@@ -74,12 +74,12 @@ def _opened_parent(file: Path) -> Iterator[tuple[int, int | None]]:
 
 
 def names(folder: int) -> list[str]:
-    """Return what is in an open folder."""
+    """Return the names in an open folder."""
     return os.listdir(folder)
 
 
 def listed(folder: Path, patterns: Iterable[str]) -> dict[Path, os.stat_result]:
-    """Return the regular files of this user in a folder, and in its folders for copies, whose names match.
+    """Return this user's regular files with matching names in a folder and in its folders for copies.
 
     Files of other users take no memory: there may be millions. A folder for copies to which others may write is returned
     itself instead of its files.
@@ -103,7 +103,7 @@ def listed(folder: Path, patterns: Iterable[str]) -> dict[Path, os.stat_result]:
 
 
 def owners(folder: Path, patterns: Iterable[str]) -> set[int]:
-    """Return whose the regular files with such names and the folders for copies in a folder are; none is opened.
+    """Return the owners of the regular files with such names and of the folders for copies in a folder; opens none.
 
     Raises
     ------
@@ -121,12 +121,12 @@ def owners(folder: Path, patterns: Iterable[str]) -> set[int]:
 
 
 def _matching(patterns: Iterable[str]) -> Callable[[str], object]:
-    """Return a function that is true for names that match one of the patterns."""
+    """Return a function that returns true for names that match one of the patterns."""
     return re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns)).match
 
 
 def _all(descriptor: int, is_wanted: Callable[[str], object]) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield names and facts, links not followed."""
+    """Yield names and their `os.stat_result`, without following links."""
     with os.scandir(descriptor) as entries:
         for entry in entries:
             if is_wanted(entry.name):
@@ -150,9 +150,9 @@ def _own_files(
 
 
 def remove(file: Path, device: int, inode: int) -> bool:
-    """Remove a file if it is still the one that was looked at; return whether it was.
+    """Remove a file if it is still the one that was checked; return whether it was.
 
-    A folder for copies that is empty then goes, too.
+    Also removes its folder for copies if that becomes empty.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages that only some of the exports need, loaded when they do."""
+"""Loads packages that only some exports need, when they need them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from commlens.base.errors import CommlensError
 
 
 def load(module: str, package: str | None = None) -> Any:
-    """Return a module; `package` is what pip calls it.
+    """Return a module; `package` is its name for pip.
 
     Raises
     ------
     CommlensError
-        It is not there, or cannot be loaded.
+        It is not installed, or cannot be loaded.
     """
     top = module.partition(".")[0]
     package = package or top

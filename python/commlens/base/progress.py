@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bar for what takes longer than a second."""
+"""A progress bar for work that takes longer than a second."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PATIENCE = 1.0
 
 
 def tracked(items: Iterable[Item], what: str) -> Iterator[Item]:
-    """Return the items one by one; on a terminal say how many are done, once it takes longer than a second.
+    """Yield the items; on a terminal show how many are done, after a second.
 
-    Where nobody knows how many there are the bar only shows that something happens.
+    If the total is unknown, the bar only shows activity.
     """
     console = Console(stderr=True)
     begin = time.monotonic()
@@ -51,9 +51,9 @@ def tracked(items: Iterable[Item], what: str) -> Iterator[Item]:
 
 
 def announced(items: Iterable[Item], number: int, first: int, what: str) -> Iterator[Item]:
-    """Return the items one by one, of which there are `number`, and say how long the rest will take.
+    """Yield `number` items, and show an estimate of the remaining time.
 
-    On a terminal with a bar; else with one line after the `first` ones.
+    On a terminal shows a bar; else prints one line after the `first` ones.
     """
     console = Console(stderr=True)
     begin = time.monotonic()
@@ -69,7 +69,7 @@ def announced(items: Iterable[Item], number: int, first: int, what: str) -> Iter
 
 
 def _bar(console: Console) -> Progress:
-    """Return a bar for a terminal; the name of a file in its description is no markup."""
+    """Return a bar for a terminal; a file name in its description is not interpreted as markup."""
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says which name was probably meant."""
+"""Suggests names that are similar to a misspelt one."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
 
 
 def stem(name: str) -> str:
-    """Return what is compared of a name: all of them start with MPI_, and nobody means the case."""
+    """Return the part of a name that is compared: without MPI_, in lower case."""
     return name.lower().removeprefix("mpi_")

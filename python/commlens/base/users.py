@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Root looks at what other users left with their rights, never with its own."""
+"""Lets root read the data of other users with their rights, never with its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _become: list[int] = []
 
 
 def name_of(uid: int) -> str:
-    """Return the name of a user, or the number where there is none."""
+    """Return the name of a user, or the number if there is no name."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -30,7 +30,7 @@ def name_of(uid: int) -> str:
 
 
 def _facts(user: str) -> tuple[int, int, str]:
-    """Return user id, group id and name; a number needs no entry in the list of users: containers have such."""
+    """Return user id, group id and name; a number needs no entry in the user database, as in containers."""
     try:
         entry = pwd.getpwuid(int(user)) if user.isdecimal() else pwd.getpwnam(user)
     except (KeyError, OverflowError):
@@ -41,7 +41,7 @@ def _facts(user: str) -> tuple[int, int, str]:
 
 
 def become(user: str) -> None:
-    """Give up all rights but those of a user, for good.
+    """Give up all rights but those of a user, permanently.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def become(user: str) -> None:
     Raises
     ------
     CommlensError
-        There is no such user, or this process may not become another one.
+        There is no such user, or this process may not change its user.
     """
     uid, gid, name = _facts(user)
     if uid == os.geteuid() == os.getuid():
@@ -72,12 +72,12 @@ def become(user: str) -> None:
 
 
 def has_become() -> bool:
-    """Return whether this process was root's and is another user's now, who may stop and trace what it runs."""
+    """Return whether this process gave up root's rights; its new user may stop and trace it."""
     return bool(_become)
 
 
 def _leave_keyring() -> None:
-    """Take an empty session keyring: root's, which may hold tickets, would stay that of this process.
+    """Join a new, empty session keyring: otherwise the process would keep root's, which may hold tickets.
 
     Raises
     ------
@@ -94,5 +94,5 @@ def _leave_keyring() -> None:
 
 
 def end_with_parent() -> None:
-    """Let the kernel kill this process when the one that started it is gone."""
+    """Let the kernel kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)

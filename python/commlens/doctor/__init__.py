@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks, before a run, for what would keep commlens from measuring it.  Runs nothing of the application."""
+"""Checks before a run whether commlens can measure it, without running the application."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from commlens.doctor.loader import Loader
 
 
 def examine(arguments: Sequence[str], env: Mapping[str, str], runner: str | None) -> list[Finding]:
-    """Return what was found.
+    """Return the findings.
 
     Parameters
     ----------
-    arguments : the command line of the run, with or without launcher; empty: only the installation is looked at
+    arguments : the command line of the run, with or without launcher; empty: only the installation is checked
     env : the environment the run would have
-    runner : path of commlens-run; None: looked for
+    runner : path of commlens-run; None: search for it
     """
     command = read_command(arguments, env)
     loader = Loader(command.env)

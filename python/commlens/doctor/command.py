@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes a command line apart: launcher, commlens-run, wrappers, and the program that uses MPI."""
+"""Parses a command line: launcher, commlens-run, wrappers, and the program that uses MPI."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VALUES = {
     ),
     **dict.fromkeys(["-mca", "--mca", "-gmca", "--gmca", "-env", "-genv", "--prtemca", "--pmixmca"], 2),
 }  # fmt: skip
-# What only changes how a program runs: name -> options that are followed by a value.
+# Programs that only change how a program runs: name -> options that are followed by a value.
 WRAPPERS: dict[str, tuple[str, ...]] = {
     "time": ("-f", "-o"),
     "nice": ("-n",),
@@ -35,7 +35,7 @@ WRAPPERS: dict[str, tuple[str, ...]] = {
     "chrt": (),
     "setarch": (),
 }
-# How many words of its own stand before the program.
+# Number of arguments of the wrapper itself before the program.
 OWN_WORDS = {"timeout": 1, "taskset": 1, "chrt": 1, "setarch": 1}
 CONTAINERS = (
     "apptainer",
@@ -52,7 +52,7 @@ CONTAINERS = (
 
 @dataclass
 class Command:
-    """A command line, taken apart."""
+    """A parsed command line."""
 
     env: dict[str, str]  # of the program
     launcher: str | None = None
@@ -65,7 +65,7 @@ class Command:
     others: list[list[str]] = field(
         default_factory=list
     )  # command lines of further programs of the same launch
-    dropped: str = ""  # what takes LD_PRELOAD away again, if something does
+    dropped: str = ""  # the command that removes LD_PRELOAD, or empty
 
     @property
     def path(self) -> Path | None:
@@ -79,7 +79,7 @@ class Command:
 
 
 def read_command(arguments: Sequence[str], env: Mapping[str, str]) -> Command:
-    """Take a command line apart.
+    """Parse a command line.
 
     >>> command = read_command(["mpirun", "-n", "4", "commlens-run", "nice", "./app", "-n"], {})
     >>> command.launcher, command.runner, command.wrappers, command.program
@@ -144,7 +144,7 @@ def _options(rest: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _environment(command: Command, rest: list[str]) -> list[str]:
-    """Do to the environment what env does; return the command."""
+    """Change the environment as env does; return the command."""
     while rest:
         word = rest[0]
         if word in ("-i", "-", "--ignore-environment"):

@@ -29,7 +29,7 @@ CPUS = Path("/proc/cpuinfo")
 
 
 def examine(env: Mapping[str, str], folder: Path) -> list[Finding]:
-    """Return what was found in an environment; `folder` is where the program would start."""
+    """Return the findings about an environment; `folder` is the working directory of the program."""
     values, complaints = read_settings(env)
     found = [warning("settings", *complaint) for complaint in complaints]
     found = found or [ok("settings", settings_text(env))]
@@ -45,7 +45,7 @@ def settings_text(env: Mapping[str, str]) -> str:
 
 
 def preloads(env: Mapping[str, str]) -> list[Finding]:
-    """Return what is in LD_PRELOAD beside us."""
+    """Return findings about the other libraries in LD_PRELOAD."""
     found = []
     for path in env.get("LD_PRELOAD", "").replace(":", " ").split():
         name = Path(path).name
@@ -71,7 +71,7 @@ def preloads(env: Mapping[str, str]) -> list[Finding]:
 
 
 def writable(folder: Path) -> str | None:
-    """Return why no profile can be written to a folder."""
+    """Return the reason why no profile can be written to a folder, or None."""
     if not folder.is_dir():
         return "is not a directory" if folder.exists() else "does not exist"
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -81,7 +81,7 @@ def writable(folder: Path) -> str | None:
 
 
 def is_suspect(target: Path, facts: os.stat_result) -> bool:
-    """Return whether a link or folder may have been put there to lead a job elsewhere, as core/out/files.cpp decides."""
+    """Return whether another user may have created a link or folder to redirect output (see core/out/files.cpp)."""
     is_way = stat.S_ISLNK(facts.st_mode) or stat.S_ISDIR(facts.st_mode)
     if not is_way or facts.st_uid in (0, os.geteuid()):
         return False
@@ -89,7 +89,7 @@ def is_suspect(target: Path, facts: os.stat_result) -> bool:
 
 
 def no_file(target: Path, env: Mapping[str, str]) -> Finding | None:
-    """Return what is to say when something stands in the place of the profile that is neither a file nor a folder."""
+    """Return a warning if the path of the profile exists and is neither a file nor a folder."""
     try:
         facts = target.lstat()
         if is_suspect(target, facts):
@@ -115,7 +115,7 @@ def no_file(target: Path, env: Mapping[str, str]) -> Finding | None:
 
 
 def output(pattern: str, env: Mapping[str, str], folder: Path) -> list[Finding]:
-    """Return what is to say of the place for the profile."""
+    """Return findings about the path of the profile."""
     found = []
     strange = sorted({field for field in re.findall(r"%(.?)", pattern) if field not in FIELDS or not field})
     if strange:
@@ -156,7 +156,7 @@ def output(pattern: str, env: Mapping[str, str], folder: Path) -> list[Finding]:
 
 
 def clock() -> Finding:
-    """Return which clock there is."""
+    """Return a finding about the clock."""
     try:
         names = CLOCKS.read_text().split()
     except OSError:
@@ -173,7 +173,7 @@ def clock() -> Finding:
 
 
 def launch(command: Command) -> list[Finding]:
-    """Return what the launcher would keep from the ranks, and what stands between it and the program."""
+    """Return findings about the launcher: environment that it does not pass on, and commands before the program."""
     env, options = command.env, command.launcher_options
     found: list[Finding] = []
     name = Path(command.launcher or "").name

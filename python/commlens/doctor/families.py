@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The binary interfaces of MPI, as core/programs/commlens_run.c tells them apart."""
+"""The binary interfaces of MPI, distinguished as in core/programs/commlens_run.c."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a check found."""
+"""Results of checks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """One line of the list: problem means that the run would not be profiled."""
+    """One line of the output; a problem means that the run would not be profiled."""
 
     check: str
     state: str  # ok, warning or problem
@@ -16,15 +16,15 @@ class Finding(NamedTuple):
 
 
 def ok(check: str, text: str) -> Finding:
-    """Return a finding that needs nothing."""
+    """Return a finding that needs no action."""
     return Finding(check, "ok", text)
 
 
 def warning(check: str, text: str, advice: str = "") -> Finding:
-    """Return a finding to know of: the run is profiled, perhaps with less than expected."""
+    """Return a warning: the run is profiled, perhaps with less data than expected."""
     return Finding(check, "warning", text, advice)
 
 
 def problem(check: str, text: str, advice: str = "") -> Finding:
-    """Return a finding that keeps the run from being profiled."""
+    """Return a problem, which prevents the run from being profiled."""
     return Finding(check, "problem", text, advice)

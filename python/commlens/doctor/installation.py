@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether commlens itself is here and works."""
+"""Checks the installation of commlens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASK_VERSION = "import ctypes; ask = ctypes.CDLL(None).commlens_version; ask.rest
 
 @dataclass
 class Install:
-    """What is installed."""
+    """The installed parts of commlens."""
 
     runner: Path | None
     libraries: dict[str, Path] = field(default_factory=dict)  # by family
@@ -42,7 +42,7 @@ def find_libraries(runner: Path) -> dict[str, Path]:
 
 
 def examine(given: str | None, env: Mapping[str, str], loader: Loader) -> tuple[list[Finding], Install]:
-    """Return what was found, and where things are."""
+    """Return the findings, and the installed parts."""
     runner = find_runner(given, env)
     if runner is None:
         text = f"{given}: missing, or not executable" if given else "commlens-run not found"
@@ -60,7 +60,7 @@ def examine(given: str | None, env: Mapping[str, str], loader: Loader) -> tuple[
 
 
 def look_at_library(family: str, path: Path, loader: Loader) -> Finding:
-    """Load a library of ours into a process of our own, and ask it for its version."""
+    """Load a commlens library into a Python process, and check its version."""
     check = f"library {family}"
     if any(c in str(path) for c in " :"):
         return problem(

@@ -18,7 +18,7 @@ DEFAULT_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
 
 @dataclass
 class Object:
-    """A file the loader would map, or a name it would not find."""
+    """A file that the loader would map, or a name that it would not find."""
 
     name: str
     path: Path | None
@@ -29,12 +29,12 @@ class Object:
 
     @property
     def defines(self) -> set[str]:
-        """Names this file has for others."""
+        """Names that this file exports."""
         return self._read()[0]
 
     @property
     def imports(self) -> set[str]:
-        """Names this file takes from others."""
+        """Names that this file imports."""
         return self._read()[1]
 
     def _read(self) -> tuple[set[str], set[str]]:
@@ -52,7 +52,7 @@ class Loader:
 
     @cached_property
     def cache(self) -> dict[str, str]:
-        """What ldconfig knows: name -> path."""
+        """The cache of ldconfig: name -> path."""
         tool = shutil.which("ldconfig", path="/sbin:/usr/sbin:/bin:/usr/bin")
         if tool is None:
             return {}
@@ -84,7 +84,7 @@ class Loader:
         return None
 
     def load(self, path: Path, by: str = "") -> list[Object]:
-        """Return a file and all that it needs, in the order of the loader."""
+        """Return a file and all its dependencies, in the order of the loader."""
         first = Object(path.name, path, read_dynamic(path), by)
         first.rpath = self._folders(first.dynamic.rpath if first.dynamic else (), first)
         loaded, waiting, known = [first], deque([first]), {path.name}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the application is, which MPI it uses, and whether commlens can be loaded into it."""
+"""Checks the application: its type, its MPI library, and whether commlens can be loaded into it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ C_NAME = re.compile(r"P?MPI_[A-Z][a-z0-9]\w*")
 BINDING = re.compile(r"lib(mpi_mpifh|mpi_usempi|mpifort|mpichfort|mpichf90)")
 PYTHON = re.compile(r"python[\d.]*")
 SHELLS = ("sh", "bash", "dash", "ksh", "zsh", "csh", "tcsh")
-# Packages of Python that bring MPI; for each the files in which it is.
+# Python packages that use MPI.
 PACKAGES = ("mpi4py", "h5py", "petsc4py", "netCDF4", "adios2")
 FIND_PACKAGES = """
 import importlib.util, json
@@ -42,7 +42,7 @@ for name in %r:
 print(json.dumps(found))
 """
 MOST_FILES = 200
-# What a script must not do between commlens-run and the program.
+# Commands that keep commlens out if a script runs them between commlens-run and the program.
 STRIPS = (
     (r"\benv\s+(-i|-)\s", "env -i removes LD_PRELOAD"),
     (r"\bunset\s+[^\n;]*\bLD_PRELOAD\b", "it unsets LD_PRELOAD"),
@@ -55,7 +55,7 @@ STARTS_RANKS = re.compile(r"^\s*(?:exec\s+)?(mpirun|mpiexec|srun|aprun|jsrun|pru
 
 
 def examine(command: Command, install: Install, loader: Loader) -> list[Finding]:
-    """Return what was found about the program of a command line."""
+    """Return the findings about the program of a command line."""
     if not command.program:
         return [problem("program", "the command line contains no program")]
     if Path(command.program[0]).name in CONTAINERS:
@@ -78,7 +78,7 @@ def examine(command: Command, install: Install, loader: Loader) -> list[Finding]
 
 
 def script(command: Command, path: Path, head: bytes, install: Install, loader: Loader) -> list[Finding]:
-    """Return what was found about a program that another one reads."""
+    """Return the findings about a script."""
     try:
         words = shlex.split(re.split(rb"[\n\0]", head[2:])[0].decode(errors="surrogateescape"))
     except ValueError:  # a quote without its end
@@ -111,7 +111,7 @@ def script(command: Command, path: Path, head: bytes, install: Install, loader: 
 
 
 def shell(command: Command, path: str, text: str) -> list[Finding]:
-    """Return what can be said of shell commands without running them."""
+    """Return the findings about shell commands, without running them."""
     found = [
         warning(
             "program",
@@ -143,7 +143,7 @@ def shell(command: Command, path: str, text: str) -> list[Finding]:
 
 
 def binary(command: Command, path: Path, install: Install, loader: Loader) -> list[Finding]:
-    """Return what was found about a program the system runs itself."""
+    """Return the findings about a binary program."""
     dynamic = read_dynamic(path)
     if dynamic is None:
         return [problem("program", f"{path} is neither an executable of this system nor a script")]
@@ -181,7 +181,7 @@ def binary(command: Command, path: Path, install: Install, loader: Loader) -> li
 
 
 def privileges(path: Path) -> list[Finding]:
-    """Return whether the system ignores LD_PRELOAD for a program because it has more rights than who starts it."""
+    """Return a problem if the system ignores LD_PRELOAD, because the program has more rights than its user."""
     mode = path.stat().st_mode
     try:
         raised = bool(os.getxattr(path, "security.capability"))
@@ -200,7 +200,7 @@ def privileges(path: Path) -> list[Finding]:
 
 
 def mpi_of(command: Command, objects: list[Object], install: Install) -> list[Finding]:
-    """Return which MPI library a program brings, and whether we fit it."""
+    """Return the findings about the MPI library of a program, and the commlens library for it."""
     program = objects[0]
     if program.defines & {"MPI_Init", "PMPI_Init"}:
         return [
@@ -241,7 +241,7 @@ def mpi_of(command: Command, objects: list[Object], install: Install) -> list[Fi
             )
         ]
     ((family, library),) = families.items()
-    # Rather the library of the C procedures than a Fortran binding.
+    # Prefers the library of the C procedures to a Fortran binding.
     where = next((one.path for one in objects[1:] if "PMPI_Init" in one.defines), library.path)
     found = [ok("MPI", f"{TITLES[family]}: {where or library.name}")]
     imported = {name for one in application(objects) for name in one.imports if C_NAME.fullmatch(name)}
@@ -262,7 +262,7 @@ def application(objects: list[Object]) -> list[Object]:
 
 
 def build(command: Command, family: str, install: Install) -> list[Finding]:
-    """Return whether there is a library of ours for a family, and whether commlens-run takes it."""
+    """Return whether commlens has a library for a family, and whether commlens-run selects it."""
     title, found = TITLES[family], []
     if family not in install.libraries:
         have = ", ".join(TITLES[f] for f in install.libraries) or "none"
@@ -295,7 +295,7 @@ def build(command: Command, family: str, install: Install) -> list[Finding]:
 
 
 def way_in(command: Command, objects: list[Object] | None) -> list[Finding]:
-    """Return whether commlens gets into the program at all, as the command line is."""
+    """Return whether this command line loads commlens into the program."""
     program = shlex.join(command.program)
     needed = objects[0].dynamic.needed if objects and objects[0].dynamic else ()
     if LIBRARY in needed:
@@ -320,7 +320,7 @@ def way_in(command: Command, objects: list[Object] | None) -> list[Finding]:
 
 
 def fortran(objects: list[Object]) -> list[Finding]:
-    """Return which Fortran procedures the program calls that never reach C."""
+    """Return the Fortran procedures of the program that do not call their C procedure."""
     names = {
         name for one in application(objects) for name in one.imports
         if FORTRAN.fullmatch(name) and not C_NAME.fullmatch(name)
@@ -365,7 +365,7 @@ def tools(objects: list[Object]) -> list[Finding]:
 
 
 def call_sites(path: Path) -> Finding:
-    """Return how well call sites can be shown."""
+    """Return a finding about how precisely call sites can be shown."""
     if shutil.which("addr2line") is None:
         return warning(
             "call sites",
@@ -382,7 +382,7 @@ def call_sites(path: Path) -> Finding:
 
 
 def python(command: Command, interpreter: Path, install: Install, loader: Loader) -> list[Finding]:
-    """Return which MPI the packages of a Python use.  Runs the interpreter, not the application."""
+    """Return the MPI libraries of an interpreter's packages.  Runs the interpreter, not the application."""
     # In the environment of the run, for its PYTHONPATH; but without what is preloaded.
     env = {name: value for name, value in command.env.items() if name != "LD_PRELOAD"}
     done = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Caliper's JSON in its layout json-split, as the Caliper readers of Hatchet, Thicket and CallFlow expect it.
+"""Caliper's JSON in layout json-split, for the Caliper readers of Hatchet, Thicket and CallFlow.
 
 A table of rows; a column is a value, or refers to one of the nodes, which are listed once with their parents.
 """
@@ -38,7 +38,7 @@ def record(node: Node, row: Values) -> list[Any]:
 
 
 def write_caliper(tree: CallTree, file: IO[str], source: str) -> None:
-    """Write what hatchet.GraphFrame.from_caliper() reads.
+    """Write a file for hatchet.GraphFrame.from_caliper().
 
     It takes the order of node n from the first column of row n, whichever node that row is about: the first rank's rows
     of all nodes come first.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree that tools for call trees are given: code regions, and below each its MPI calls by communicator.
+"""The tree for call tree tools: code regions, and below each its MPI calls by communicator.
 
 A profile stores what happened; such tools want every node on every rank. So nodes are made first, from what all ranks
 have in common, and the numbers of one node are read when they are written: memory for one node, however many there are.
@@ -27,7 +27,7 @@ TOLD = {"count": 0, "sum": 0.0, "min": None, "max": None}
 
 
 class Values(NamedTuple):
-    """The numbers of one node on one rank; all 0 where the rank was not there.
+    """The numbers of one node on one rank; all 0 if the rank did not enter it.
 
     Attributes
     ----------
@@ -76,16 +76,16 @@ class CallTree:
     Parameters
     ----------
     unfold : bool
-        Every communicator for itself instead of families.
+        Each communicator instead of families.
     mpi : bool
-        With MPI calls; without, their time is that of the regions they are in.
+        Include MPI calls as nodes; otherwise their time counts in the enclosing regions.
     ranks : ranges of int
         Only these world ranks; empty means all.
 
     Attributes
     ----------
     metrics : dict of int to str
-        Those of the application's own, by their number; with the unit.
+        Metrics of the application with their units, by id.
     """
 
     def __init__(self, connection: sqlite3.Connection, unfold: bool, mpi: bool, ranks: Ranges = ()):
@@ -106,13 +106,13 @@ class CallTree:
         self._grow(unfold)
 
     def narrowed(self, rank: int) -> CallTree:
-        """Return the same tree with the numbers of one rank only."""
+        """Return this tree with the numbers of one rank only."""
         other = copy(self)
         other.ranks, other._only = [rank], within([(rank, rank)], "rank")
         return other
 
     def _grow(self, unfold: bool) -> None:
-        """Make the nodes."""
+        """Create the nodes."""
         (program,) = self.connection.execute("SELECT MAX(value) FROM meta WHERE key = 'program'").fetchone()
         within_region: dict[int | None, list[sqlite3.Row]] = {}
         kind = "kind" if self.has_regions else "'program'"
@@ -136,7 +136,7 @@ class CallTree:
             pending += [(node.number, child) for child in reversed(within_region.get(row["id"], []))]
 
     def _add(self, name: str, kind: str, parent: int | None, region: int) -> Node:
-        """Add a node; tools take nodes with the same name below the same parent for one, so names differ."""
+        """Add a node with a unique name: tools merge nodes with the same name below the same parent."""
         name = apart(name, self._taken.setdefault(parent, {}))
         node = Node(len(self.nodes), name, kind, parent, region)
         if parent is not None:
@@ -145,7 +145,7 @@ class CallTree:
         return node
 
     def _keys(self, unfold: bool) -> dict[int, list[tuple[str, dict[str, list[int]]]]]:
-        """Return the communicators of every region, each with the keys of its operations."""
+        """Return the communicators of every region with the keys of their operations."""
         names = communicator_names(self.connection, unfold)
         found: dict[int, dict[int, dict[str, list[int]]]] = {}
         for key, region, comm, operation in self.connection.execute(
@@ -159,10 +159,10 @@ class CallTree:
         }
 
     def values(self, node: Node) -> Iterator[Values]:
-        """Return what a node has on every rank, in their order.
+        """Return the values of a node on every rank, in rank order.
 
-        The exclusive time of the root is what regions and MPI calls leave of the time from MPI_Init to MPI_Finalize,
-        and 0 where they are more: regions may begin before, and several threads have several times.
+        The exclusive time of the root is the time from MPI_Init to MPI_Finalize minus that of regions and MPI calls. It
+        is 0 if these take longer, because regions may begin earlier and times of threads are added.
         """
         rows, told = dict(self._rows(node)), self._told(node)
         none = tuple(TOLD.values()) * len(self.metrics)
@@ -170,11 +170,11 @@ class CallTree:
         return (Values._make((rank, *rows.get(rank, absent), told.get(rank, none))) for rank in self.ranks)
 
     def told_names(self) -> list[str]:
-        """Return the names of what `Values.told` has."""
+        """Return the names of the entries of `Values.told`."""
         return [f"{metric} {what}" for metric in self.metrics.values() for what in TOLD]
 
     def _told(self, node: Node) -> dict[int, tuple[float | None, ...]]:
-        """Return what the application told in a region, by rank."""
+        """Return the metrics that the application recorded in a region, by rank."""
         found: dict[int, list[float | None]] = {}
         if node.kind in ("communicator", "operation"):
             return {}
@@ -188,7 +188,7 @@ class CallTree:
         return {rank: tuple(told) for rank, told in found.items()}
 
     def _rows(self, node: Node) -> Iterable[tuple[int, tuple[int, ...]]]:
-        """Return what is stored of a node, by rank: `Values` from calls to bytes."""
+        """Return the stored values of a node by rank: the fields of `Values` from calls to bytes."""
         if node.kind == "operation":
             for rank, (calls, time_ns, sent, received) in self._cells(node.keys).items():
                 yield rank, (calls, time_ns, time_ns, time_ns, sent, received)
@@ -234,7 +234,7 @@ class CallTree:
 
 
 def apart(name: str, taken: dict[str, int]) -> str:
-    """Return a name that is not taken yet: the same, or with a number. `taken` has the last number each of them got.
+    """Return an unused name: the same, or with a number. `taken` stores the last number of each name.
 
     >>> taken = {}
     >>> [apart(name, taken) for name in ("sweep", "norm", "sweep", "sweep (2)", "sweep")]
@@ -249,12 +249,12 @@ def apart(name: str, taken: dict[str, int]) -> str:
 
 
 def has_regions(connection: sqlite3.Connection) -> bool:
-    """Return whether a profile is from after there were code regions."""
+    """Return whether the schema of a profile has code regions."""
     return has_table(connection, "region_time")
 
 
 def within(ranks: Ranges, column: str) -> str:
-    """Return the condition that a rank is one of these; none means all.
+    """Return the SQL condition that a rank is in these ranges; no range means all ranks.
 
     >>> within([(0, 0), (12, 15)], "rank")
     '(rank BETWEEN 0 AND 0 OR rank BETWEEN 12 AND 15)'
@@ -263,7 +263,7 @@ def within(ranks: Ranges, column: str) -> str:
 
 
 def communicator_names(connection: sqlite3.Connection, unfold: bool) -> dict[int, str]:
-    """Return the name of every communicator, or of every family, with the one the application gave."""
+    """Return the name of every communicator or family, with the name that the application set."""
     sql = f"SELECT {'id' if unfold else 'family'}, name, user_name FROM {'comm' if unfold else 'family'}"
     return {
         id: f'{name} "{user_name}"' if user_name else name for id, name, user_name in connection.execute(sql)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For Hatchet and Thicket: objects of theirs, and the JSON they read."""
+"""Objects of Hatchet and Thicket, and their JSON formats."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PROFILE = "profile"
 
 
 def exclusive(tree: CallTree) -> list[str]:
-    """Return the names of what can be added up over the nodes."""
+    """Return the names of the metrics that can be summed over the nodes."""
     return [*EXCLUSIVE, *(name for name in tree.told_names() if name.endswith((" count", " sum")))]
 
 
 def metrics(row: Values, told: list[str]) -> dict[str, float | None]:
-    """Return the numbers of one node on one rank by the names Hatchet users know; seconds and bytes."""
+    """Return the values of one node on one rank by their names in Hatchet, in seconds and bytes."""
     return {
         "time": row.exclusive_ns / 1e9,
         "time (inc)": row.inclusive_ns / 1e9,
@@ -42,7 +42,7 @@ def metrics(row: Values, told: list[str]) -> dict[str, float | None]:
 
 
 def metadata(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return the facts about the run; `nodes` has the name Adiak gives it, for it means something else here."""
+    """Return the facts about the run; `nodes` has Adiak's name, because it has another meaning in Hatchet."""
     return {
         "numhosts" if key == "nodes" else key: value
         for key, value in connection.execute("SELECT key, value FROM meta ORDER BY key")
@@ -50,7 +50,7 @@ def metadata(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def profile_number(connection: sqlite3.Connection) -> int:
-    """Return the number Thicket tells this profile by: of the run, wherever the file lies."""
+    """Return the number by which Thicket identifies this profile: it depends on the run, not on the path."""
     run = connection.execute(
         "SELECT (SELECT world FROM rank ORDER BY rank LIMIT 1), (SELECT value FROM meta WHERE key = 'start_time')"
     ).fetchone()
@@ -67,7 +67,7 @@ def hatchet(
     profile : path
         A profile: a file, or a directory with several.
     unfold : bool
-        Every communicator for itself instead of families.
+        Each communicator instead of families.
     mpi : bool
         With MPI calls below the regions they are in.
     ranks : sequence of (first, last)
@@ -151,12 +151,12 @@ def thicket(
 
 
 def write_hatchet(tree: CallTree, file: IO[str], source: str) -> None:
-    """Write what hatchet.GraphFrame.from_json() reads, and the facts about the run, which it leaves alone."""
+    """Write JSON for hatchet.GraphFrame.from_json(), with the facts about the run, which Hatchet ignores."""
     _write_tree(tree, file, source, {}, {"metadata": metadata(tree.connection)})
 
 
 def write_thicket(tree: CallTree, file: IO[str], source: str) -> None:
-    """Write what thicket.Thicket.from_json() reads."""
+    """Write JSON for thicket.Thicket.from_json()."""
     number = profile_number(tree.connection)
     facts = {
         "profile_idx_name": PROFILE,
@@ -170,12 +170,12 @@ def write_thicket(tree: CallTree, file: IO[str], source: str) -> None:
 def _write_tree(
     tree: CallTree, file: IO[str], source: str, index: dict[str, int], facts: dict[str, Any]
 ) -> None:
-    """Write nodes and rows, of which one at a time is in memory.
+    """Write nodes and rows, one at a time.
 
     Parameters
     ----------
     index : dict
-        What is the same in all rows and tells them from those of other profiles.
+        Index values that are equal in all rows and identify the profile.
     facts : dict
         Further members of the object.
     """

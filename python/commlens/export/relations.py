@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and views as they are: CSV and Parquet, a part at a time."""
+"""Tables and views unchanged, as CSV and Parquet, in batches."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ROWS_AT_ONCE = 65_536
 
 
 def known(connection: sqlite3.Connection, names: tuple[str, ...] = ()) -> dict[str, Relation]:
-    """Return the tables and views asked for, or all this profile has.
+    """Return the selected tables and views, or all of this profile.
 
     Raises
     ------
     CommlensError
-        There is none of that name.
+        There is no table or view with that name.
     """
     version = version_of(connection)
     all = {
@@ -43,13 +43,13 @@ def known(connection: sqlite3.Connection, names: tuple[str, ...] = ()) -> dict[s
 
 
 def columns(connection: sqlite3.Connection, name: str) -> list[Any]:
-    """Return the columns this profile has of a table or view: an older one may have fewer."""
+    """Return the columns of a table or view in this profile; older profiles may have fewer."""
     there = {column for (_, column, *_) in connection.execute(f"PRAGMA table_info({name})")}
     return [column for column in RELATIONS[name].columns if column.name in there]
 
 
 def batches(connection: sqlite3.Connection, name: str) -> Iterator[Rows]:
-    """Return the rows of a table or view, some at a time."""
+    """Yield the rows of a table or view in batches."""
     wanted = ", ".join(f'"{column.name}"' for column in columns(connection, name))
     cursor = connection.cursor()
     cursor.row_factory = None
@@ -68,7 +68,7 @@ def write_csv(connection: sqlite3.Connection, name: str, path: Path, source: str
 
 
 def write_parquet(connection: sqlite3.Connection, name: str, path: Path, source: str) -> None:
-    """Write a table or view as Parquet; every column carries its unit and meaning."""
+    """Write a table or view as Parquet, with the unit and description of each column."""
     arrow, parquet = load("pyarrow"), load("pyarrow.parquet")
     types = {"INTEGER": arrow.int64(), "REAL": arrow.float64(), "TEXT": arrow.string()}
     schema = arrow.schema(

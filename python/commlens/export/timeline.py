@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time lines made of slices, for viewers of traces: trace events (Perfetto, chrome://tracing) and speedscope.
+"""Timelines from time slices, for trace viewers: trace events (Perfetto, chrome://tracing) and speedscope.
 
 A profile has no events. It knows for every slice of time how long a rank was in which region, and in which operation on
 which communicator, but neither when within the slice nor how often back and forth. So each slice is drawn as blocks as
@@ -25,16 +25,16 @@ LINES = {REGIONS: "regions", MPI: "MPI"}
 
 
 class Block(NamedTuple):
-    """A piece of a line, with those within it behind it.
+    """A block of a line; the blocks nested in it follow it.
 
     Attributes
     ----------
     path : tuple of int
         Frames from the outermost to this one.
     begin_ns, end_ns : int
-        Where it is drawn, from the return of MPI_Init on.
+        Begin and end in the drawing, since the return of MPI_Init.
     counted : dict
-        What the profile says of it in this slice.
+        Values of the profile for this slice.
     """
 
     path: tuple[int, ...]
@@ -45,14 +45,14 @@ class Block(NamedTuple):
 
 @dataclass
 class Part:
-    """What one slice knows of a frame in its place."""
+    """The values of a frame in one slice."""
 
     self_ns: int = 0
     counted: dict[str, int] = field(default_factory=dict)
     below: dict[int, Part] = field(default_factory=dict)
 
     def total_ns(self) -> int:
-        """Return the time of it and all below."""
+        """Return its time including all children."""
         return self.self_ns + sum(part.total_ns() for part in self.below.values())
 
 
@@ -125,7 +125,7 @@ class Timeline:
                 yield rank, self._lines[0], []
 
     def _slices(self, line: int) -> Iterator[tuple[int, list[Block]]]:
-        """Return the blocks of every rank that has some, in the order of ranks."""
+        """Return the blocks of every rank that has any, in rank order."""
         if line == REGIONS:
             rows = (
                 self._rows("region_slice", "region, 0, exclusive_ns, calls, 0, 0")
@@ -150,7 +150,7 @@ class Timeline:
         )
 
     def _tree(self, line: int, rows: Iterable[tuple[int, ...]]) -> Part:
-        """Return what a slice of a rank has, as a tree."""
+        """Return the content of a slice of a rank as a tree."""
         root = Part()
         for _, _, what, op, time_ns, calls, sent, received in rows:
             path = self._paths[what] if line == REGIONS else (self._comms[what], self._ops[op])
@@ -167,7 +167,7 @@ class Timeline:
     def _blocks(self, slot: int, root: Part) -> Iterator[Block]:
         """Return a slice as blocks.
 
-        Times of several threads can be more than a slice is long; they are drawn shorter then, all by the same factor.
+        The summed times of threads can exceed the length of the slice; then all are scaled by the same factor.
         """
         begin_ns, total_ns = slot * self.slice_ns, root.total_ns()
         longest = max(total_ns, self.slice_ns)
@@ -238,7 +238,7 @@ def write_speedscope(timeline: Timeline, file: IO[str], source: str, run: dict[s
 
 
 def opened_and_closed(blocks: Iterable[Block]) -> Iterator[dict[str, Any]]:
-    """Return the blocks of a line as their begins and ends, in the order of time."""
+    """Return the begin and end events of the blocks of a line, in time order."""
     inside: list[Block] = []
 
     def leave(depth: int) -> Iterator[dict[str, Any]]:

@@ -34,7 +34,7 @@ SELECT rank, execution, MAX(iteration, 0) AS iteration, iterations, NULL, {", ".
 
 
 class Line(NamedTuple):
-    """One kind of line: where it is from, and whether its iterations are told apart."""
+    """One kind of line: its table, and whether iterations are separate."""
 
     name: str
     sql: str
@@ -50,13 +50,13 @@ LINES = (
 
 
 class Places:
-    """Puts texts at their places, as long as not too many between them are empty."""
+    """Places texts by index, unless too many places between them are empty."""
 
     def __init__(self, empty: int = MOST_EMPTY):
         self.empty = empty
 
     def placed(self, values: Iterable[tuple[int, str]], separator: str, end: int = 0) -> str:
-        """Return texts at their places, nothing where there is none; behind the last one there is nothing but `end`.
+        """Return the texts at their places, with empty places between them, and `end` after the last.
 
         >>> Places().placed([(0, "7"), (3, "5")], "+"), Places().placed([(1, "7")], "|", 3)
         ('7+++5', '|7||')
@@ -88,7 +88,7 @@ class Places:
         return self.placed(by_rank, PROCESS, ranks - 1)
 
     def fields(self, rows: Sequence[Sequence[int | None]], ranks: int) -> list[str]:
-        """Return the fields of a line; one of which nobody has a value is empty."""
+        """Return the fields of a line; a field without values is empty."""
         return [
             self.compact(rows, column, ranks) if any(row[column] is not None for row in rows) else ""
             for column in range(3, 3 + len(VALUES))
@@ -96,7 +96,7 @@ class Places:
 
 
 def lines(connection: sqlite3.Connection, source: str) -> Iterator[list[str]]:
-    """Return the lines without their heading: the whole program first, then regions by their path."""
+    """Return the lines without heading: the whole program, then regions by path."""
     (ranks,) = connection.execute("SELECT MAX(rank) + 1 FROM rank").fetchone()
     ranks = max(ranks or 0, number(facts(connection), "ranks"))
     places = Places()

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commlens-run starts with: where it is, and the settings of a run."""
+"""Finds commlens-run, and reads the settings of a run."""

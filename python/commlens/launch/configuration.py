@@ -17,7 +17,7 @@ _SHOWN = 60
 
 
 class UnusableError(Exception):
-    """A configuration that is not used, with the reason."""
+    """Reason why a configuration file is not used."""
 
     def __init__(self, reason: str, *, is_absent: bool = False) -> None:
         super().__init__(reason)
@@ -39,12 +39,12 @@ def _check(facts: os.stat_result) -> None:
 
 
 def is_null_device(facts: os.stat_result) -> bool:
-    """Return whether this is /dev/null, under whatever name."""
+    """Return whether this is /dev/null, under any name."""
     return stat.S_ISCHR(facts.st_mode) and facts.st_rdev == os.makedev(1, 3)
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a configuration; no device or FIFO is opened, and no more is read than a file says it has."""
+    """Return the lines of a configuration file.  Opens no device or FIFO, and reads at most the file's size."""
     try:
         if is_null_device(path.stat()):
             return []

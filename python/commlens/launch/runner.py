@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where commlens-run is."""
+"""Finds commlens-run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def find_runner(given: str | None, env: Mapping[str, str]) -> Path | None:
-    """Return commlens-run: the one that was named, else from PATH, beside this command, or in a build tree."""
+    """Return commlens-run: the given path, else from PATH, beside this command, or in a build tree."""
     if given is not None and ("/" in given or Path(given).name != "commlens-run"):
         return Path(given) if os.access(given, os.X_OK) else None
     found = shutil.which("commlens-run", path=env.get("PATH"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings that a run has: defaults, the configuration file and the environment."""
+"""The settings of a run: from defaults, the configuration file and the environment."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ REFERENCE = "docs/reference/options.md lists all options"
 
 
 class Complaint(NamedTuple):
-    """What is wrong with a setting, and what to do."""
+    """A problem with a setting, and advice."""
 
     text: str
     advice: str = ""
 
 
 def wrong(name: str, value: str) -> str | None:
-    """Return what is wrong with a value."""
+    """Return the error of a value, or None."""
     kind = OPTIONS[name].type
     if kind == "bool" and value not in YES + NO:
         return f"'{excerpt(value)}' is invalid; use 1 or 0"
@@ -55,7 +55,7 @@ def is_mode(text: str) -> bool:
 
 
 def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Complaint]]:
-    """Return the settings in force, as core/base/options.cpp reads them, and what it would complain about."""
+    """Return the settings as core/base/options.cpp reads them, and its warnings."""
     values = {name: option.default for name, option in OPTIONS.items()}
     found: list[Complaint] = []
 
