@@ -108,9 +108,9 @@ class Timeline:
         return len(self.frames) - 1
 
     def lines(self, source: str) -> Iterator[tuple[sqlite3.Row, int, Iterable[Block]]]:
-        """Return rank, kind of line and blocks, rank by rank; blocks are in the order of their beginning.
+        """Return rank, kind of line and blocks, rank by rank; blocks are ordered by begin.
 
-        Every rank has a line, if need be an empty one.
+        Every rank has a line, which may be empty.
         """
         streams = {line: self._slices(line) for line in self._lines}
         heads = {line: next(stream, None) for line, stream in streams.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one end of two-sided traffic says against what the other says."""
+"""Compares the counts of sender and receiver of two-sided traffic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SELECT DISTINCT cell.rank FROM cell JOIN key ON key.id = cell.key JOIN op ON op.
 
 @dataclass(frozen=True)
 class Difference:
-    """A pair on a communicator whose ends do not say the same."""
+    """A pair on a communicator for which sender and receiver counted different values."""
 
     comm: int
     communicator: str
@@ -39,14 +39,14 @@ class Difference:
 
 @dataclass
 class Ends:
-    """Both ends compared.
+    """Comparison of senders and receivers.
 
     Attributes
     ----------
     equal : int
-        Pairs on a communicator whose ends say the same.
+        Pairs on a communicator for which both counted the same.
     left_out : int
-        Pairs that cannot be compared, because an end counts in blocks of peers.
+        Pairs that cannot be compared, because one process counts in blocks of peers.
     differences : list of Difference
         All others.
     """
@@ -63,7 +63,7 @@ class Ends:
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it for JSON."""
+        """Return the result for JSON."""
         return {
             "equal": self.equal,
             "left_out": self.left_out,
@@ -72,7 +72,7 @@ class Ends:
 
 
 def compare_ends(connection: sqlite3.Connection, matrix: Matrix) -> Ends:
-    """Compare what was sent with what was received, pair by pair on each communicator."""
+    """Compare sent with received counts, pair by pair on each communicator."""
     equal, left_out = 0, 0
     differences: list[Difference] = []
     untold: set[int] | None = None
@@ -94,7 +94,7 @@ def compare_ends(connection: sqlite3.Connection, matrix: Matrix) -> Ends:
 
 
 def side_by_side(sent: Traffic, received: Traffic, size: int) -> tuple[Any, Any]:
-    """Return for each pair source, destination, messages and bytes as sent and as received; and which are in blocks."""
+    """Return source, destination, sent and received messages and bytes of each pair, and whether it is in a block."""
     codes = np.union1d(sent.pairs.codes(size), received.pairs.codes(size))
     columns = [codes // max(size, 1), codes % max(size, 1)]
     for what in ("messages", "bytes"):
@@ -108,7 +108,7 @@ def side_by_side(sent: Traffic, received: Traffic, size: int) -> tuple[Any, Any]
 
 
 def receives_untold(connection: sqlite3.Connection) -> set[int]:
-    """Return the ranks of which MPI does not say all that they receive."""
+    """Return the ranks for which MPI does not report all received messages."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'mpi_family'").fetchone()
     if not row or row[0] == "openmpi":
         return set()
@@ -116,7 +116,7 @@ def receives_untold(connection: sqlite3.Connection) -> set[int]:
 
 
 def reason(matrix: Matrix, untold: set[int], difference: Difference) -> str:
-    """Return why two ends probably differ, the surest reason first."""
+    """Return the probable reason for a difference; reasons are tried from the most certain on."""
     ends = (difference.source, difference.destination)
     for rank in ends:
         if rank not in matrix.states:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be said of a matrix in numbers and in a few words."""
+"""Facts about a matrix, as numbers and short texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Axis:
-    """What the rows and columns of a matrix are.
+    """The rows and columns of a matrix.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Axis:
     labels : list of str
         One for each row.
     numbers : Ints
-        For each world rank its row; -1: it has none.
+        Row of each world rank; -1: no row.
     """
 
     noun: str
@@ -55,7 +55,7 @@ class Axis:
 
 @dataclass
 class Facts:
-    """What is said of a matrix beside its picture."""
+    """Facts printed below the picture of a matrix."""
 
     matrix: Matrix
     what: str
@@ -71,7 +71,7 @@ class Facts:
     remarks: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it for JSON."""
+        """Return the result for JSON."""
         matrix = self.matrix
         pairs, names = self.pairs, self.axis.names
         columns = (pairs.source, pairs.destination, pairs.messages, pairs.bytes)
@@ -119,7 +119,7 @@ def axis_of(matrix: Matrix, by: str, topology: Topology) -> Axis:
     Raises
     ------
     CommlensError
-        By socket, and the sockets of no rank are known.
+        Sockets are selected, but unknown for all ranks.
     """
     shown = matrix.shown
     numbers = np.full(matrix.ranks, -1, dtype=np.int64)
@@ -142,7 +142,7 @@ def axis_of(matrix: Matrix, by: str, topology: Topology) -> Axis:
 
 
 def why_not_known(matrix: Matrix, topology: Topology) -> str:
-    """Return why nothing can be said of sockets."""
+    """Return the reason why sockets are unknown."""
     unknown = sorted({node for node in matrix.nodes.values() if not topology.knows(node)})
     if unknown:
         return (
@@ -165,7 +165,10 @@ def read_facts(
     *,
     whole: bool,
 ) -> Facts:
-    """Find out all that is said of a matrix; `whole`: no region and no slice is chosen, so that both ends compare."""
+    """Compute all facts about a matrix.
+
+    `whole`: no region or slice is selected, so that senders and receivers can be compared.
+    """
     axis = axis_of(matrix, by, topology)
     pairs = matrix.all.renumbered(axis.numbers)
     known = matrix.pairs.renumbered(axis.numbers)
@@ -199,7 +202,7 @@ def read_facts(
 
 
 def heaviest(matrix: Matrix, pairs: Pairs, axis: Axis, what: str, top: int) -> list[Row]:
-    """Return the pairs with most, from the largest on."""
+    """Return the pairs with the largest values, in descending order."""
     other = "bytes" if what == "messages" else "messages"
     order = np.lexsort((pairs.destination, pairs.source, -pairs.values(other), -pairs.values(what)))[
         : top or None
@@ -226,7 +229,7 @@ def heaviest(matrix: Matrix, pairs: Pairs, axis: Axis, what: str, top: int) -> l
 
 
 def locality(matrix: Matrix, topology: Topology) -> tuple[dict[str, tuple[int, int]], list[str]]:
-    """Return messages and bytes by how close the two ends are, and what is not known of that."""
+    """Return messages and bytes by the distance of source and destination, and those whose distance is unknown."""
     names = {name: number for number, name in enumerate(dict.fromkeys(matrix.nodes.values()))}
     node, socket, complex = (np.full(matrix.ranks, -1, dtype=np.int64) for _ in range(3))
     places: dict[tuple[str, str], tuple[int | None, int | None]] = {}
@@ -262,7 +265,10 @@ def locality(matrix: Matrix, topology: Topology) -> tuple[dict[str, tuple[int, i
 
 
 def symmetry(pairs: Pairs, size: int, what: str) -> float | None:
-    """Return how much of what goes between different rows comes back, from 0 to 1, or None where nothing goes."""
+    """Return the part of the traffic between different rows that is matched in the opposite direction.
+
+    None without traffic.
+    """
     others = pairs.chosen(pairs.source != pairs.destination)
     values = others.values(what)
     total = int(values.sum())
@@ -276,7 +282,7 @@ def symmetry(pairs: Pairs, size: int, what: str) -> float | None:
 
 
 def partners(pairs: Pairs, size: int) -> dict[str, tuple[int, float, int]]:
-    """Return minimum, median and maximum over the rows of how many others they send to, receive from, and both."""
+    """Return minimum, median and maximum over the rows of the number of destinations, sources, and partners."""
     others = pairs.chosen(pairs.source != pairs.destination)
     both = np.unique(np.concatenate([others.codes(size), others.destination * size + others.source])) // max(
         size, 1
@@ -291,7 +297,7 @@ def partners(pairs: Pairs, size: int) -> dict[str, tuple[int, float, int]]:
 
 
 def overall(matrix: Matrix, facts: Facts, what: str) -> Pattern:
-    """Return the pattern of all that is shown: that of its communicator if it has one, else in world ranks."""
+    """Return the pattern of all shown traffic: that of its communicator if there is one, else in world ranks."""
     only = [Pattern(**row["pattern"]) for row in facts.of_comms if row["share"] == 1.0]
     if only and only[0].name != NONE:
         return only[0]
@@ -301,7 +307,7 @@ def overall(matrix: Matrix, facts: Facts, what: str) -> Pattern:
 
 
 def grids_on(matrix: Matrix, axis: Axis) -> list[tuple[str, Grid, Ints]]:
-    """Return the Cartesian topologies that stand on all rows of an axis."""
+    """Return the Cartesian topologies that contain all rows of an axis."""
     found: list[tuple[str, Grid, Ints]] = []
     for comm in matrix.comms.values():
         grid = cart_grid(comm.topology)
@@ -318,7 +324,7 @@ def grids_on(matrix: Matrix, axis: Axis) -> list[tuple[str, Grid, Ints]]:
 
 
 def of_comms(matrix: Matrix, what: str) -> list[Row]:
-    """Return the communicators with most traffic, each with its own pattern, in the order of its own ranks."""
+    """Return the communicators with the most traffic, each with the pattern in its own rank order."""
     parts: dict[int, list[Pairs]] = defaultdict(list)
     for (id, flow), traffic in matrix.traffic.items():
         if flow in KINDS[matrix.kind]:
@@ -343,7 +349,7 @@ def of_comms(matrix: Matrix, what: str) -> list[Row]:
 
 
 def pattern_of(matrix: Matrix, comm: Comm | None, pairs: Pairs, what: str) -> Pattern:
-    """Return the pattern of a communicator in the order of its ranks; where that is not known, in world ranks."""
+    """Return the pattern of a communicator in the order of its ranks or, if that is unknown, of the world ranks."""
     members = comm.members if comm else ints()
     if not len(members):
         return Finder(pairs, matrix.ranks, what).pattern()

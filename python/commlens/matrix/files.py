@@ -21,7 +21,7 @@ COLUMNS = ("source", "destination", "messages", "bytes")
 
 
 def csv_rows(facts: Facts) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Return the heading and a row for each pair; what has no pair comes last, without ends."""
+    """Return the heading and a row for each pair; traffic without known pair is a last row without ranks."""
     pairs, labels = facts.pairs, facts.axis.labels
     columns = (pairs.source, pairs.destination, pairs.messages, pairs.bytes)
     rows: list[tuple[Any, ...]] = [
@@ -41,7 +41,7 @@ def write_csv(facts: Facts, path: Path) -> None:
 
 
 def write_npz(facts: Facts, path: Path) -> None:
-    """Write arrays that numpy.load has by name, and scipy.sparse.load_npz as a matrix of what was asked for."""
+    """Write named arrays for numpy.load; scipy.sparse.load_npz reads the selected values as a matrix."""
     pairs, size = facts.pairs, len(facts.axis.labels)
     with path.open("wb") as file:
         np.savez_compressed(
@@ -60,7 +60,7 @@ def write_npz(facts: Facts, path: Path) -> None:
 
 
 def write_mtx(facts: Facts, path: Path) -> None:
-    """Write the format of the Matrix Market; its rows and columns begin with 1."""
+    """Write the Matrix Market format; its rows and columns begin with 1."""
     pairs, size = facts.pairs, len(facts.axis.labels)
     values = (pairs.source + 1, pairs.destination + 1, pairs.values(facts.what))
     with path.open("w", encoding="ascii", errors="replace") as file:
@@ -127,18 +127,18 @@ ENDINGS = (*PICTURES, *FORMATS)
 
 
 def check_ending(output: Path) -> None:
-    """Refuse a file whose name does not tell what it should be."""
+    """Refuse a file whose name does not imply a format."""
     if output.suffix.lower() not in ENDINGS:
         raise CommlensError(f"{output}: its name must end with one of {', '.join(ENDINGS)}")
 
 
 def write(facts: Facts, output: Path, heading: str) -> None:
-    """Write a matrix in the format that the name of the file tells; never over an existing file.
+    """Write a matrix in the format that the file name implies; never over an existing file.
 
     Raises
     ------
     CommlensError
-        `output` exists or cannot be written, or its name tells no format.
+        `output` exists or cannot be written, or its name implies no format.
     """
     check_ending(output)
     ending = output.suffix.lower()

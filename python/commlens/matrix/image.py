@@ -88,7 +88,7 @@ LETTERS = {
 
 @dataclass
 class Drawing:
-    """A picture of images and words; places are pixels from the upper left corner.
+    """A picture of images and words; positions are pixels from the upper left corner.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ def drawing(facts: Facts, heading: str) -> Drawing:
 
 
 def tick_cells(cells: Cells, letters: int) -> Sequence[int]:
-    """Return the cells that have a number beside them."""
+    """Return the cells that have a tick label."""
     apart = -(-cells.count * LETTER * (letters + 2) // SIDE)
     step = 1
     while step < apart:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What collectives would send inside, where that was not measured: from their calls and an algorithm."""
+"""Models the messages inside collectives that were not measured, from their calls and an algorithm."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EQUAL = BUFFER | {"barrier", "gather", "scatter", "allgather", "reduce_scatter_
 
 @dataclass
 class Model:
-    """Modelled messages of each communicator, in world ranks, and how they were made."""
+    """Modelled messages of each communicator, in world ranks, and the algorithms used."""
 
     pairs: dict[int, list[Pairs]] = field(default_factory=lambda: defaultdict(list))
     chosen: Counter[tuple[str, str, str]] = field(default_factory=Counter)
@@ -36,7 +36,7 @@ class Model:
     statements: list[tuple[str, str]] = field(default_factory=list)
 
     def remarks(self) -> Iterator[str]:
-        """Yield what is to be said of it."""
+        """Yield remarks about the model."""
         yield "modelled, not measured: the messages that collectives would send with these algorithms"
         for (collective, name, by), calls in sorted(self.chosen.items()):
             yield f"{collective} by {name}, {by}: {calls:,} calls"
@@ -65,7 +65,7 @@ def model(
 
 
 def _add(found: Model, one: Calls, told: Mapping[str, str], library: str, budget: Budget) -> str:
-    """Add the messages of calls; return why not, or the empty text."""
+    """Add the messages of calls; return the reason if that fails, else the empty text."""
     if one.where.why:
         return one.where.why
     if one.is_persistent:
@@ -105,7 +105,7 @@ def _add(found: Model, one: Calls, told: Mapping[str, str], library: str, budget
 
 
 def _choice(one: Calls, call: Call, told: Mapping[str, str], library: str) -> tuple[Algorithm, str] | None:
-    """Return the algorithm, and who has chosen it."""
+    """Return the algorithm, and the source of the choice."""
     if one.collective in told:
         return algorithm(one.collective, told[one.collective]), "as chosen"
     if library.startswith("MPICH"):
@@ -118,7 +118,7 @@ def _choice(one: Calls, call: Call, told: Mapping[str, str], library: str) -> tu
 
 
 def _totals(one: Calls) -> Integers:
-    """Return the bytes of all calls together as `Call.block` counts them: one number, or one of each rank's part."""
+    """Return the bytes of all calls as `Call.block` counts them: one number, or one per rank."""
     size = one.where.size
     part = {
         "scatter": one.received,
@@ -143,7 +143,7 @@ def _totals(one: Calls) -> Integers:
 
 
 def _mean(one: Calls) -> int | Integers:
-    """Return the bytes of a call, by which libraries choose; where each pair has its own, the mean of them."""
+    """Return the bytes of a call by which libraries choose an algorithm; the mean if pairs differ."""
     mean = _totals(one) // one.calls
     return _shaped(mean) if len(mean) <= one.where.size else int(mean.mean())
 
@@ -153,7 +153,7 @@ def _shaped(block: Integers) -> int | Integers:
 
 
 def _blocks(one: Calls) -> Iterator[tuple[int, int, int | Integers]]:
-    """Yield root, number and bytes of calls: all the same, but for the last one that has what is left over."""
+    """Yield root, number and bytes of calls; all calls are equal, except the last, which has the remainder."""
     totals = _totals(one)
     block = totals // one.calls
     roots = _roots(one)
@@ -168,7 +168,7 @@ def _blocks(one: Calls) -> Iterator[tuple[int, int, int | Integers]]:
 
 
 def _roots(one: Calls) -> list[tuple[int, int]]:
-    """Return how many calls had which root, from the bytes that only roots have."""
+    """Return the number of calls per root, from the bytes that only roots count."""
     weight = one.at_root
     if weight is None:
         return [(0, one.calls)]

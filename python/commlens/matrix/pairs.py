@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse matrices: what goes from whom to whom, as arrays with one element for each pair that talks."""
+"""Sparse matrices: arrays with one element for each communicating pair."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ WHAT = ("bytes", "messages")
 
 @dataclass(frozen=True)
 class Pairs:
-    """Messages and bytes from each source to each destination: each pair once, by source and destination.
+    """Messages and bytes from each source to each destination.
+
+    Each pair occurs once, ordered by source and destination.
 
     Attributes
     ----------
     source, destination : arrays of int64
-        Numbers from 0 on; of world ranks, or of what they are grouped by.
+        Numbers from 0 on: world ranks, or the groups of ranks.
     messages, bytes : arrays of int64
         Of each pair; at least one message.
     """
@@ -32,7 +34,7 @@ class Pairs:
 
     @classmethod
     def summed(cls, source: Ints, destination: Ints, messages: Ints, bytes: Ints) -> Pairs:
-        """Return the pairs of rows that may have a pair more than once, in any order."""
+        """Return the pairs of rows in any order, adding up repeated pairs."""
         if not len(source):
             return cls(ints(), ints(), ints(), ints())
         order = np.lexsort((destination, source))
@@ -74,7 +76,7 @@ class Pairs:
         return int(self.values(what).sum())
 
     def chosen(self, which: Flags | Ints) -> Pairs:
-        """Return some of the pairs, in the order asked for."""
+        """Return the selected pairs in the given order."""
         return Pairs(self.source[which], self.destination[which], self.messages[which], self.bytes[which])
 
     def renumbered(self, numbers: Ints) -> Pairs:
@@ -84,7 +86,7 @@ class Pairs:
         return Pairs.summed(source[kept], destination[kept], self.messages[kept], self.bytes[kept])
 
     def codes(self, size: int) -> Ints:
-        """Return one number for each pair, rising; all numbers of sources and destinations are below `size`."""
+        """Return one number for each pair, ascending; all sources and destinations are below `size`."""
         return self.source * size + self.destination
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which known pattern a matrix has.
+"""Recognises known patterns in a matrix.
 
 A pattern is a set of pairs.  A matrix has it when all these pairs talk, and nearly all that is sent goes between them:
 a few messages beside do not hide it, and a pair that is missing does.  Ranks are taken in their order in the
@@ -40,7 +40,7 @@ class Pattern:
     detail : str
         More about it: the grid, the root.
     share : float
-        The part of what is sent that goes between its pairs.
+        Share of the traffic that is between its pairs.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Pattern:
     share: float = 1.0
 
     def text(self) -> str:
-        """Return it in words."""
+        """Return the grid in words."""
         words = f"{self.name}, {self.detail}" if self.detail else self.name
         return (
             words if self.name == NONE or self.share > 0.9995 else f"{words} ({100 * self.share:.1f} % of it)"
@@ -63,12 +63,12 @@ class Grid:
     periods: tuple[bool, ...]
 
     def text(self) -> str:
-        """Return it as table comm has it."""
+        """Return the grid in the format of table comm."""
         periods = "".join("1" if period else "0" for period in self.periods)
         return f"{'x'.join(map(str, self.dims))} periodic {periods}"
 
     def neighbours(self, steps: Sequence[Sequence[int]], ranks: Ints) -> Edges:
-        """Return the pairs from these ranks to those some steps away."""
+        """Return the pairs from these ranks to those at the given steps."""
         at = np.stack(np.unravel_index(ranks, self.dims))
         size = np.array(self.dims)[:, None]
         around = np.array(self.periods)[:, None]
@@ -104,7 +104,7 @@ SHAPES: dict[str, Callable[[int], list[tuple[int, ...]]]] = {
 
 
 class Finder:
-    """Compares the pairs of `size` ranks with patterns."""
+    """Compares the pairs of `size` ranks with known patterns."""
 
     def __init__(self, pairs: Pairs, size: int, what: str):
         others = pairs.chosen(pairs.source != pairs.destination)
@@ -118,11 +118,11 @@ class Finder:
         self.distances = set(np.unique(self.destination - self.source).tolist())
 
     def has(self, source: int, destination: int) -> bool:
-        """Return whether a pair talks."""
+        """Return whether a pair communicates."""
         return self.all_talk((ints([source]), ints([destination])))
 
     def all_talk(self, edges: Edges) -> bool:
-        """Return whether all pairs of a set talk."""
+        """Return whether all pairs of a set communicate."""
         wanted = edges[0] * self.size + edges[1]
         if not len(wanted) or not len(self.codes):
             return False
@@ -130,14 +130,14 @@ class Finder:
         return bool(np.all(at < len(self.codes)) and np.all(self.codes[at] == wanted))
 
     def share(self, edges: Edges) -> float:
-        """Return the part of what is sent that goes between pairs of a set; 0 if one of them does not talk."""
+        """Return the share of the traffic between pairs of a set; 0 if one of them does not communicate."""
         if not self.all_talk(edges):
             return 0.0
         inside = np.isin(self.codes, edges[0] * self.size + edges[1])
         return float(self.weights[inside].sum()) / self.total
 
     def pattern(self, grids: Sequence[tuple[str, Grid, Ints]] = ()) -> Pattern:
-        """Return the known pattern; `grids` are topologies: name, grid, and which rank stands at each place of it."""
+        """Return the known pattern; `grids` are topologies: name, grid, and the rank at each position."""
         if self.size <= 1:
             return Pattern("one rank")
         if not len(self.codes):
@@ -152,7 +152,7 @@ class Finder:
         return found if found.share >= ENOUGH else Pattern(NONE, share=0.0)
 
     def simple(self) -> Iterator[tuple[tuple[str, str], Edges]]:
-        """Return patterns that have no grid."""
+        """Return the patterns without a grid."""
         everybody = np.arange(self.size, dtype=np.int64)
         if len(self.codes) == self.size * (self.size - 1) and self.size > 2:
             # Where all pairs talk, that is what it is unless nearly all goes to few of them.
@@ -179,7 +179,7 @@ class Finder:
             yield ("ring", "both ways"), ends
 
     def transposes(self) -> Iterator[tuple[tuple[str, str], Edges]]:
-        """Return the exchanges of a grid's rows with its columns, and exchanges of pairs."""
+        """Return the transposes of grids, and exchanges of pairs."""
         everybody = np.arange(self.size, dtype=np.int64)
         for rows in divisors(self.size):
             columns = self.size // rows
@@ -199,7 +199,7 @@ class Finder:
             yield ("pairs", f"{int(mutual.sum()) // 2:,} of them"), (everybody[mutual], partner[mutual])
 
     def nearest(self, grids: Sequence[tuple[str, Grid, Ints]]) -> Pattern:
-        """Return the grid whose neighbours explain most; one that a topology tells is preferred."""
+        """Return the grid whose neighbours explain the largest share; prefers grids of topologies."""
         best = Pattern(NONE, share=0.0)
         for name, grid, order in grids:
             best = better(best, self.on_grid(grid, order, f", as {name} has it"))
@@ -217,7 +217,7 @@ class Finder:
         return best
 
     def on_grid(self, grid: Grid, order: Ints | None, origin: str) -> Pattern:
-        """Return how much the neighbours on a grid explain."""
+        """Return the share that neighbours on a grid explain."""
         dimensions = sum(length > 1 for length in grid.dims)
         best = Pattern(NONE, share=0.0)
         everybody = np.arange(self.size, dtype=np.int64)
@@ -238,7 +238,7 @@ class Finder:
         return best
 
     def grids(self) -> Iterator[tuple[int, ...]]:
-        """Return the grids whose strides are distances over which somebody talks."""
+        """Return the grids whose strides are distances of communicating pairs."""
 
         def further(rest: int, stride: int, dims: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             if rest == 1:
@@ -254,12 +254,12 @@ class Finder:
 
 
 def better(one: Pattern, other: Pattern) -> Pattern:
-    """Return the pattern that explains more; the first where they are alike."""
+    """Return the pattern with the larger share; the first if they are equal."""
     return other if other.share > one.share + 1e-9 else one
 
 
 def ordered(edges: Edges, order: Ints | None) -> Edges:
-    """Return pairs of places as pairs of the ranks that stand there."""
+    """Return pairs of positions as pairs of the ranks at these positions."""
     return edges if order is None else (order[edges[0]], order[edges[1]])
 
 
@@ -274,7 +274,7 @@ def divisors(number: int) -> list[int]:
 
 
 def cart_grid(topology: str | None) -> Grid | None:
-    """Return the grid of a Cartesian topology as table comm has it.
+    """Return the grid of a Cartesian topology from its text in table comm.
 
     >>> cart_grid("cart 4x2 periodic 10")
     Grid(dims=(4, 2), periods=(True, False))

@@ -21,7 +21,7 @@ TICK = 8  # characters from one number of a column to the next, where there are 
 
 
 def kind_of(screen: Screen) -> str:
-    """Return what a screen can show: colours, shades, or ascii."""
+    """Return the drawing mode of a screen: colours, shades, or ascii."""
     console = screen.console
     if screen.width is None or screen.ascii or console.is_dumb_terminal:
         return "ascii"
@@ -69,14 +69,14 @@ def ticks(cells: Cells, names: list[str], margin: int, width: int) -> Text:
 
 
 def shaded(cells: Cells, ramp: str) -> list[Text]:
-    """Return lines in which two characters, or more where there are few cells, show a cell."""
+    """Return lines in which two or more characters show one cell."""
     times = max(1, 8 // cells.count)
     levels = cells.levels(len(ramp) - 1).tolist()
     return [Text("".join(ramp[level] * 2 * times for level in row)) for row in levels for _ in range(times)]
 
 
 def coloured(cells: Cells) -> list[Text]:
-    """Return lines in which a character shows two cells, one above the other."""
+    """Return lines in which one character shows two cells, one above the other."""
     times = max(1, 32 // cells.count)
     palette = [Color.from_rgb(*map(int, colour)) for colour in colours(COLOURS)]
     levels = cells.levels(COLOURS).repeat(times, axis=0).repeat(times, axis=1).tolist()
@@ -97,7 +97,7 @@ def coloured(cells: Cells) -> list[Text]:
 
 
 def legend(cells: Cells, axis: Axis, what: str, kind: str) -> list[Text]:
-    """Return what the picture shows, and how much a shade stands for."""
+    """Return the legend: the values shown, and the range of each shade."""
     low, high = cells.range
     line = Text()
     if low == high:

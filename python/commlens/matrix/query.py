@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads from a profile who talks to whom."""
+"""Reads the communication matrix from a profile."""
 
 from __future__ import annotations
 
@@ -64,17 +64,17 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Selection:
-    """Which messages count.
+    """Selects the messages of a matrix.
 
     Attributes
     ----------
     kind : str
         One of KINDS.
     comms : names, globs or ids of communicators; empty: all
-    operations : names of procedures, of what is inside calls
-    regions : paths of code regions or globs, with all that is within them
+    operations : names of procedures, for messages inside calls
+    regions : paths of code regions or globs; nested regions are included
     slices : ranges of slices of time
-    algorithms : of what is modelled, the algorithm that does a collective
+    algorithms : algorithm per collective, for modelled messages
     """
 
     kind: str = "p2p"
@@ -85,7 +85,7 @@ class Selection:
     algorithms: Mapping[str, str] = field(default_factory=dict)
 
     def conditions(self) -> list[str]:
-        """Return conditions on a row of table peer, without that of the kind."""
+        """Return conditions on a row of table peer, except for the kind."""
         conditions = []
         if self.comms:
             wanted = any_of([comm_condition(pattern) for pattern in self.comms])[0]
@@ -98,13 +98,13 @@ class Selection:
         return conditions + any_of([f"peer.slice BETWEEN {low} AND {high}" for low, high in self.slices])
 
     def of_flows(self, flows: Sequence[str], *more: str) -> str:
-        """Return the beginning of a statement on rows of these kinds of traffic."""
+        """Return the beginning of a statement for rows of these kinds of traffic."""
         kinds = ", ".join(quoted(flow) for flow in flows)
         conditions = [f"flow.name IN ({kinds})", *more, *self.conditions()]
         return "\n  FROM peer JOIN flow ON flow.id = peer.flow" + where(conditions)
 
     def pairs_sql(self, flows: Sequence[str]) -> str:
-        """Return the statement for pairs both ends of which are known."""
+        """Return the statement for pairs with known source and destination."""
         return (
             f"SELECT comm, flow.id AS flow,\n{ENDS},\n       SUM(messages) AS messages, SUM(bytes) AS bytes"
             + self.of_flows(flows, "peer IS NOT NULL")
@@ -112,7 +112,7 @@ class Selection:
         )
 
     def loose_sql(self, flows: Sequence[str]) -> str:
-        """Return the statement for rows with a block of peers, or one whose world rank is not known, or nothing of it."""
+        """Return the statement for rows with a block of peers, a peer without known world rank, or no peer."""
         return (
             "SELECT comm, flow.id AS flow, outward, rank, first, peers, SUM(messages) AS messages, SUM(bytes) AS bytes"
             + self.of_flows(flows, "peer IS NULL")
@@ -138,11 +138,11 @@ class Traffic:
     pairs : Pairs
         Of world ranks, all of them known.
     spread : Pairs
-        What is counted for a block of peers together, as if it were the same for each of them.
+        Counts of blocks of peers, divided equally over their members.
     in_blocks : set of int
         World ranks that have such blocks.
     messages, bytes : int
-        What is left: nobody can say with whom.
+        Traffic whose other process is unknown.
     """
 
     pairs: Pairs = NOBODY
@@ -159,7 +159,7 @@ class Matrix:
     Attributes
     ----------
     kind : str
-        What is counted: one of KINDS.
+        Kind of traffic: one of KINDS.
     shown : Ints
         World ranks that have a row and a column, rising.
     ranks : int
@@ -167,7 +167,7 @@ class Matrix:
     pairs, spread : Pairs
         As in Traffic, all communicators together.
     messages, bytes : int
-        What is in neither, because nobody can say with whom.
+        Traffic in neither, because the other process is unknown.
     """
 
     kind: str
@@ -190,12 +190,12 @@ class Matrix:
 
     @property
     def is_modelled(self) -> bool:
-        """Whether nobody has measured it."""
+        """Whether the matrix is modelled."""
         return self.kind == MODELLED
 
     @property
     def all(self) -> Pairs:
-        """All pairs, with what is spread over blocks."""
+        """All pairs, including the divided blocks."""
         return Pairs.joined([self.pairs, self.spread]) if len(self.spread) else self.pairs
 
 
@@ -205,7 +205,7 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
     Raises
     ------
     CommlensError
-        The profile does not say it.
+        The profile has no such data.
     """
     refuse(connection)
     meta = dict(connection.execute(META_SQL).fetchall())
@@ -283,9 +283,10 @@ def place(
     comms: dict[int, Comm],
     names: dict[int, str],
 ) -> None:
-    """Add rows without world rank of the peer: to whom they belong where members tell, evenly where it is a block.
+    """Add rows without world rank of the peer: to the member if it is known, and divided equally over a block.
 
-    Where blocks would make too many pairs, only every second, third, ... rank in them has a share: a picture is folded.
+    If blocks would make too many pairs, only every second, third, ... rank in them gets a share: pictures are folded
+    anyway.
     """
     nobody = Comm(0, "", None, ())
     blocks = []
@@ -317,7 +318,7 @@ def place(
 
 
 def shares(total: int, parts: int) -> Ints:
-    """Return `total` in parts that are as equal as integers can be.
+    """Return `total` divided into integers that differ by at most 1.
 
     >>> [int(share) for share in shares(7, 3)]
     [3, 2, 2]
@@ -327,7 +328,7 @@ def shares(total: int, parts: int) -> Ints:
 
 
 def shown_ranks(connection: sqlite3.Connection, selection: Selection, size: int, pairs: Pairs) -> Ints:
-    """Return the world ranks to show: all, or the members of the communicators that are chosen and who talks there."""
+    """Return the world ranks to show: all, or the members of the selected communicators and their peers."""
     if not selection.comms:
         return np.arange(size, dtype=np.int64)
     wanted = any_of([comm_condition(pattern) for pattern in selection.comms])
@@ -338,12 +339,12 @@ def shown_ranks(connection: sqlite3.Connection, selection: Selection, size: int,
 
 
 def matching_regions(connection: sqlite3.Connection, patterns: Sequence[str]) -> tuple[int, ...]:
-    """Return the code regions that paths or globs mean, with those within them.
+    """Return the code regions that match paths or globs, with their nested regions.
 
     Raises
     ------
     CommlensError
-        A pattern means none, or counts of peers are not kept by region.
+        A pattern matches no region, or the profile has no peers by region.
     """
     if not patterns:
         return ()

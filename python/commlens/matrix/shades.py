@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A matrix folded into few cells, and how dark each of them is."""
+"""Folds a matrix into few cells, and computes their shades."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Cells:
     values : array of int64, cells x cells
         The sum of the pairs in each cell.
     used : array of bool
-        Cells in which some pair talks; it may have no bytes.
+        Cells with a communicating pair, even if it has no bytes.
     block : int
         Rows, and columns, in a cell; the last may have fewer.
     """
@@ -39,7 +39,7 @@ class Cells:
 
     @property
     def count(self) -> int:
-        """How many cells there are in a row."""
+        """Number of cells per row."""
         return len(self.values)
 
     @property
@@ -49,7 +49,7 @@ class Cells:
         return (int(found.min()), int(found.max())) if len(found) else (0, 0)
 
     def levels(self, count: int) -> Ints:
-        """Return for each cell from 1 to `count` how much there is, on a logarithmic scale; 0 where nobody talks."""
+        """Return the level of each cell, 1 to `count` on a logarithmic scale; 0 without traffic."""
         low, high = (np.log(max(bound, 1)) for bound in self.range)
         if high > low:
             at = (np.log(np.maximum(self.values, 1)) - low) / (high - low)
@@ -79,7 +79,7 @@ def folded(pairs: Pairs, size: int, most: int, what: str) -> Cells:
 
 
 def colours(count: int) -> NDArray[np.uint8]:
-    """Return `count` colours from little to much."""
+    """Return `count` colours, from small to large values."""
     at = np.linspace(0, len(ANCHORS) - 1, count) if count > 1 else np.array([len(ANCHORS) - 1.0])
     positions = np.arange(len(ANCHORS))
     return (

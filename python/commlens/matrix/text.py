@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `commlens matrix` prints."""
+"""The output of `commlens matrix`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = 12  # characters before what is said
 
 
 def show(facts: Facts, screen: Screen, heading: str) -> None:
-    """Print a matrix and what is said of it."""
+    """Print a matrix and its facts."""
     matrix, axis = facts.matrix, facts.axis
     messages, bytes = facts.pairs.total("messages"), facts.pairs.total("bytes")
     screen.lines(
@@ -47,7 +47,7 @@ def show(facts: Facts, screen: Screen, heading: str) -> None:
 
 
 def nothing(facts: Facts, heading: str) -> str:
-    """Return why there is no picture."""
+    """Return the reason why there is no picture."""
     matrix = facts.matrix
     if matrix.messages:
         return "nothing to draw: no message has two known ends"
@@ -94,7 +94,7 @@ def sayings(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def share(facts: Facts, pair: tuple[int, int]) -> float:
-    """Return the part of all that (messages, bytes) are."""
+    """Return the share of (messages, bytes) in the total."""
     index = 0 if facts.what == "messages" else 1
     total = facts.matrix.pairs.total(facts.what)
     return pair[index] / total if total else 0.0
@@ -106,7 +106,7 @@ def number(value: float) -> str:
 
 
 def both_ends(facts: Facts) -> Iterator[tuple[str, str]]:
-    """Return the lines about what was sent against what was received."""
+    """Return the lines that compare sent and received counts."""
     ends = facts.ends
     if ends is None:
         return
@@ -182,7 +182,7 @@ def tables(facts: Facts) -> Iterator[Table]:
 
 
 def option_of(kind: str) -> str:
-    """Return how to see a kind that is not drawn."""
+    """Return the option that shows a kind that is not drawn."""
     if kind == "received":
         return "the other end of sent"
     return f"--kind {'p2p' if kind == 'sent' else kind}"

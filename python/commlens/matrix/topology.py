@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which CPUs of a node share a socket, and which of these a last-level cache: a core complex.
+"""Finds which CPUs of a node share a socket, and which share a last-level cache: a core complex.
 
 A profile has the CPUs a rank may run on, and not how they hang together.  That is known where a profile is read on a
 node of the run, or told by hwloc: `lstopo NODE.xml` there.
@@ -27,12 +27,12 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Topology:
-    """What is known of nodes: the place of each CPU. Under "" that of nodes that are not named."""
+    """Socket and core complex of each CPU, by node. The key "" stands for all other nodes."""
 
     nodes: dict[str, dict[int, Place]]
 
     def place(self, node: str, cpus: str) -> tuple[int | None, int | None]:
-        """Return the socket and the core complex a process stays in, or None where it may run in several, or unknown."""
+        """Return the socket and the core complex of a process; None if it may run in several, or if unknown."""
         known = self.nodes.get(node, self.nodes.get("", {}))
         places = [known.get(cpu) for cpu in cpu_numbers(cpus)]
         found = {place for place in places if place is not None}
@@ -45,7 +45,7 @@ class Topology:
         )
 
     def knows(self, node: str) -> bool:
-        """Return whether the CPUs of a node are known."""
+        """Return whether the topology of a node is known."""
         return node in self.nodes or "" in self.nodes
 
 
@@ -60,7 +60,7 @@ def cpu_numbers(text: str) -> Iterator[int]:
 
 
 def read_topology(files: Sequence[str], nodes: Iterable[str]) -> Topology:
-    """Return what hwloc's files say, and what is known of this machine if it is one of the nodes.
+    """Return the topology from hwloc's files and, if this machine is one of the nodes, from the system.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def read_topology(files: Sequence[str], nodes: Iterable[str]) -> Topology:
 
 
 def of_hwloc(path: Path) -> dict[int, Place]:
-    """Return the place of each CPU in a file that hwloc's lstopo has written."""
+    """Return socket and core complex of each CPU from a file of hwloc's lstopo."""
     try:
         root = ElementTree.fromstring(read_regular(path, LARGEST_FILE))
     except OSError as error:
@@ -129,7 +129,7 @@ def of_hwloc(path: Path) -> dict[int, Place]:
 
 
 def of_this_machine() -> dict[int, Place]:
-    """Return the place of each CPU of this machine; nothing where the system does not tell."""
+    """Return socket and core complex of each CPU of this machine; empty if the system does not report them."""
     places: dict[int, Place] = {}
     for folder in SYSTEM.glob("cpu[0-9]*"):
         try:
@@ -141,7 +141,7 @@ def of_this_machine() -> dict[int, Place]:
 
 
 def last_cache(folder: Path, socket: int) -> int:
-    """Return a number for the third-level cache of a CPU: its first CPU; of the socket, where there is none."""
+    """Return the id of a CPU's third-level cache, its first CPU; without such a cache, that of the socket."""
     for cache in folder.glob("cache/index*"):
         try:
             if (cache / "level").read_text().strip() == "3":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a tool costs an application, by the net / hook / wrap method.
+"""Measures the cost of a tool for an application, by the net / hook / wrap method.
 
 `legs` says how the application is started with each tool, `measure` runs it in rounds, `estimate` says what can be said
 of the times; `text` and `charts` show it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts: what a run is composed of, and the net time relative to the baseline's; drawn by matplotlib."""
+"""Charts by matplotlib: the composition of a run, and the net time relative to the baseline."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def write(costs: Sequence[Cost], runs: Sequence[Run], kind: str, path: Path) -> 
 
 
 def page(costs: Sequence[Cost], runs: Sequence[Run], number: int, processes: int) -> str:
-    """Return a page of HTML that needs nothing else: both charts, what is said, and the table."""
+    """Return a self-contained HTML page: both charts, the verdicts, and the table."""
     buffer = io.StringIO()
     figure(costs, runs).savefig(buffer, format="svg")
     picture = buffer.getvalue()

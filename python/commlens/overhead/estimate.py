@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be said of the times: differences within rounds, their intervals, and whether there is one at all.
+"""Statistics of the times: differences within rounds, their confidence intervals, and significance.
 
 Runs of one round are compared with each other, so that what changes slowly on the machine falls out. Of the differences
 the Hodges-Lehmann estimate is taken (the median of the means of all pairs), which a few disturbed runs do not move; its
@@ -37,11 +37,11 @@ class Estimate:
     Attributes
     ----------
     value, low, high : float
-        Estimate and interval of 95 %; not a number where there are too few rounds for an interval.
+        Estimate and 95 % interval; NaN if there are too few rounds for an interval.
     p : float
-        How often at least such a difference would be seen if there were none.
+        Probability of a difference at least this large if there were none.
     needed : int or None
-        Runs that would resolve a difference of this size in POWER of all measurements; None: more than MOST_NEEDED.
+        Number of runs that resolve a difference of this size with probability POWER; None: more than MOST_NEEDED.
     """
 
     value: float
@@ -52,18 +52,18 @@ class Estimate:
 
     @property
     def is_resolved(self) -> bool:
-        """Zero is outside the interval, and the test says the same."""
+        """Whether zero is outside the interval, and the test agrees."""
         return self.p < 1 - CONFIDENCE and (self.low > 0 or self.high < 0)
 
     @property
     def resolution(self) -> float:
-        """The smallest difference that this many rounds tell from none: half of the interval."""
+        """Smallest difference that this number of rounds can detect: half of the interval."""
         return (self.high - self.low) / 2
 
 
 @dataclass(frozen=True)
 class Cost:
-    """A tool, or the baseline, which has no differences.
+    """The cost of a tool, or of the baseline, which has no differences.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Cost:
     ratio : Estimate or None
         Of net, relative to the baseline's: 0.01 is one per cent more.
     net, hook, wrap, memory : Estimate or None
-        What it adds, in ns and bytes.
+        Difference from the baseline, in ns and bytes.
     """
 
     tool: str
@@ -89,7 +89,7 @@ class Cost:
 
 
 def hodges_lehmann(values: Values) -> Values:
-    """Return the median of the means of all pairs, a value with itself among them, along the last axis.
+    """Return the median of the means of all pairs along the last axis, including each value paired with itself.
 
     values : shape (..., n)
 
@@ -116,7 +116,7 @@ def signed_rank_p(values: Values, generator: np.random.Generator) -> float:
 
 
 def tail(number: int) -> float:
-    """Return the share of resamples to leave out at either end for an interval of CONFIDENCE.
+    """Return the share of resamples to exclude at each end for an interval of CONFIDENCE.
 
     The resamples of few rounds spread less than their estimate does, by sqrt((n - 1) / n), and their spread is itself
     uncertain, as in Student's t: plain quantiles of 6 rounds hold the truth in 86 % instead of 95 %. As in Hesterberg, What
@@ -137,7 +137,7 @@ def tail(number: int) -> float:
 
 
 def estimate(values: Sequence[float], generator: np.random.Generator) -> Estimate:
-    """Return what differences, one of each round, say."""
+    """Return the estimate from differences, one per round."""
     differences = np.array(values, dtype=np.float64)
     number = len(differences)
     value = float(hodges_lehmann(differences))
@@ -163,7 +163,7 @@ def estimate(values: Sequence[float], generator: np.random.Generator) -> Estimat
 
 
 def whole_rounds(runs: Sequence[Run]) -> list[dict[str, Run]]:
-    """Return the runs of each round by tool, of the rounds that have all tools; not of the one that warms up."""
+    """Return the runs of each round by tool, for the rounds with all tools, except the warm-up."""
     by_round: dict[int, dict[str, Run]] = {}
     for run in runs:
         by_round.setdefault(run.round, {})[run.tool] = run
@@ -174,7 +174,7 @@ def whole_rounds(runs: Sequence[Run]) -> list[dict[str, Run]]:
 
 
 def costs(runs: Sequence[Run], seed: int = 1) -> list[Cost]:
-    """Return the baseline and each tool, of the rounds that have all of them."""
+    """Return the costs of the baseline and of each tool, from the rounds with all of them."""
     tools = list(dict.fromkeys(run.tool for run in sorted(runs, key=lambda run: run.tool != BASELINE)))
     whole = whole_rounds(runs)
     generator = np.random.default_rng(seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the application is started: without a tool, and with each."""
+"""Command lines that start the application without a tool and with each tool."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ PRELOAD = 'LD_PRELOAD="$1${LD_PRELOAD:+:$LD_PRELOAD}"; export LD_PRELOAD; shift;
 
 @dataclass(frozen=True)
 class Tool:
-    """What runs beside the application.
+    """A tool that runs with the application.
 
     Attributes
     ----------
     name : str
     library : str
-        Path of what is preloaded; empty: nothing.
+        Path of the preloaded library; empty: none.
     wrapper : tuple of str
         Command before the application.
     variables : dict
-        Its environment; OUTPUT stands for a folder of each run.
+        Its environment; OUTPUT is replaced by the folder of each run.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Tool:
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def command(self, launch: Sequence[str], stopwatch: Path, folder: Path) -> list[str]:
-        """Return the whole command line of a run whose times and files go below `folder`.
+        """Return the command line of a run whose times and files are written below `folder`.
 
         launch : what `split` returned.
         """
@@ -81,7 +81,7 @@ class Tool:
 
 
 def commlens_tool(name: str = COMMLENS, variables: Mapping[str, str] | None = None) -> Tool:
-    """Return commlens as a tool, with settings of its own.
+    """Return commlens as a tool, with its settings.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def our_runner() -> Path:
 
 
 def find_stopwatch() -> Path:
-    """Return the library that takes the times.
+    """Return the stopwatch library.
 
     Raises
     ------
@@ -122,12 +122,12 @@ def find_stopwatch() -> Path:
 
 
 def parse_tool(text: str) -> Tool:
-    """Return the tool that is preloaded, of NAME=LIBRARY[,VARIABLE=VALUE]...; commlens as the library is commlens.
+    """Return the preloaded tool of NAME=LIBRARY[,VARIABLE=VALUE]...; the library name commlens means commlens.
 
     Raises
     ------
     ValueError
-        It is nothing of that kind, or there is no such library.
+        The text has another form, or there is no such library.
     """
     first, *settings = re.split(r",(?=[A-Za-z_]\w*=)", text)
     name, is_named, library = first.partition("=")
@@ -146,12 +146,12 @@ def parse_tool(text: str) -> Tool:
 
 
 def parse_wrapper(text: str) -> Tool:
-    """Return the tool whose command comes before the application, of NAME=COMMAND.
+    """Return the tool of NAME=COMMAND, whose command precedes the application.
 
     Raises
     ------
     ValueError
-        It is nothing of that kind, or there is no such command.
+        The text has another form, or there is no such command.
     """
     name, _, command = text.partition("=")
     _check_name(name)
@@ -173,12 +173,12 @@ def _check_name(name: str) -> None:
 def split(command: Sequence[str]) -> list[str]:
     """Return the command line with HERE before each application that it starts.
 
-    Where it begins with a launcher, the application is the first word behind that is a program and no value of an option.
+    After a launcher, the application is the first word that is a program and not the value of an option.
 
     Raises
     ------
     CommlensError
-        There is none, or it is not clear which.
+        There is no application, or it is ambiguous.
     """
     words = list(command)
     if words and shutil.which(words[0]) is None and words[0] != HERE:
@@ -195,7 +195,7 @@ def split(command: Sequence[str]) -> list[str]:
 
 
 def _split_launch(words: list[str]) -> list[str]:
-    """Return the words behind a launcher's name with HERE before each application; a colon begins the next one."""
+    """Return the words after a launcher's name with HERE before each application; colons separate applications."""
     if ":" in words:
         colon = words.index(":")
         return [*_split_launch(words[:colon]), ":", *_split_launch(words[colon + 1 :])]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the application without and with each tool, in rounds, and takes the times."""
+"""Runs the application without and with each tool in rounds, and reads the times."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Run:
         BASELINE: none.
     processes : int
     net_ns : int
-        From leaving MPI_Init to entering MPI_Finalize, of the process where that is longest.
+        Time from leaving MPI_Init to entering MPI_Finalize, of the process with the longest.
     hook_ns : int
-        How much longer it is from entering MPI_Init to leaving MPI_Finalize, of the process where that is longest.
+        Additional time from entering MPI_Init to leaving MPI_Finalize, of the process with the longest.
     wrap_ns : int
         The rest of the time that the whole command took.
     memory_bytes : int
@@ -69,7 +69,7 @@ COLUMNS = tuple(field.name for field in fields(Run))
 
 
 class Times(NamedTuple):
-    """What the stopwatch wrote of a process.
+    """The times that the stopwatch wrote for a process.
 
     Nanoseconds in MPI_Init, between and in MPI_Finalize; KiB that were resident; 0 where another library's MPI_Init came
     before its own; 0 where the tool's library is not loaded, or
@@ -85,7 +85,7 @@ class Times(NamedTuple):
 
 
 def read_times(folder: Path) -> list[Times]:
-    """Return what the stopwatch wrote, of each process."""
+    """Return the times that the stopwatch wrote, one per process."""
     files = sorted(folder.glob("*.*"))
     return [Times(*map(int, path.read_text(encoding="ascii").split())) for path in files]
 
@@ -98,7 +98,7 @@ def summarize(
     position: int,
     tool: str,
 ) -> Run:
-    """Return one run, of what its processes took."""
+    """Return one run from the times of its processes."""
     net = max(process.net for process in times)
     inside = max(process.init + process.net + process.finalize for process in times)
     memory = max(process.memory for process in times) * 1024
@@ -108,12 +108,12 @@ def summarize(
 def run_once(
     tool: Tool, launch: Sequence[str], stopwatch: Path, folder: Path, round: int, position: int
 ) -> Run:
-    """Run the application with a tool; `folder` is made for it, and goes.
+    """Run the application with a tool in `folder`, which is created and removed.
 
     Raises
     ------
     CommlensError
-        It failed, no process came through MPI_Init and MPI_Finalize, or the tool was not there.
+        The run failed, no process completed MPI_Init and MPI_Finalize, or the tool was not loaded.
     """
     (folder / "out").mkdir(parents=True)
     command = tool.command(launch, stopwatch, folder)
@@ -157,7 +157,7 @@ def run_once(
 
 
 def _wait(launcher: subprocess.Popen[bytes]) -> int:
-    """Return how a launcher ended; one that has to be stopped is given the time to end its processes."""
+    """Return the exit status of a launcher; if it must be stopped, give it time to end its processes."""
     try:
         return launcher.wait()
     finally:
@@ -172,7 +172,7 @@ def _wait(launcher: subprocess.Popen[bytes]) -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Take the signals of a batch system whose time is over, and of a terminal that is closed, for Ctrl-C."""
+    """Treat the signals at the end of a batch job and of a closed terminal like Ctrl-C."""
 
     def interrupt(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -191,12 +191,12 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """Make a folder for the runs here, where all nodes see it, and remove it in the end.
+    """Create a folder for the runs in the current directory, which all nodes share, and remove it at the end.
 
     Raises
     ------
     CommlensError
-        It cannot be made.
+        It cannot be created.
     """
     try:
         folder = tempfile.mkdtemp(prefix=".commlens-overhead-", dir=Path.cwd())
@@ -213,12 +213,12 @@ def scratch() -> Iterator[Path]:
 def rounds(
     tools: Sequence[Tool], launch: Sequence[str], stopwatch: Path, number: int, seed: int
 ) -> Iterator[Run]:
-    """Run all in rounds, each in an order of its own; round 0 warms up and is to be thrown away.
+    """Yield the runs of all rounds, each in random order; round 0 is the warm-up, which callers discard.
 
     Raises
     ------
     CommlensError
-        A run failed, or had other processes than the first one.
+        A run failed, or had another number of processes than the first.
     """
     legs = [Tool(BASELINE), *tools]
     shuffle = random.Random(seed).shuffle
@@ -239,12 +239,12 @@ def rounds(
 
 
 def free_name(path: Path) -> None:
-    """Refuse the name of a file that exists, before anything is measured.
+    """Refuse the name of an existing file, before the measurement.
 
     Raises
     ------
     CommlensError
-        It exists, or its folder does not.
+        The file exists, or its folder does not.
     """
     if path.exists():
         raise CommlensError(f"{path}: exists")

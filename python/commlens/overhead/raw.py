@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All runs as CSV: what `commlens overhead` wrote can be looked at again."""
+"""All runs as CSV, which `commlens overhead` can read again."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def text(runs: Sequence[Run]) -> str:
 
 
 def read(path: Path) -> list[Run]:
-    """Return the runs of a file that `text` made.
+    """Return the runs of a file that `text` wrote.
 
     Raises
     ------
     CommlensError
-        The file cannot be read, has another content, or has more rounds or tools than can be compared.
+        The file cannot be read, has another format, or has too many rounds or tools.
     """
     try:
         content = read_regular(path, MOST_BYTES).decode()
@@ -65,7 +65,7 @@ def run_of(line: Sequence[str]) -> Run:
     Raises
     ------
     ValueError
-        A field is missing, or no number or name that `text` writes.
+        A field is missing, or has a value that `text` does not write.
     """
     fields = dict(zip(COLUMNS, line))
     tool = fields.pop("tool", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `commlens overhead` prints."""
+"""The output of `commlens overhead`."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ NARROW = 20
 
 
 def signed(value: float, text: str) -> str:
-    """Return a number's text with its sign."""
+    """Return the text of a number with its sign."""
     return ("-" if value < 0 else "+") + text
 
 
 def added_time(estimate: Estimate | None) -> str:
-    """Return what is added."""
+    """Return the text of an added time."""
     return "" if estimate is None else signed(estimate.value, time_text(round(abs(estimate.value))))
 
 
 def percent(value: float) -> str:
-    """Return a ratio as per cent.
+    """Return a ratio in per cent.
 
     >>> percent(0.01234), percent(-0.5), percent(1.5)
     ('+1.23 %', '-50.0 %', '+150 %')
@@ -62,14 +62,14 @@ def percent(value: float) -> str:
 
 
 def interval(estimate: Estimate | None) -> str:
-    """Return an interval of ratios."""
+    """Return the text of an interval of ratios."""
     if estimate is None or math.isnan(estimate.low):
         return ""
     return f"{percent(estimate.low)} to {percent(estimate.high)}"
 
 
 def verdict(cost: Cost, number: int) -> str:
-    """Return what a tool costs between MPI_Init and MPI_Finalize, in a sentence."""
+    """Return the cost of a tool between MPI_Init and MPI_Finalize, as a sentence."""
     ratio = cost.ratio
     if ratio is None or math.isnan(ratio.p):
         return f"{cost.tool}: {number} runs are too few to estimate the cost; at least {FEWEST} are needed"
@@ -108,7 +108,7 @@ def table(costs: Sequence[Cost]) -> Table:
 
 
 def composition(costs: Sequence[Cost], width: int) -> list[Text]:
-    """Return a bar for each tool: net, hook and wrap one after the other, all to one scale."""
+    """Return a bar for each tool: net, hook and wrap side by side, in one scale."""
     names = [escape(cost.tool, Target.LINE) for cost in costs]
     widest = max(map(cell_len, names))
     longest = (
@@ -134,7 +134,7 @@ def composition(costs: Sequence[Cost], width: int) -> list[Text]:
 
 
 def show(costs: Sequence[Cost], number: int, processes: int, screen: Screen) -> None:
-    """Print what was found."""
+    """Print the results."""
     screen.lines(
         fold(
             "",
@@ -152,7 +152,7 @@ def show(costs: Sequence[Cost], number: int, processes: int, screen: Screen) -> 
 
 
 def as_dict(costs: Sequence[Cost], number: int, processes: int) -> dict[str, Any]:
-    """Return what was found for JSON."""
+    """Return the results for JSON."""
     tools = []
     for cost in costs:
         row = dataclasses.asdict(cost)

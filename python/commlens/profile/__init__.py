@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile: opened, checked against the schema, put together where it has several files."""
+"""Opens profiles, checks them against the schema, and merges their shards."""
 
 from commlens.profile.open import merged_file, open_profile
 

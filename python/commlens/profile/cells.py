@@ -48,7 +48,7 @@ class Cells:
         )
 
     def look(self) -> tuple[int, bool]:
-        """Return how many rows belong to a key, and whether all of them make sense."""
+        """Return the number of rows that belong to a key, and whether all are valid."""
         sound = " AND ".join(f"{total} >= 0" for total in TOTALS)
         sql = f"SELECT COUNT(*), COUNT(CASE WHEN {sound} THEN 1 END) {self.joined}"
         found, good = self.connection.execute(sql).fetchone()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks a profile by the facts of spec/schema.toml, and puts what is sound in place of what is not.
+"""Checks a profile against the constraints of spec/schema.toml, and replaces invalid tables by their valid rows.
 
 The file itself is never written. What our queries name is looked for in the temporary schema first: there stand our own
 views, which take the place of those of the file, and a table in place of each one of the file with rows that make no
@@ -48,7 +48,7 @@ ORDER = (*FIRST, *(name for name in TABLES if name not in FIRST), *FORMER)
 
 
 class SharedPages(sqlite3.DatabaseError):
-    """A table has more rows or longer texts than the file: what reads it goes through the same pages again and again."""
+    """A table has more rows or longer texts than fit into the file: its pages refer to each other repeatedly."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Table:
     Attributes
     ----------
     source : str
-        Where it is read: the name of the table in the file.
+        The name of the table in the file.
     shape : Shape
     count : int
         Its rows.
@@ -71,9 +71,9 @@ class Table:
     count: int = 0
 
     def value(self, column: Column) -> str:
-        """Return the expression for a column; what an older version does not have is what it meant then.
+        """Return the SQL expression for a column, with the default of the schema for columns that older versions lack.
 
-        A column that a damaged table has lost is NULL, or nothing where the readers rely on a value.
+        A column that a damaged table lacks is NULL, or empty if the readers require a value.
         """
         if column.name in self.shape.columns:
             return f'"{column.name}"'
@@ -88,9 +88,9 @@ class Checker:
     Attributes
     ----------
     complaints : list of str
-        What is missing or left out, a line for each thing.
+        Missing or ignored data, one line each.
     sources : dict of str to str
-        Table -> where its sound rows are.
+        Table -> the table or view with its valid rows.
     """
 
     def __init__(self, connection: Database, *, is_part: bool = False):
@@ -105,7 +105,7 @@ class Checker:
         self.most_difference = LARGEST
 
     def check(self) -> None:
-        """Check everything, and make what stands in place of it."""
+        """Check all tables, and create their replacements."""
         left = self.connection.limit_s * PART_OF_TIME
         for name in ORDER:
             relation = relation_of(self.connection, "main", name, self.version)
@@ -119,7 +119,7 @@ class Checker:
                 self.connection.execute(temporary(view.sql))
 
     def _check(self, name: str, relation: Relation) -> None:
-        """Check one table; what cannot be read at all is empty."""
+        """Check one table; a table that cannot be read becomes empty."""
         try:
             table = self._table(name, relation)
             if table is None:
@@ -136,7 +136,7 @@ class Checker:
             self.complaints.append(f"table {name} is damaged and cannot be read")
 
     def _table(self, name: str, relation: Relation) -> Table | None:
-        """Return a table as the file has it, or None where it has none."""
+        """Return a table of the file, or None if it is missing."""
         self.sources[name] = source = f"main.{name}"
         shape = shape_of(self.connection, "main", name, relation)
         if shape.is_other:
@@ -152,7 +152,7 @@ class Checker:
         return Table(name, relation, source, shape)
 
     def _is_sound(self, table: Table) -> bool:
-        """Return whether all rows make sense; one pass over the table."""
+        """Return whether all rows are valid, in one pass over the table."""
         try:
             self._prepare(table)
             if table.name != "cell_row":
@@ -171,7 +171,7 @@ class Checker:
         return sound and table.shape.is_ours and self._has_unknown(table) and not self._has_loop(table)
 
     def _has_sound_rows(self, table: Table, most_difference: int = LARGEST) -> bool:
-        """Return whether all rows make sense, and all sums of counters are numbers that SQLite has."""
+        """Return whether all rows are valid, and no sum of counters overflows SQLite's integers."""
         columns = [c for c in table.relation.columns if c.name in table.shape.columns]
         conditions = [
             self._good(table, c, most=most_difference if is_difference(c) else LARGEST) for c in columns
@@ -196,18 +196,18 @@ class Checker:
         return sound == table.count and all(total is None or isinstance(total, int) for total in totals)
 
     def _prepare(self, table: Table) -> None:
-        """Find out what the conditions on a table need."""
+        """Compute the values that the conditions on a table need."""
         if table.name == "rank":
             self.most_ranks = max(MOST_RANKS, RANKS_PER_ROW * self._size(table.source))
         self._set_ids(table.name)
 
     def _size(self, source: str) -> int:
-        """Return how many rows there are; COUNT(*) alone goes through the pages without a look at the clock."""
+        """Return the number of rows; COUNT(*) alone would not check the deadline."""
         sql = f"SELECT COUNT(*), MAX(1) FROM {source} NOT INDEXED"
         return int(self.connection.execute(sql).fetchone()[0])
 
     def _set_ids(self, name: str) -> None:
-        """Keep which numbers the rows of a table have that others refer to."""
+        """Store the ids of a table to which other tables refer."""
         relation = TABLES.get(name)
         if relation is not None and relation.key == ("id",) and name != "cell_row":
             low, high, count = self.connection.execute(
@@ -217,7 +217,7 @@ class Checker:
             self.ids[name] = Ids(self.sources[name], low if is_whole else None, high if is_whole else None)
 
     def _good(self, table: Table, column: Column, *, most: int = LARGEST, exactly: bool = False) -> str:
-        """Return the condition that a value makes sense."""
+        """Return the condition that a value is valid."""
         high = min(column.high, self.most_ranks if column.is_of_world else most)
         low = max(column.low, -most) if is_difference(column) else column.low
         target = column.ref.partition(".")[0]
@@ -230,11 +230,11 @@ class Checker:
         return condition
 
     def _has_cells(self) -> bool:
-        """Return whether there are rows whose numbers are made of a key and a rank."""
+        """Return whether there are rows whose ids combine a key and a rank."""
         return self._has_columns("cell_row") and self._any("cell_row", "1")
 
     def _keys_fit(self, ranks: int) -> bool:
-        """Return whether all keys are multiples of a number of ranks, if that can be told."""
+        """Return whether all keys are multiples of a number of ranks, if this can be checked."""
         if not (self._has_columns("key") and self._has_cells()):
             return True
         return ranks > 0 and not self._any("key", f"id % {ranks} <> 0")
@@ -250,7 +250,7 @@ class Checker:
         return found is not None
 
     def _has_unknown(self, table: Table) -> bool:
-        """Return whether the row for what is not known is there, to which others refer."""
+        """Return whether a table has the row "unknown", to which other tables refer."""
         if table.name not in UNKNOWN:
             return True
         sql = f"SELECT 1 FROM {table.source} WHERE id = 0"
@@ -264,14 +264,14 @@ class Checker:
     # What stands in place of a table.
 
     def _empty(self, name: str, relation: Relation) -> None:
-        """Put a table without rows in place of one."""
+        """Replace a table by an empty one."""
         self.connection.execute(f"DROP TABLE IF EXISTS temp.{name}")
         self.connection.execute(temporary(relation.sql))
         self.sources[name] = f"temp.{name}"
         self._set_ids(name)
 
     def _add_unknown(self, name: str) -> bool:
-        """Add the row for what is not known; return whether there was none."""
+        """Add the row "unknown"; return whether it was missing."""
         if name not in UNKNOWN:
             return False
         added = self.connection.execute(f"INSERT OR IGNORE INTO temp.{name} VALUES {UNKNOWN[name]}").rowcount
@@ -279,13 +279,13 @@ class Checker:
         return added > 0
 
     def _fill_in(self, table: Table) -> None:
-        """Put a view in place of a table of an older version, with the columns that it did not have."""
+        """Replace a table of an older version by a view that has the missing columns."""
         values = ", ".join(f"{table.value(c)} AS {c.name}" for c in table.relation.columns)
         self.connection.execute(f"CREATE TEMP VIEW {table.name} AS SELECT {values} FROM {table.source}")
         self.sources[table.name] = f"temp.{table.name}"
 
     def _copy(self, table: Table) -> None:
-        """Put the rows that make sense in place of a table."""
+        """Replace a table by its valid rows."""
         name, columns = table.name, table.relation.columns
         with suppress(sqlite3.DatabaseError):  # what can be read of it is counted later
             table.count = table.count or self._size(table.source)
@@ -320,7 +320,7 @@ class Checker:
         self._set_ids(name)
 
     def _overflows(self, table: Table) -> bool:
-        """Return whether the sum of a column is more than a number can hold."""
+        """Return whether the sum of a column overflows."""
         counters = [
             c for c in table.relation.columns if c.type == "INTEGER" and not c.ref and c.low > -LARGEST
         ]
@@ -334,7 +334,7 @@ class Checker:
         return any(total > LARGEST for total in found)
 
     def _salvage(self, table: Table, into: str, select: str) -> None:
-        """Copy the rows before and behind what cannot be read."""
+        """Copy the rows before and after an unreadable part."""
         into += f" VALUES ({', '.join('?' * len(table.relation.columns))})"
         keys = table.relation.key or ("rowid",)
         for way in ("ASC", "DESC"):
@@ -347,7 +347,7 @@ class Checker:
                 self.connection.execute("COMMIT")
 
     def _readable(self, select: str) -> Iterator[tuple[object, ...]]:
-        """Yield rows until one cannot be read."""
+        """Yield rows up to the first unreadable one."""
         try:
             yield from self.connection.execute(select)
         except sqlite3.DatabaseError:
@@ -355,7 +355,7 @@ class Checker:
                 raise
 
     def _say(self, table: Table, tests: dict[str, str], is_whole: bool) -> None:
-        """Say what was left out of a table."""
+        """Add complaints about the rows left out of a table."""
         name = table.name
         (kept,) = self.connection.execute(f"SELECT COUNT(*) FROM temp.{name}").fetchone()
         if not is_whole:
@@ -386,7 +386,7 @@ class Checker:
         return int(self.connection.execute(sql).fetchone()[0])
 
     def _cut(self, name: str, ids: Sequence[int]) -> None:
-        """Take the parents of some rows away, and of those whose parent was left out."""
+        """Clear the parents of some rows, and of the rows whose parent was left out."""
         self.connection.executemany(
             f"UPDATE temp.{name} SET parent = NULL WHERE id = ?", [(id,) for id in ids]
         )
@@ -397,7 +397,7 @@ class Checker:
             self.complaints.append(f"table {name}: {rows_text(len(ids))} have an invalid parent")
 
     def _more(self, name: str) -> None:
-        """Check what is not about one table."""
+        """Check conditions that involve several tables."""
         if name == "rank" and "meta" in self.sources:
             self.ranks, complaints = mend_meta(self.connection, self.sources, self.most_ranks, self._keys_fit)
             self.complaints += complaints
@@ -422,14 +422,14 @@ class Checker:
 
 
 def is_free_text(column: Column) -> bool:
-    """Return whether a column has texts of any length."""
+    """Return whether a column has texts without length limit."""
     return column.type == "TEXT" and not column.values
 
 
 def first(
     rows: Iterator[tuple[object, ...]], most_rows: int, most_bytes: int
 ) -> Iterator[tuple[object, ...]]:
-    """Yield some rows: so many, or fewer whose values are long."""
+    """Yield the first rows: a fixed number, or fewer if their values are long."""
     for row in rows:
         yield row
         most_rows -= 1
@@ -439,7 +439,7 @@ def first(
 
 
 def may_be_unknown(column: Column) -> bool:
-    """Return whether a value that makes no sense leaves the rest of its row as it is."""
+    """Return whether a row with an invalid value in this column is kept."""
     return column.null or column.zero
 
 

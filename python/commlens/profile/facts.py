@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conditions, as SQL, that the facts of spec/schema.toml put on the values of a column."""
+"""SQL conditions for the constraints of spec/schema.toml on the values of a column."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ LARGEST = 1 << 60
 
 
 class Ids(NamedTuple):
-    """The numbers that the rows of a table have.
+    """The ids of the rows of a table.
 
     Attributes
     ----------
     source : str
         The table.
     low, high : int or None
-        Where all numbers between have a row: the first and the last.
+        The first and last id, if all ids between exist.
     """
 
     source: str
@@ -28,23 +28,23 @@ class Ids(NamedTuple):
 
 
 def is_difference(column: Column) -> bool:
-    """Return whether a column has differences of counters."""
+    """Return whether a column contains differences of counters."""
     return column.low == -LARGEST
 
 
 def good(column: Column, value: str, span: tuple[int, int], ids: Ids | None, *, exactly: bool) -> str:
-    """Return the condition that a value makes sense.
+    """Return the condition that a value is valid.
 
     Parameters
     ----------
     value : str
         The expression for the value.
     span : (int, int)
-        The smallest and the largest number it may be.
+        The smallest and the largest allowed number.
     ids : Ids or None
-        The rows it may refer to.
+        The rows that it may refer to.
     exactly : bool
-        Tell 2.5 from an integer, which takes longer.
+        Distinguish 2.5 from an integer, which takes longer.
     """
     if column.type == "TEXT":
         condition = _good_text(column, value)
@@ -77,7 +77,7 @@ def _good_id(value: str, ids: Ids, *, is_zero_good: bool) -> str:
 
 
 def temporary(sql: str) -> str:
-    """Return the statement that makes a table or view in the temporary schema.
+    """Return the statement that creates a table or view in the temporary schema.
 
     >>> temporary("CREATE VIEW pair AS SELECT 1")
     'CREATE TEMP VIEW pair AS SELECT 1'

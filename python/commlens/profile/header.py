@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the first bytes of a file say: whether it is a profile, whole, and one that this reader knows."""
+"""Checks the first bytes of a file: whether it is a complete profile that this reader supports."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ HEADER_SIZE = 100  # https://www.sqlite.org/fileformat.html, section 1.3
 
 
 def check_header(file: ProfileFile) -> None:
-    """Refuse a file that cannot be a profile this reader understands.
+    """Refuse a file that cannot be a profile that this reader supports.
 
-    Looks at the first bytes only: SQLite itself would take an empty file for an empty database, and
-    would notice a missing end only when a query happens to need it.
+    Reads the first bytes only. SQLite itself treats an empty file as an empty database, and detects a missing end only
+    when a query needs it.
 
     Raises
     ------
     CommlensError
-        The file is unreadable, no profile, truncated, too new or too old.
+        The file is unreadable, not a profile, truncated, too new or too old.
     """
     path = file.path
     try:

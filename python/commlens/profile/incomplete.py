@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The warning that a part of a profile is missing."""
+"""The warning about missing parts of a profile."""
 
 from __future__ import annotations
 

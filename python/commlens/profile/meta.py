@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts about the run in table meta, which are texts: those that are numbers are numbers."""
+"""Reads the facts about the run from table meta, and converts numbers."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 def number(meta: Mapping[str, str], key: str) -> int:
-    """Return a fact that is a number, 0 where it is not known; the check of a profile lets only digits through."""
+    """Return a fact as a number, 0 if unknown; the check of the profile has accepted only digits."""
     return int(meta.get(key) or 0)
 
 
 def facts(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return what table meta has."""
+    """Return the facts of table meta."""
     return dict(tuple(row) for row in connection.execute(META_SQL))
 
 
 def is_summary(connection: sqlite3.Connection) -> bool:
-    """Return whether a profile has what all ranks together say, and not what each says."""
+    """Return whether a profile has summary detail: statistics over all ranks instead of rows per rank."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'detail'").fetchone()
     return bool(row) and row[0] == "summary"
 
 
 def no_single_ranks(what: str) -> CommlensError:
-    """Return why something that only the rows of single ranks can tell is refused in summary detail."""
+    """Return the reason for refusing, in summary detail, a request that needs the rows of single ranks."""
     return CommlensError(
         f"{what} needs data of single ranks, but this profile has summary detail: "
         "query its table spread with 'commlens sql', or run with COMMLENS_DETAIL=full"
@@ -40,7 +40,7 @@ def no_single_ranks(what: str) -> CommlensError:
 
 
 def option(connection: sqlite3.Connection, name: str) -> str | None:
-    """Return an option that was in force in the run, or None where the profile does not tell."""
+    """Return the value of an option in the run, or None if the profile lacks it."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'options'").fetchone()
     options = dict(line.partition("=")[::2] for line in (row[0] if row else "").splitlines())
     return options.get(name)
@@ -49,10 +49,10 @@ def option(connection: sqlite3.Connection, name: str) -> str | None:
 def mend_meta(
     connection: sqlite3.Connection, sources: dict[str, str], most_ranks: int, keys_fit: Callable[[int], bool]
 ) -> tuple[int, list[str]]:
-    """Put facts that make sense in place of those that do not; return the number of ranks, and what is to be said.
+    """Replace invalid facts; return the number of ranks, and complaints.
 
-    How many ranks there are is what the distance of keys depends on, and many a loop: it is believed as far as the keys
-    fit it, else the rows of table rank count.
+    The number of ranks determines the distance of keys and the length of loops. It is accepted if the keys match it;
+    otherwise the rows of table rank are counted.
     """
     sql = f"SELECT key, value FROM {sources['meta']}"
     facts = dict(connection.execute(sql).fetchall())

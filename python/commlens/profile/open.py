@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a profile, or says in one line why the file is none.
+"""Opens a profile, or reports in one line why the file is not a profile.
 
 A profile may come from anybody: what it says is checked before anything is made of it (checked.py).
 """
@@ -30,18 +30,18 @@ BESIDE = {
 
 
 def _authorize(action: int, *_: object) -> int:
-    """Deny other files: ATTACH, and VACUUM INTO which needs it, would write them even so."""
+    """Deny access to other files: ATTACH and VACUUM INTO could write them even on a read-only connection."""
     return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
 def is_shard(connection: sqlite3.Connection) -> bool:
-    """Return whether a file is one of several of a profile."""
+    """Return whether a file is a shard of a profile."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'shard'").fetchone()
     return bool(row and row[0])
 
 
 def connect_all(path: Path) -> Database:
-    """Return a connection to a profile: a file, a directory with several, or one of these."""
+    """Return a connection to a profile: a file, a directory of shards, or one shard."""
     if is_directory(path):
         return put_together(path)
     with opened(path) as file:

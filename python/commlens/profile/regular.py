@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the file of a profile once: what is checked is what is read, and nothing but a regular file is waited for."""
+"""Opens the file of a profile once, so that the checked file is the one that is read; opens regular files only."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class ProfileFile:
     Attributes
     ----------
     path : Path
-        Its name, for messages.
+        Its path, for messages.
     descriptor : int
     size : int
-        Bytes, with holes.
+        Size in bytes, including holes.
     stored : int
-        Bytes without holes, which say how much time and memory reading it may take.
+        Size in bytes without holes, which limits time and memory for reading.
     inode : (int, int)
         Device and inode.
     is_own : bool
-        It belongs to the user who reads it, or is one of root's.
+        It belongs to the user who reads it, or to root.
     is_alone : bool
-        It is not one of several, so that a bar shows how far it is copied.
+        It is not a shard, so that a progress bar shows the copying.
     """
 
     path: Path
@@ -58,7 +58,7 @@ class ProfileFile:
         return os.pread(self.descriptor, size, 0)
 
     def content(self, most_s: float) -> Iterator[bytes]:
-        """Yield all bytes, some at a time, and no more than there were when it was opened.
+        """Yield all bytes in blocks, at most as many as the file had when it was opened.
 
         Raises
         ------
@@ -79,11 +79,11 @@ class ProfileFile:
             yield os.pread(self.descriptor, min(CHUNK, self.size - at), at)
 
     def uri(self, most_s: float) -> str:
-        """Return the URI by which SQLite reads this file and makes no other beside it.
+        """Return the URI with which SQLite reads this file without creating others beside it.
 
-        SQLite opens by name. Where another user could make the name stand for another file meanwhile, such as a FIFO that
-        SQLite would wait for, it is the name of a copy in a folder of our own, made of what this descriptor reads. The copy
-        is there until the file is closed.
+        SQLite opens by name. If another user could replace the file behind the name, for example by a FIFO on which
+        SQLite would wait, this is the name of a copy in a private folder, read from this descriptor. The copy exists
+        until the file is closed.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class ProfileFile:
         return f"{name.as_uri()}?mode=ro&immutable=1"
 
     def _fixed_name(self) -> Path | None:
-        """Return the name of this file, or None if it has none, or one that other users can exchange."""
+        """Return the name of this file; None without a name, or if other users can replace the file behind it."""
         try:
             if DESCRIPTORS.is_dir():
                 name = (DESCRIPTORS / str(self.descriptor)).readlink()
@@ -107,7 +107,7 @@ class ProfileFile:
         return name if is_this and is_fixed(name) else None
 
     def _copied(self, most_s: float) -> Path:
-        """Return the name of a copy; holes stay holes."""
+        """Return the name of a copy, which keeps holes."""
         folder = self._until_closed.enter_context(own_folder(self.path))
         name = folder / "profile.db"
         places: Iterable[int] = range(0, self.size, CHUNK)
@@ -131,11 +131,14 @@ class ProfileFile:
         return name
 
     def has_name(self) -> bool:
-        """Return whether there is still a name by which SQLite can open it."""
+        """Return whether SQLite can still open it by name."""
         return self._copy is not None or self._fixed_name() is not None
 
     def is_open_again(self) -> bool:
-        """Return whether this process has the file open a second time: SQLite opens by name, which may be another's by then."""
+        """Return whether this process has opened the file twice.
+
+        The name that SQLite opened may belong to another file.
+        """
         if not DESCRIPTORS.is_dir():
             there = (self._copy or self.path).stat()
             return (there.st_dev, there.st_ino) == self.inode
@@ -152,12 +155,12 @@ class ProfileFile:
 
 @contextmanager
 def own_folder(path: Path) -> Iterator[Path]:
-    """Make a folder for a copy of `path` that other users can neither enter nor exchange, and remove it in the end.
+    """Create a folder for a copy of `path` that other users can neither enter nor replace; remove it at the end.
 
     Raises
     ------
     CommlensError
-        There is no place for one.
+        No folder can be created.
     """
     for place in dict.fromkeys((tempfile.gettempdir(), "/tmp", "/var/tmp")):
         try:
@@ -176,12 +179,12 @@ def own_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def opened(path: Path, folder: int | None = None) -> Iterator[ProfileFile]:
-    """Open a file for reading; `path` may be a link, but not a name in a folder that is open as `folder`.
+    """Open a file for reading; `path` may be a link, unless it is a name in the open `folder`.
 
     Raises
     ------
     CommlensError
-        There is none, it cannot be read, or it is no regular file.
+        It does not exist, cannot be read, or is not a regular file.
     """
 
     def check(facts: os.stat_result) -> None:

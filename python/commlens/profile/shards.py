@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile of several files, put together.
+"""Merges the shards of a profile.
 
 A job of many ranks leaves a directory: `shard.N.db` with the rows of a block of ranks, and `index.db` with what they
 have in common and which of them there are. Numbers mean the same in all of them.
@@ -57,7 +57,7 @@ NO_ROOM = ("database or disk is full", "disk I/O error")
 
 @dataclass(frozen=True)
 class Shard:
-    """One file of a profile, as the index has it; -1: not known."""
+    """One shard of a profile, as listed in the index; -1: unknown."""
 
     number: int
     path: Path
@@ -67,7 +67,7 @@ class Shard:
     crc32: int = -1
 
     def name(self) -> str:
-        """Return the file's name, and whose rows are in it if that is known."""
+        """Return the file's name and, if known, the ranks whose rows it has."""
         last = self.first_rank + self.ranks - 1
         return f"{self.path} (ranks {self.first_rank} to {last})" if self.first_rank >= 0 else str(self.path)
 
@@ -100,12 +100,12 @@ def folder_of(path: Path) -> Iterator[int | None]:
 
 
 def merge(path: Path, into: Database) -> None:
-    """Put a directory, or one shard, into an empty database.
+    """Merge a directory, or one shard, into an empty database.
 
     Warns
     -----
     IncompleteProfile
-        A file is missing or damaged, or belongs to another job; all others are there. Or rows make no sense.
+        A file is missing or damaged, or belongs to another job; all others are merged. Or rows are invalid.
 
     Raises
     ------
@@ -131,12 +131,12 @@ def merge(path: Path, into: Database) -> None:
 
 
 class Merging:
-    """Puts the files of one profile into a database.
+    """Merges the files of one profile into a database.
 
     Attributes
     ----------
     version : int
-        The schema version of the files; the newest where they differ, which nobody writes.
+        The schema version of the files; the newest if they differ, which no library writes.
     """
 
     def __init__(self, path: Path, folder: int | None, into: Database):
@@ -147,7 +147,7 @@ class Merging:
         self.version = 0
 
     def run(self) -> bool:
-        """Read all files that can be; return whether the index has said what all ranks have in common."""
+        """Read all readable files; return whether the index provided the shared tables."""
         world = None
         has_names = False
         shards = [Shard(-1, self.path)]
@@ -190,14 +190,14 @@ class Merging:
         return has_names
 
     def complain(self, what: str) -> None:
-        """Warn that a file cannot be read; of very many not each by itself."""
+        """Warn that a file cannot be read; groups the warnings if there are very many."""
         self.complaints += 1
         if self.complaints <= MOST_COMPLAINTS:
             complain(what)
 
     @contextmanager
     def opened(self, path: Path) -> Iterator[ProfileFile]:
-        """Open a file that can be a profile. What it stores may take time and memory, once."""
+        """Open a file that can be a profile, and add its size to the limits of time and memory once."""
         with opened(path, self.folder) as file:
             check_header(file)
             if file.inode not in self.counted:
@@ -208,7 +208,7 @@ class Merging:
 
     @contextmanager
     def limited(self) -> Iterator[float]:
-        """Yield how many seconds may be spent now; what was spent is missing later."""
+        """Yield the seconds that may be spent, and subtract the time spent from the rest."""
         begin = time.process_time()
         try:
             yield max(self.left_s, 0) / 2
@@ -216,7 +216,7 @@ class Merging:
             self.left_s -= time.process_time() - begin
 
     def asked(self, file: ProfileFile, table: str, values: Mapping[str, str]) -> list[tuple[Any, ...]]:
-        """Return values of the rows of a table, given as columns and the SQL of what is asked of each."""
+        """Return values of the rows of a table, for SQL expressions by column."""
         with self.limited() as most_s, closing(connect(file, most_s)) as connection:
             if not set(values) <= shape_of(connection, "main", table, TABLES[table]).columns:
                 return []
@@ -224,7 +224,7 @@ class Merging:
             return connection.execute(sql).fetchall()
 
     def world_of(self, file: ProfileFile) -> int | None:
-        """Return the random id of the job, or None where no row tells it."""
+        """Return the random id of the job, or None if no row has it."""
         try:
             rows = self.asked(file, "rank", {"world": integer("world")})
         except sqlite3.DatabaseError:
@@ -233,12 +233,12 @@ class Merging:
 
     @contextmanager
     def sound(self, shard: Shard) -> Iterator[ProfileFile]:
-        """Open a file whose bytes are those that were written.
+        """Open a file if its bytes are unchanged.
 
         Raises
         ------
         CommlensError
-            What is wrong with it.
+            The file is damaged; the message has the reason.
         """
         with self.opened(shard.path) as file:
             if shard.crc32 >= 0:
@@ -252,7 +252,7 @@ class Merging:
             yield file
 
     def listed(self, index: Path) -> list[Shard] | None:
-        """Return what the index lists, or None when it cannot be read."""
+        """Return the shards that the index lists, or None if it cannot be read."""
         numbers = ("number", "first_rank", "ranks", "bytes", "crc32")
         is_name = f"typeof(file) = 'text' AND LENGTH(CAST(file AS BLOB)) <= {MOST_NAME}"
         name = f"CASE WHEN {is_name} THEN file WHEN file IS NOT NULL THEN '' END"
@@ -272,7 +272,7 @@ class Merging:
         return list(found.values())
 
     def takes_names(self, index: Path) -> bool:
-        """Take what all ranks have in common from the index; return whether it can be read."""
+        """Copy the shared tables from the index; return whether it can be read."""
         try:
             with self.opened(index) as file:
                 self.copy(file, ("meta", "coverage", "shard", *NAMES))
@@ -285,7 +285,7 @@ class Merging:
         return True
 
     def most_common_world(self, shards: Iterable[Shard]) -> int | None:
-        """Return the id of the job most files are of."""
+        """Return the id of the job that most files belong to."""
         worlds: Counter[int] = Counter()
         for shard in shards:
             try:
@@ -296,7 +296,7 @@ class Merging:
         return worlds.most_common(1)[0][0] if worlds else None
 
     def copy(self, file: ProfileFile, tables: Sequence[str]) -> None:
-        """Add rows of these tables; those that are there already stay."""
+        """Add the rows of these tables; existing rows are kept."""
         into = self.into
         into.is_own = into.is_own and file.is_own
         with self.limited() as most_s, into.within(most_s):
@@ -319,7 +319,7 @@ class Merging:
 
 
 def copies(connection: sqlite3.Connection, tables: Sequence[str]) -> Iterator[str]:
-    """Yield the statements that copy tables of a file; only what is a table as we make it is copied."""
+    """Yield the statements that copy the tables of a file; only tables of the expected shape are copied."""
     version = version_of(connection, "part")
     shapes = {name: shape_of(connection, "part", name, TABLES[name]) for name in (*tables, *OF_CELLS)}
     for table in tables:
@@ -342,22 +342,22 @@ def copies(connection: sqlite3.Connection, tables: Sequence[str]) -> Iterator[st
 
 
 def has_no_room(connection: sqlite3.Connection, error: sqlite3.DatabaseError) -> bool:
-    """Return whether it is the file this connection writes that has caused an error, not one that it reads."""
+    """Return whether the file that this connection writes caused an error, not a file that it reads."""
     return str(error) in NO_ROOM and bool(connection.execute("PRAGMA database_list").fetchone()[2])
 
 
 def unnamed(error: CommlensError, path: Path) -> str:
-    """Return the message of an error without the name of the file at its begin."""
+    """Return the message of an error without the leading file name."""
     return error.message.removeprefix(CommlensError(f"{path}: ").message)
 
 
 def by_number(file: Path) -> tuple[int, str]:
-    """Return what sorts shard.9.db before shard.10.db."""
+    """Return a sort key that puts shard.9.db before shard.10.db."""
     return len(file.name), file.name
 
 
 def is_plain(name: object) -> bool:
-    """Return whether a name is one of a file in a folder, and of no other.
+    """Return whether a name is a plain file name within its folder.
 
     >>> [is_plain(name) for name in ("shard.0.db", "../x", "/etc/passwd", "..", "", 7)]
     [True, False, False, False, False, False]
@@ -366,7 +366,7 @@ def is_plain(name: object) -> bool:
 
 
 def integer(column: str) -> str:
-    """Return the SQL for a column whose values are integers, however long they are where they are none."""
+    """Return the SQL expression for a column of integers that limits other values, which may be long."""
     return f"CASE WHEN typeof({column}) = 'integer' THEN {column} END"
 
 

@@ -143,7 +143,7 @@ class Run:
     statements: list[tuple[str, str]]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it for JSON."""
+        """Return the result for JSON."""
         return {
             "meta": self.meta,
             "ranks": self.ranks,

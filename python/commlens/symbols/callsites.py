@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns call sites into function, file and line, where the machine at hand can.
+"""Resolves call sites to function, file and line, if this machine has the files.
 
 A profile stores a call site as module and offset.  If that module, with the same build id, is on the
 machine where the profile is read, and `addr2line` from binutils is there too, we ask it.  Otherwise
@@ -39,7 +39,7 @@ def without_arguments(function: str) -> str:
 
 
 def ask_addr2line(module: str, offsets: list[int]) -> dict[int, str]:
-    """Return `function file:line` of the return addresses that addr2line knows."""
+    """Return `function file:line` for the return addresses that addr2line resolves."""
     tool = shutil.which("addr2line")
     if tool is None:
         return {}
@@ -72,15 +72,15 @@ def ask_addr2line(module: str, offsets: list[int]) -> dict[int, str]:
 
 
 def stored_label(module: str, offset: int) -> str:
-    """Return a call site as the profile has it."""
+    """Return a call site as module and offset."""
     return f"{PurePosixPath(module).name if module else 'unknown'}+0x{offset:x}"
 
 
 def may_be_read(module: str, *, is_own: bool) -> bool:
-    """Return whether a file that a profile names is looked at.
+    """Return whether addr2line may read a file that a profile names.
 
-    addr2line was not made for files that somebody forges. So a profile of another user may only name files that are the
-    reader's own or root's.
+    addr2line is not hardened against forged files. A profile of another user may therefore only name files of the
+    reader or of root.
     """
     try:
         facts = os.stat(module)  # noqa: PTH116 - a name with a zero in it is a ValueError

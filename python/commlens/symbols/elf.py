@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What we need to know of an ELF file: build id, whether a function is at an address, what the loader looks for.
+"""Reads from ELF files the build id, the functions, and the data of the dynamic loader.
 
 Layout: man 5 elf, "Elf32_Ehdr" to "Elf64_Sym" and "Notes (Nhdr)".  A file that is broken, or not an ELF file,
 has no build id and no functions.
@@ -27,7 +27,7 @@ BROKEN = (OSError, ValueError, IndexError, struct.error)
 
 
 class Layout(NamedTuple):
-    """Where headers are, and how fields are stored."""
+    """Offsets of the headers, and the format of the fields."""
 
     wide: bool  # 64-bit
     order: str  # of bytes, for struct
@@ -36,7 +36,7 @@ class Layout(NamedTuple):
 
 
 def read_layout(file: BinaryIO) -> Layout:
-    """Return the layout; raises ValueError or struct.error if there is none."""
+    """Return the layout; raise ValueError or struct.error if the file is not ELF."""
     head = file.read(64)
     if head[:4] != b"\x7fELF":
         raise ValueError("not an ELF file")
@@ -47,7 +47,7 @@ def read_layout(file: BinaryIO) -> Layout:
 
 
 def read_at(file: BinaryIO, offset: int, size: int) -> bytes:
-    """Return bytes of the file."""
+    """Return a range of bytes of the file."""
     file.seek(offset)
     return file.read(min(size, LARGEST_READ))
 
@@ -79,7 +79,7 @@ def notes(data: bytes, order: str) -> Iterator[tuple[bytes, int, bytes]]:
 
 
 def inside_functions(path: Path, addresses: Iterable[int]) -> set[int]:
-    """Return those of the addresses that lie inside a function the file has a symbol for.
+    """Return the addresses that lie inside a function with a symbol.
 
     Elsewhere addr2line names the symbol before the address: in a stripped program that is any function.
     """
@@ -129,7 +129,7 @@ def functions(symbols: bytes, layout: Layout) -> list[tuple[int, int]]:
 
 
 class Dynamic(NamedTuple):
-    """What the loader reads of a program or shared object."""
+    """Data of a program or shared object that the loader reads."""
 
     machine: int  # EM_X86_64
     wide: bool
@@ -141,7 +141,7 @@ class Dynamic(NamedTuple):
 
 
 def read_dynamic(path: Path) -> Dynamic | None:
-    """Return what the loader reads of a file; None if it is not an ELF file, or broken."""
+    """Return the data of a file that the loader reads; None if it is not a valid ELF file."""
     try:
         with open_regular(path) as file:
             layout = read_layout(file)
@@ -209,7 +209,7 @@ def string_at(strings: bytes, offset: int) -> str:
 
 
 def dynamic_symbols(path: Path) -> tuple[set[str], set[str]]:
-    """Return the names a file defines for others and those it takes from others; empty if it is broken."""
+    """Return the names that a file exports and imports; empty if the file is damaged."""
     defined: set[str] = set()
     undefined: set[str] = set()
     try:
@@ -231,7 +231,7 @@ def dynamic_symbols(path: Path) -> tuple[set[str], set[str]]:
 
 
 def has_line_numbers(path: Path) -> bool:
-    """Return whether a file has the debug information that tells line numbers."""
+    """Return whether a file has debug information with line numbers."""
     try:
         with open_regular(path) as file:
             layout = read_layout(file)
