@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does Open MPI send what the library of algorithms says, and does commlens measure and name it?  Writes docs/evidence/algorithms.md.
+"""Checks whether Open MPI sends the messages of our algorithms, and whether commlens measures and names them.
+
+ Writes docs/evidence/algorithms.md.
 
 Every collective is called with every algorithm that coll_tuned can be told to use, on communicators of 2 to 33 ranks.
 What was sent inside is measured twice in the same run, by Open MPI's own monitoring component and by commlens. Both are
@@ -148,7 +150,7 @@ class Launch:
 
 
 def launches(cases: Iterable[Case]) -> list[Launch]:
-    """Put cases together; those first that say most."""
+    """Combine cases, beginning with those that set the most options."""
     found: list[Launch] = []
     for case in sorted(cases, key=lambda one: -len(one.choice)):
         if not any(one.takes(case) for one in found):
@@ -192,7 +194,7 @@ NONE = np.zeros((0, 5), np.int64)
 
 
 def cases(library: Library) -> Iterator[Case]:
-    """Yield all there is to measure."""
+    """Yield all cases to measure."""
     for collective, numbers in _numbers(library).items():
         for number in numbers:
             told = _told(collective, number)
@@ -403,7 +405,7 @@ class Difference:
 
 @dataclass
 class Result:
-    """What came of a case.
+    """The result of a case.
 
     Attributes
     ----------
@@ -461,7 +463,7 @@ def compare(
 
 
 def _naming(one: Algorithm | None, call: Call, answer: Answer | None) -> tuple[str, str]:
-    """Return how a call was named, and what was said of it."""
+    """Return how a call was named, with the verdict."""
     if answer is None:
         return "not", "missing"
     line = answer.line

@@ -97,7 +97,7 @@ def read_table() -> dict[Row, dict[str, str]]:
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mpi", action="append", choices=["openmpi", "mpich"], help="default: both")
     parser.add_argument("--save", action="store_true", help="write instructions.csv")

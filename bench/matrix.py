@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the matrices cost: heat maps of operation x message size x ranks, matrices on against off; and their size.
+"""Measures the cost of matrices: heat maps of operation x message size x ranks, on against off; and their size.
 
     .venv/bin/python bench/matrix.py                    # some minutes
     .venv/bin/python bench/matrix.py --svg DIRECTORY    # and the maps as pictures
@@ -48,7 +48,7 @@ def measure(mpi: str, ranks: int, rounds: int, program: Path, scratch: Path) -> 
 
 
 def ratios(times: dict[str, list[float]], way: str) -> list[float]:
-    """Return what each round took with this way, over what it took without matrices."""
+    """Return the ratio of each round's time in this way to the time without matrices."""
     return [a / b for a, b in zip(times[way], times[WAYS[0]], strict=True)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What memory commlens takes, and what it adds to a communicator that is made and freed.
+"""Measures the memory of commlens, and its cost for a communicator that is created and freed.
 
     .venv/bin/python bench/memory.py                  # both MPI libraries: two minutes
     .venv/bin/python bench/memory.py --mpi openmpi --rounds 20
@@ -180,7 +180,7 @@ def show(found: Memory) -> None:
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mpi", action="append", choices=["openmpi", "mpich"], help="default: both")
     parser.add_argument("--rounds", type=int, default=10, help="of times, default 10")

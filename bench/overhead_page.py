@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/evidence/overhead.md, of what bench/overhead.py has measured: numbers in files in, words and pictures out.
+"""Writes docs/evidence/overhead.md from the numbers that bench/overhead.py measured.
 
 The words are in overhead_page.md.in, whose links are those of the page.
 """
@@ -122,7 +122,7 @@ def write_json(path: Path, what: Mapping[str, Any]) -> None:
 
 
 def read(folder: Path) -> Data:
-    """Return what is kept in a folder."""
+    """Return the measurements in a folder."""
     return Data(
         read_json(folder / MACHINE),
         read_rows(folder / APPS, App),
@@ -161,14 +161,14 @@ def around(found: Estimate | None, unit: float, digits: int = 1) -> str:
 
 
 def added_bytes(found: Estimate | None) -> str:
-    """Return how many bytes more."""
+    """Return the text of added bytes."""
     if found is None:
         return ""
     return ("-" if found.value < 0 else "+") + bytes_text(round(abs(found.value)))
 
 
 def resolved(found: Estimate | None, rounds: int) -> str:
-    """Return whether there is a difference at all, in a few words."""
+    """Return a short text on whether the difference is significant."""
     if found is None or math.isnan(found.p):
         return f"it takes {FEWEST} runs at least"
     if found.is_resolved:
@@ -204,7 +204,7 @@ def costs_of(
 
 
 def mpis_of(data: Data) -> list[str]:
-    """Return the MPI libraries of which there is something."""
+    """Return the MPI libraries with measurements."""
     return list(dict.fromkeys(row.mpi for rows in (data.apps, data.calls, data.finalize) for row in rows))
 
 
@@ -296,7 +296,7 @@ def instructions() -> list[str]:
 
 
 class Target(NamedTuple):
-    """Something that was promised: value, and the most it may be."""
+    """A promised limit: the measured value, and the largest allowed one."""
 
     what: str
     limit: float
@@ -315,7 +315,7 @@ class Target(NamedTuple):
 
 
 def targets(data: Data) -> list[Target]:
-    """Return what was promised of calls, with the largest estimate that it is about."""
+    """Return the promised limits for calls, with the largest estimate for each."""
     found = added_to_calls(data)
 
     def most(rows: Sequence[str], is_asked: Any) -> dict[str, float]:

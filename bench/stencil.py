@@ -60,7 +60,7 @@ def application(mpi: str, program: Path, ranks: int, rounds: int, pairs: int, sc
 
 
 def faults_of(db: sqlite3.Connection) -> list[str]:
-    """Return what contradicts itself in a profile.  Times were rounded to nanoseconds one by one."""
+    """Return the contradictions within a profile.  Times were rounded to nanoseconds one by one."""
     checks = {
         "a region is shorter than the regions in it": "SELECT COUNT(*) FROM region_time WHERE nested_ns > time_ns",
         "a region is shorter than its MPI calls": "SELECT COUNT(*) FROM region_time WHERE mpi_ns > time_ns",
@@ -81,7 +81,7 @@ def faults_of(db: sqlite3.Connection) -> list[str]:
 
 
 def totals_of(db: sqlite3.Connection) -> dict[tuple[str, ...], int]:
-    """Return all that may only grow."""
+    """Return all counters that must not decrease."""
     found: dict[tuple[str, ...], int] = {}
     path = "(SELECT path FROM region_path WHERE region_path.region = {}.region)"
     for table, columns in {  # by names: numbers are those of one file
@@ -154,7 +154,7 @@ class Watcher:
         shutil.rmtree(place)
 
     def compare(self, name: str, totals: dict[tuple[str, ...], int]) -> None:
-        """Note what has become less since the last copy."""
+        """Store the counters that decreased since the last copy."""
         counts, ms = shrunk(self.last, totals)
         self.faults += [f"{name}: less than before: {'/'.join(key)}" for key in counts[:3]]
         self.ms = max(self.ms, ms)

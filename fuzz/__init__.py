@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random legal MPI programs, and an independent model of what a profile must say about them."""
+"""Random legal MPI programs, and an independent model of their profiles."""

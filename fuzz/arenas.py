@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arenas that are damaged or forged, and what `commlens-arena` makes of them.
+"""Runs `commlens-arena` on damaged and forged arenas.
 
     python -m fuzz.arenas check FOLDER [--seed N] [--count N]   write some and let the tool read and merge them
     python -m fuzz.arenas compact ARENA                         the same arena as fuzz/arena/expand.h reads it
@@ -53,12 +53,12 @@ def mixed(x: int) -> int:
 
 
 def combine(a: int, b: int) -> int:
-    """Return the identity of both in this order."""
+    """Return the combined identity of two in this order."""
     return mixed((a * 0x9E3779B97F4A7C15 + mixed((b + 0x9E3779B97F4A7C15) & WORD)) & WORD)
 
 
 def check_of(entry: int, content: bytes) -> int:
-    """Return what the head of an entry must say for a reader to look at it."""
+    """Return the header of an entry that readers accept."""
     identity = len(content)
     for at in range(0, len(content), 8):
         identity = combine(identity, int.from_bytes(content[at : at + 8], "little"))
@@ -118,7 +118,7 @@ class Arena:
     used: int | None = None
 
     def packed(self, identification: bytes) -> bytes:
-        """Return the file; `identification`: what the header begins with, of the build that is to read it."""
+        """Return the file; `identification` is the first bytes of the header for the build that reads it."""
         body = b"".join(segment.packed() for segment in self.segments)
         header = bytearray((identification + self.header).ljust(HEADER_BYTES, b"\0"))
         used = HEADER_BYTES + len(body) if self.used is None else self.used
@@ -250,7 +250,7 @@ DATES = (
 
 @dataclass(frozen=True)
 class Forged:
-    """An arena somebody made; `size`: of the file, with a hole at its end where it is more than the content."""
+    """A forged arena; `size` is that of the file, which ends with a hole if it is larger than the content."""
 
     kind: str
     content: bytes
@@ -283,7 +283,7 @@ def job_entry(draw: random.Random, rank: int = 0, size: int = 4) -> bytes:
 
 
 def comm_entry(draw: random.Random, index: int, members: int = 0) -> bytes:
-    """Return the entry of a communicator, most of it by chance."""
+    """Return the entry of a communicator with mostly random values."""
     small = (0, 1, 2, index - 1, index, *INTERESTING)
     out = number(index) + number(draw.choice((1, 1, 2, 3)))  # kind
     out += number(draw.choice((1, 2, 3, draw.getrandbits(64)))) + number(
@@ -318,7 +318,7 @@ Change = Callable[[random.Random, Arena], None]
 
 
 def forge_job(draw: random.Random, arena: Arena) -> None:
-    """Exchange the job: hostile texts, ranks and sizes."""
+    """Replace the job: hostile texts, ranks and sizes."""
     entries = [entry for entry in arena.journal().entries if entry[0] != JOB]
     rank, size = draw.choice(
         ((0, 4), (3, 4), (0, (1 << 31) - 1), ((1 << 31) - 2, (1 << 31) - 1), (-1, 4), (4, 4))
@@ -329,7 +329,7 @@ def forge_job(draw: random.Random, arena: Arena) -> None:
 
 
 def forge_comms(draw: random.Random, arena: Arena) -> None:
-    """Add indices, sizes, parents and members that are not there."""
+    """Add indices, sizes, parents and members that do not exist."""
     known = sum(entry == COMM for entry, _ in arena.journal().entries)
     for i in range(draw.choice((1, 5, 200))):
         index = draw.choice((known + 1 + i, known + 1 + i, *INTERESTING[:12]))
@@ -342,7 +342,7 @@ def forge_names(draw: random.Random, arena: Arena) -> None:
 
 
 def forge_sizes(draw: random.Random, arena: Arena) -> None:
-    """Change lengths and kinds of segments, or how many bytes are in use."""
+    """Change lengths and kinds of segments, or the number of bytes in use."""
     segment = draw.choice(arena.segments)
     what = draw.randrange(4)
     if what == 0:
@@ -374,7 +374,7 @@ def forge_header(draw: random.Random, arena: Arena) -> None:
 
 
 def forge_copies(draw: random.Random, arena: Arena) -> None:
-    """CachedCall a segment or the journal."""
+    """Duplicate a segment or the journal."""
     times = draw.choice((2, 10, 100))
     if draw.random() < 0.5:
         arena.segments += [draw.choice(arena.segments)] * times
@@ -383,7 +383,7 @@ def forge_copies(draw: random.Random, arena: Arena) -> None:
 
 
 def forge_nothing(draw: random.Random, arena: Arena) -> None:
-    """Keep what a good program left."""
+    """Keep the arena of a correct program."""
 
 
 FORGERS: dict[str, Change] = {
@@ -399,7 +399,7 @@ FORGERS: dict[str, Change] = {
 
 
 def damaged(draw: random.Random, content: bytes) -> bytes:
-    """Flip bytes, in the first pages most of all, or cut the end off."""
+    """Flip bytes, mostly in the first pages, or truncate the file."""
     if draw.random() < 0.3:
         return content[: draw.randrange(len(content) + 1)]
     bad = bytearray(content)
@@ -410,7 +410,7 @@ def damaged(draw: random.Random, content: bytes) -> bytes:
 
 
 def identification() -> bytes:
-    """Return what the header of an arena of this source begins with."""
+    """Return the first bytes of the header of an arena of this source."""
     program = (
         '#include <cstdio>\n#include "core/arena/format.h"\n#include "core/hot/thread.h"\nusing namespace commlens;\n'
         'int main() { std::printf("%u %llu", arena::version, 0ull | sizeof(Thread) << 32 | sizeof(Cell) << 16 | '
@@ -426,7 +426,7 @@ def identification() -> bytes:
 
 @functools.lru_cache(maxsize=1)
 def origins() -> tuple[bytes, tuple[bytes, ...]]:
-    """Return what a header begins with, and the arenas of the corpus that a process of ours has left."""
+    """Return the first bytes of a header, and the arenas of the corpus that real processes wrote."""
     return identification(), tuple((CORPUS / name).read_bytes() for name in SOUND)
 
 
@@ -487,7 +487,7 @@ def run_tool(arguments: list[str], names: list[Path]) -> Answer:
 
 
 def faults_of(answer: Answer, *, may_fail: bool) -> list[str]:
-    """Return what is wrong with an answer."""
+    """Return the errors of an answer."""
     faults = []
     if answer.code not in ((0, 1) if may_fail else (0,)):
         faults.append(f"ended with {answer.code}: {answer.complained[-300:]!r}")
@@ -501,7 +501,7 @@ def faults_of(answer: Answer, *, may_fail: bool) -> list[str]:
 
 
 def check(folder: Path, seed: int, count: int) -> list[str]:
-    """Write `count` arenas into a folder and let the tool read them; return what went wrong, a line each."""
+    """Write `count` arenas into a folder and let the tool read them; return the errors, one line each."""
     faults = []
     for i in range(count):
         arena = mutation(seed, i)

@@ -41,7 +41,7 @@ class Collectives(Messages):
             self.emit_collective(name, comm, self.neighbor_args(name, comm))
 
     def draw_layouts(self) -> None:
-        """Choose what all processes use alike in the next collective: for empty blocks, and for the v forms."""
+        """Choose the layouts that all processes use in the next collective, for empty blocks and for the v forms."""
         self.nothing = {base: self.layout(base, 0) for base in BASES}
         self.common = {base: self.layout(base, DIVISOR, empty_types=False)[1] for base in BASES}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every way to read a profile or an arena: the commands with their options, and what Python programs call."""
+"""All ways to read a profile or an arena: the commands with their options, and the Python functions."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ SELDOM = 50
 
 
 def chosen(case: int, number: int) -> list[tuple[str, ...]]:
-    """Return the commands for a case: over the cases each comes as often as another."""
+    """Return the commands for a case, so that each occurs equally often over all cases."""
     step = 59  # no divisor of how many there are: neighbours in the list do not come together
     found = [COMMANDS[(case * number + i) * step % len(COMMANDS)] for i in range(number)]
     if case % SELDOM == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reader's fuzzer does to a sound profile: one function for each kind of damage.
+"""Damages valid profiles for the fuzzer of the reader: one function for each kind of damage.
 
 Each takes a source of chance and the path of a copy, and leaves there what the reader is to read.
 """
@@ -59,7 +59,7 @@ BLOBS = (b"\xff\xfe\x80", b"\xc3(", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80", b"
 
 @contextmanager
 def changing(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a profile for changes; a query on what was damaged before may have no end, and is ended."""
+    """Open a profile for changes, with a time limit: queries on damaged data may not terminate."""
     with closing(sqlite3.connect(path)) as connection, connection:
         looks = iter(range(200))
         connection.set_progress_handler(lambda: next(looks, None) is None, 100_000)
@@ -77,7 +77,7 @@ def tables_of(connection: sqlite3.Connection) -> list[str]:
 
 
 def put(chance: Random, connection: sqlite3.Connection, values: Callable[[], Any], times: int) -> None:
-    """Put values into columns of some rows, at times of all rows of a table."""
+    """Store values in columns of some rows, sometimes of all rows of a table."""
     tables = tables_of(connection)
     for _ in range(times):
         table = chance.choice(tables)
@@ -94,12 +94,12 @@ def put(chance: Random, connection: sqlite3.Connection, values: Callable[[], Any
 
 
 def text_of(chance: Random) -> Any:
-    """Return a hostile text, now and then one that is no UTF-8."""
+    """Return a hostile text, sometimes one that is not UTF-8."""
     return chance.choice(TEXTS)
 
 
 def write_blobs(chance: Random, connection: sqlite3.Connection) -> None:
-    """Put bytes that are no UTF-8 into columns of text."""
+    """Store bytes that are not UTF-8 in text columns."""
     for _ in range(chance.randint(1, 5)):
         table = chance.choice([t for t in tables_of(connection) if t in _schema.RELATIONS])
         names = [c.name for c in _schema.RELATIONS[table].columns if c.type == "TEXT"]
@@ -175,7 +175,7 @@ def types(chance: Random, path: Path) -> None:
 
 
 def _loosen(connection: sqlite3.Connection, table: str) -> None:
-    """Take the types of all columns but the key away."""
+    """Remove the types of all columns except the key."""
     connection.execute("PRAGMA writable_schema = ON")
     connection.execute(
         "UPDATE sqlite_master SET sql = REPLACE(REPLACE(REPLACE(sql, ' INTEGER,', ','), ' TEXT,', ','), ' REAL,', ',') WHERE name = ?",
@@ -187,7 +187,7 @@ def _loosen(connection: sqlite3.Connection, table: str) -> None:
 
 
 def ranges(chance: Random, path: Path) -> None:
-    """Put numbers far beyond what there is, in rows and in the facts of the run."""
+    """Store numbers that are far too large, in rows and in the facts of the run."""
     with changing(path) as connection:
         if chance.random() < 0.5:
             key = chance.choice(
@@ -203,7 +203,7 @@ def ranges(chance: Random, path: Path) -> None:
 
 
 def claims(chance: Random, path: Path) -> None:
-    """Claim as many ranks as would be believed, and let single rows lie far apart."""
+    """Claim the largest number of ranks that the reader accepts, with single rows far apart."""
     size = chance.choice((10**5, 2**20 - 1, 2**20, 10**7))
     with changing(path) as connection:
         connection.execute("UPDATE meta SET value = ? WHERE key = 'ranks'", (str(size),))
@@ -227,7 +227,7 @@ def claims(chance: Random, path: Path) -> None:
 
 
 def cycles(chance: Random, path: Path) -> None:
-    """Let parents lead back, or very deep, or nowhere."""
+    """Create parents that form loops, are nested very deeply, or do not exist."""
     with changing(path) as connection:
         for table in ("comm", "region"):
             ids = [id for (id,) in connection.execute(f"SELECT id FROM {table}")]
@@ -270,7 +270,7 @@ def _chain(chance: Random, connection: sqlite3.Connection, table: str) -> None:
 
 
 def hostile_text(chance: Random, path: Path) -> None:
-    """Put texts that do something to terminals, files and parsers."""
+    """Store texts that affect terminals, files and parsers."""
     with changing(path) as connection:
         put(chance, connection, lambda: text_of(chance), chance.randint(1, 12))
         if chance.random() < 0.3:
@@ -284,7 +284,7 @@ RECURSIVE = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SEL
 
 
 def schema(chance: Random, path: Path) -> None:
-    """Change what tables and views are."""
+    """Change the definitions of tables and views."""
     with changing(path) as connection:
         connection.execute("PRAGMA foreign_keys = OFF")
         connection.execute("PRAGMA legacy_alter_table = ON")
@@ -384,7 +384,7 @@ SCHEMA_CHANGES = (
 
 
 def many_rows(chance: Random, path: Path) -> None:
-    """Multiply rows of a table so that what is slow for each pair of them shows."""
+    """Multiply rows of a table, to reveal quadratic run time."""
     with changing(path) as connection:
         table = chance.choice(
             ("comm", "region", "callsite", "coverage", "metric", "tag", "peer", "shard", "position")
@@ -427,14 +427,14 @@ def no_file(chance: Random, path: Path) -> None:
 
 
 def holes(chance: Random, path: Path) -> None:
-    """Let a file be far larger than what is stored in it."""
+    """Make a file far larger than its stored bytes, with holes."""
     if chance.random() < 0.5:
         loops(chance, path)
     os.truncate(path, path.stat().st_size + chance.choice((2**12, 2**22, 2**30, 60 * 2**30, 2**40)))
 
 
 def loops(chance: Random, path: Path) -> None:
-    """Let rows share pages, and have long texts of one page that follows itself."""
+    """Make rows share pages, with long texts of one page that refers to itself."""
     table, column = chance.choice(
         (("meta", 1), ("rank", 1), ("rank", 2), ("comm", 2), ("callsite", 1), ("region", 2))
     )

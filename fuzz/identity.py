@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random sequences of communicators: every one has an identity that its members, and nobody else, agree on.
+"""Random sequences of communicators, to check that exactly the members of a communicator compute its identity.
 
     .venv/bin/python -m fuzz.identity --sequences 100000
 

@@ -59,7 +59,7 @@ EVENTS = {
 
 @dataclass(frozen=True)
 class Case:
-    """What a seed stands for."""
+    """The parameters of the job for a seed."""
 
     seed: int
     mpi: str
@@ -93,7 +93,7 @@ class Case:
 
 @dataclass
 class Outcome:
-    """How it went: a key of KINDS, and what was there afterwards."""
+    """The outcome: a key of KINDS, and the files found afterwards."""
 
     seed: int
     kind: str
@@ -104,7 +104,7 @@ class Outcome:
 
 
 def has_happened(event: str, running: Running) -> bool:
-    """Return whether a job has come to an event of EVENTS."""
+    """Return whether a job has reached an event of EVENTS."""
     if event == "init":
         return any(running.arenas.iterdir())
     stages = [one.stage for one in running.counted()]
@@ -144,7 +144,7 @@ def was_killed(case: Case, running: Running) -> bool:
 
 
 def end_all(running: Running) -> None:
-    """Kill what the end of one rank has left, and wait until nothing runs."""
+    """Kill the remaining processes after one rank was killed, and wait until none runs."""
     if running.process.poll() is None:
         running.process.kill()
     pids = {one.pid for one in running.counted()} | {
@@ -170,7 +170,7 @@ def ranks_in(path: Path) -> list[int]:
 
 
 def stored(running: Running) -> list[Path]:
-    """Return what the job has stored, as profiles of one file."""
+    """Return the profiles that the job stored, each as one file."""
     found = sorted((running.where / "out").glob("*.db"))
     for folder in sorted((running.where / "out").glob("*.commlens")):
         merged = running.where / f"{folder.name}.db"
@@ -180,7 +180,7 @@ def stored(running: Running) -> list[Path]:
 
 
 def left(running: Running) -> list[str]:
-    """Return all names that are there when nothing runs any more."""
+    """Return all file names after all processes ended."""
     return sorted(
         str(path.relative_to(running.where))
         for name in ("arenas", "out")
@@ -189,7 +189,7 @@ def left(running: Running) -> list[str]:
 
 
 def judged(running: Running) -> Outcome:
-    """Recover, and compare with what the program has counted; the seed is filled in by who asks."""
+    """Recover, and compare with the program's own counts; the caller sets the seed."""
     counted = running.counted()
     everybody = list(range(running.ranks))
     wrong = []
@@ -245,7 +245,7 @@ def run(case: Case, mpi: Mpi) -> Outcome:
 
 
 def run_seed(seed: int, mpis: Sequence[str]) -> Outcome:
-    """Run one case in a folder that goes with it."""
+    """Run one case in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix=f"kill-{seed}-", dir=STATE) as scratch:
         case = Case.of(seed, mpis)
         return run(case, Mpi(case.mpi, Path(scratch)))
@@ -253,7 +253,7 @@ def run_seed(seed: int, mpis: Sequence[str]) -> Outcome:
 
 @functools.cache  # as they were when we began
 def version() -> str:
-    """Return a word for the cases and what they test."""
+    """Return a version string of the cases and the code under test."""
     digest = hashlib.sha256(Path(__file__).read_bytes())
     for path in sorted((ROOT / "python" / "commlens").rglob("*.py")):
         digest.update(path.read_bytes())
@@ -269,7 +269,7 @@ def load(path: Path) -> dict[int, Outcome]:
 
 
 def work(seed: int, kills: int, jobs: int, mpis: Sequence[str]) -> Iterator[Outcome]:
-    """Yield the outcomes of seeds from `seed` on, until so many jobs were killed; those of earlier runs first."""
+    """Yield the outcomes of seeds from `seed` on, until the given number of jobs was killed; earlier outcomes first."""
     STATE.mkdir(parents=True, exist_ok=True)
     path = STATE / f"{'-'.join(mpis)}-{version()}.jsonl"
     done = load(path)

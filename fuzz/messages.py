@@ -11,7 +11,7 @@ from fuzz.writer import BASES, DIVISOR, Writer, ints
 
 
 class Messages(Writer):
-    """Emits messages in all modes, and what completes them."""
+    """Emits messages in all modes, and their completion."""
 
     def post_send(self, me: int, comm: Communicator, dest: int | str, tag: int, base: str, n: int) -> None:
         """Emit a send of a random mode, blocking or not."""
@@ -38,7 +38,7 @@ class Messages(Writer):
         return {"buf": count * datatype.extent, "count": count, "datatype": datatype}
 
     def message(self) -> None:
-        """One message, or one to or from nobody."""
+        """Emit one message, perhaps to or from MPI_PROC_NULL."""
         comm = self.random.choice(self.comms)
         base, n, tag = self.base(), self.elements(), self.new_tag()
         source = self.random.choice(comm.everybody)
@@ -118,7 +118,8 @@ class Messages(Writer):
                 self.call(me, "Imrecv", arrives, **args, message=message, request=request)
 
     def shift(self) -> None:
-        """Every process of a communicator sends to one and receives from another; ends may hang loose."""
+        """Let every process of a communicator send to one process and receive from another, perhaps MPI_PROC_NULL.
+        """
         comm = self.intra()
         group = comm.groups[0]
         base, tag, step = self.base(), self.new_tag(), self.random.randrange(len(group))
@@ -263,7 +264,7 @@ class Messages(Writer):
         self.rounds({source: [there], dest: [here]}, self.random.randrange(1, 4), ready, without="Testall")
 
     def complete_some(self) -> None:
-        """Let one rank complete some of what it has pending, of whatever communicators."""
+        """Let one rank complete some of its pending requests, of any communicators."""
         me = self.random.choice(self.world)
         n = min(len(self.pending[me]), self.random.randrange(1, 7))
         self.complete(me, self.random.sample(self.pending[me], n))

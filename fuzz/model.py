@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a profile must say about a known sequence of MPI calls.
+"""Computes the profile that a known sequence of MPI calls must produce.
 
 Written from the text of the MPI standard and ``docs/bytes.md`` only; it shares nothing with the library, its
 generator or ``spec/calls.toml``.  `program.py` builds the calls of every rank, runs them, and compares the profile
@@ -36,7 +36,7 @@ class Datatype:
     elements: int
 
     def leaves_gaps(self, count: int) -> bool:
-        """Return whether a block of `count` elements has bytes in it that are no data."""
+        """Return whether a block of `count` elements has gaps."""
         alone = self.size < self.true_extent
         return count > 0 and (alone or (count > 1 and self.size != self.extent))
 
@@ -79,7 +79,7 @@ class Made:
 
 @dataclass(eq=False)
 class Request:
-    """A request slot of one rank, and what the model knows about the operation in it."""
+    """A request slot of one rank, and the facts of the model about its operation."""
 
     c: str
     comm: Communicator | None = None
@@ -96,7 +96,7 @@ class Request:
 class Call:
     """One MPI call of one rank: procedure without ``MPI_``, arguments by the standard's names.
 
-    `arrives` is what the generator knows and the arguments do not say: the bytes a receive or a read will get.
+    `arrives` is the number of bytes that a receive or a read will get, which only the generator knows.
     """
 
     name: str
@@ -316,7 +316,7 @@ COMPLETE_ONE_BY_ONE = {"Waitany", "Waitsome", "Test", "Testany", "Testsome", "Te
 
 @dataclass
 class CompleteRequests:
-    """What one thread knows of requests that were complete when made: how many are out, and of what."""
+    """The requests of one thread that were complete when created: their number and kinds."""
 
     out: int = 0
     comms: set[Communicator] = field(default_factory=set)  # of all made since none was out
@@ -333,7 +333,7 @@ class CompleteRequests:
 
 
 class RankModel:
-    """Follows the calls of one rank; `cells` is what its profile must hold."""
+    """Follows the calls of one rank; `cells` are the expected cells of its profile."""
 
     def __init__(self, world_rank: int) -> None:
         self.me = world_rank
@@ -342,7 +342,7 @@ class RankModel:
         self.complete = CompleteRequests()
 
     def follow(self, calls: Sequence[Call], log: Iterator[str], complete: CompleteRequests) -> None:
-        """Count `calls`, made by the thread that `complete` belongs to; `log` is what the program wrote meanwhile."""
+        """Count `calls` of the thread that `complete` belongs to; `log` is the output of the program meanwhile."""
         self.log, self.complete = log, complete
         for call in calls:
             try:
@@ -408,7 +408,7 @@ class RankModel:
             self.complete.finished()
 
     def comms_of(self, requests: list[Request]) -> set[Communicator]:
-        """Return what a completion call of these active requests counts under."""
+        """Return the communicators that a completion call of these active requests counts under."""
         own = {r.comm for r in requests if not r.shared and r.comm is not None}
         return own or (set(self.complete.comms) if any(r.shared for r in requests) else set())
 

@@ -70,7 +70,7 @@ class OneSided(Messages):
             self.code(me, "Win_free", f"MPI_Win_free(&{win.c});", win=win)
 
     def general_epoch(self, win: Made) -> None:
-        """Post, start, complete, wait: everybody is target and origin of everybody."""
+        """Post, start, complete, wait: every process is target and origin of every other."""
         group = win.comm.groups[0]
         g = self.slot("g")
         for me in group:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A random program: its scripts, its C text, and what a profile of it must say."""
+"""A random program: its scripts, its C text, and its expected profile."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_STEPS = 80
 
 
 class Part:
-    """What one thread of every process does from one meeting of the threads to the next."""
+    """The calls of one thread of every process between two synchronisations of the threads."""
 
     def __init__(self, strand: int, thread: int, calls: list[list[Call]], lines: list[list[str]]) -> None:
         self.strand, self.thread = strand, thread

@@ -70,7 +70,7 @@ def declarations() -> str:
 
 
 def check(spec: dict[str, Any]) -> None:
-    """Refuse a row that does not have a value for each family."""
+    """Refuse a row without a value for each family."""
     families = len(spec["family"])
     expected = {"integers": {families}, "addresses": {1 + families}, "handles": {1, families - 1}}
     for table, lengths in expected.items():

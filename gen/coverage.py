@@ -35,7 +35,7 @@ skipped, when it looks that commlens has no entry for them. `make coverage` runs
 
 
 def how(policy: Policy, large: bool, uncounted: str) -> str:
-    """Return how a procedure is measured, or why it is not."""
+    """Return how a procedure is measured, or the reason why it is not."""
     if policy.reason:
         return f"skipped: {policy.reason}"
     if not policy.counted:
@@ -55,7 +55,7 @@ def how(policy: Policy, large: bool, uncounted: str) -> str:
 
 
 def where(of: dict[str, list[str]], libraries: list[str]) -> str:
-    """Return the tests of a procedure, and with which library; or that there are none."""
+    """Return the tests of a procedure with their libraries, or a text that there are none."""
     if not of:
         return "in no library here"
     tests = sorted({test for names in of.values() for test in names})

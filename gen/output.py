@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the generators share: read a specification, write the results or compare them."""
+"""Shared code of the generators: reads a specification, writes or compares the results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def read_toml(path: str) -> dict[str, Any]:
-    """Return the TOML file at `path`, seen from the root of the repository."""
+    """Return the TOML file at `path`, relative to the root of the repository."""
     with (ROOT / path).open("rb") as file:
         return tomllib.load(file)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What spec/calls.toml says of each procedure, checked against the standard."""
+"""Reads spec/calls.toml, and checks it against the standard."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ REACHES = {"all", "later", "apart"}
 
 
 class SpecError(Exception):
-    """The specification and the standard do not fit together."""
+    """The specification contradicts the standard."""
 
 
 @dataclass(frozen=True)
 class CallClass:
-    """What the procedures of one class have in common."""
+    """Properties of one class of procedures."""
 
     peers: str = ""
     cacheable: bool = True
@@ -41,7 +41,7 @@ class CallClass:
 
 @dataclass(frozen=True)
 class ByteRule:
-    """What the procedures of one byte rule have in common."""
+    """Properties of one byte rule."""
 
     parts: tuple[str, ...] = ()
     reach: str = "none"
@@ -49,7 +49,7 @@ class ByteRule:
 
 @dataclass(frozen=True)
 class Policy:
-    """What spec/calls.toml says of one procedure."""
+    """The entry of one procedure in spec/calls.toml."""
 
     klass: str = ""
     volume: str = ""
@@ -74,12 +74,12 @@ class Policy:
 
     @property
     def apart(self) -> bool:
-        """Whether a procedure begins, ends or steers the measurement."""
+        """Whether a procedure begins, ends or controls the measurement."""
         return not self.counted and not self.reason
 
     @property
     def rule(self) -> tuple[str, str]:
-        """The function of the byte rule, and its arguments."""
+        """Name of the byte rule's function, and its arguments."""
         name, _, arguments = self.volume.removesuffix(")").partition("(")
         return name, arguments
 
@@ -153,7 +153,7 @@ def check_values(values: Iterable[str], known: set[str], what: str) -> None:
 def facts_of(
     block: dict[str, Any], classes: dict[str, CallClass], rules: dict[str, ByteRule]
 ) -> dict[str, Any]:
-    """Return what a [[measure]] block says of each of its procedures, checked."""
+    """Return the checked facts of a [[measure]] block."""
     facts = {key: value for key, value in block.items() if key not in ("calls", "class")}
     klass, first = block["class"], next(iter(block["calls"]), "no procedure")
     if klass not in classes:
@@ -172,7 +172,7 @@ def facts_of(
 
 
 def check_names(spec: dict[str, Any], names: set[str], policy: dict[str, Policy]) -> None:
-    """Refuse a gap, and a name in a list to which it does not belong."""
+    """Refuse missing procedures, and names in a wrong list."""
     missing = sorted(names - set(policy))
     if missing:
         raise SpecError(f"no rule for {', '.join(missing)}: add them to a [[measure]] or [[skip]] list")
@@ -188,7 +188,7 @@ def check_names(spec: dict[str, Any], names: set[str], policy: dict[str, Policy]
 
 
 def check_letters(spec: dict[str, Any], policy: dict[str, Policy]) -> None:
-    """Refuse a letter that stands for two ways to make communicators."""
+    """Refuse a letter that two ways to create communicators use."""
     letters: dict[str, str] = {}
     created = [(name, p.creates) for name, p in policy.items() if p.creates]
     for name, letter in [*created, *spec["predefined"].items()]:
@@ -198,7 +198,10 @@ def check_letters(spec: dict[str, Any], policy: dict[str, Policy]) -> None:
 
 
 def reasons(policy: dict[str, Policy], spec: dict[str, Any]) -> dict[str, str]:
-    """Return why the calls of a procedure are not counted, for every one there ever was; empty: they are."""
+    """Return the reason why the calls of a procedure are not counted, for all procedures of any MPI version.
+
+    Empty: they are.
+    """
     uncounted = spec["uncounted"]["reason"]
     of = {name: uncounted if p.apart else p.reason for name, p in policy.items()}
     for block in (spec["removed"], spec["fortran_only"]):

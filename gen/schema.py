@@ -38,7 +38,7 @@ def require(holds: bool, complaint: str) -> None:
 
 
 def read_spec() -> dict[str, Any]:
-    """Return the specification, checked: no gap, no duplicate, no reference into nothing."""
+    """Return the checked specification: without gaps, duplicates and dangling references."""
     spec = output.read_toml(SPEC)
     tables, views = spec["table"], spec.get("view", {})
     require(not set(tables) & set(views), "a name is both table and view")
@@ -88,13 +88,13 @@ def key_of(table: dict[str, Any]) -> list[str]:
 
 
 def range_of(column: dict[str, Any]) -> tuple[int, int]:
-    """Return the smallest and the largest value a column of integers may have."""
+    """Return the smallest and the largest allowed value of an integer column."""
     span = column.get("range", "")
     return tuple(span) if isinstance(span, list) else RANGES[span]
 
 
 def described(column: dict[str, Any]) -> str:
-    """Return a column's sentence with its unit in front, as it stands in the file's own schema."""
+    """Return a column's description after its unit, as in the schema of the file."""
     return f"[{column['unit']}] {column['doc']}" if column["unit"] else column["doc"]
 
 
@@ -144,7 +144,7 @@ def bare(statement: str) -> str:
 
 
 def cpp_literal(statements: list[str]) -> str:
-    """Return the statements as one string, a literal for each: they concatenate, and none comes near a limit."""
+    """Return the statements as one string, with one literal per statement to stay below compiler limits."""
     chunks = []
     for statement in statements:
         require(')sql"' not in statement, "a statement ends the C++ raw string")
@@ -286,7 +286,7 @@ SQL = "".join(
 
 
 def facts_of(column: dict[str, Any]) -> dict[str, Any]:
-    """Return what the reader checks of a column, as far as it is not what most have."""
+    """Return the constraints of a column that differ from the defaults."""
     low, high = range_of(column)
     found = {
         "low": low if low != RANGES[""][0] else None,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the wrapper of a procedure has to do: from its arguments, and from its policy."""
+"""Derives the wrapper of a procedure from its arguments and its policy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Wrapped:
 
     @property
     def op(self) -> str:
-        """The id under which its calls are counted."""
+        """Id under which its calls are counted."""
         return f"op::{self.form.plain}" if self.policy.counted else "op::unknown"
 
     @property
@@ -62,7 +62,7 @@ class Wrapped:
 
     @property
     def flags(self) -> str:
-        """What is remembered of the request that it makes."""
+        """Facts stored about the request that it creates."""
         flags = ["persistent" if self.is_persistent else "active"]
         if self.policy.received == "status":
             has_sender = self.policy.of_class.peers == "two_sided"
@@ -76,7 +76,7 @@ class Wrapped:
 
     @property
     def owner(self) -> str:
-        """The expression for the communicator that a call counts under when it names none itself."""
+        """Expression for the communicator of a call that has no communicator argument."""
         for kind, what in (("WINDOW", "win"), ("FILE", "file")):
             found = self.form.first(kind, pointer=False)
             if found is not None:
@@ -97,7 +97,10 @@ class Wrapped:
         return f"created({self.op}, {parent}, *{new.name}, identity::{identity}, {site});"
 
     def object_of(self, comm: str) -> str:
-        """Return the statement that remembers the communicator of a new window or file; empty if it makes none."""
+        """Return the statement that stores the communicator of a new window or file.
+
+        Empty if the procedure creates none.
+        """
         for kind, what in (("WINDOW", "window"), ("FILE", "file")):
             made = self.form.first(kind, pointer=True)
             if made is not None:
@@ -106,7 +109,7 @@ class Wrapped:
 
     @cached_property
     def aftermath(self) -> list[str]:
-        """What follows a successful call: new objects are remembered."""
+        """Statements after a successful call, which store new objects."""
         lines = []
         if self.policy.creates:
             lines.append(f"  if (rc == MPI_SUCCESS) {self.creation('comm_view', 'call.site()')}")
@@ -156,7 +159,7 @@ class Wrapped:
 
     @property
     def parts(self) -> str:
-        """What its calls may have to be counted beside the call, as CachedCall::Parts."""
+        """Counters beside the call itself that its calls may need, as CachedCall::Parts."""
         parts = list(self.policy.of_rule.parts)
         if self.status is not None and self.request is None:
             has_sender = self.policy.of_class.peers == "two_sided"
@@ -166,7 +169,7 @@ class Wrapped:
 
     @property
     def has_plain(self) -> bool:
-        """Whether it has a second wrapper, for plain calls: those whose calls are kept have one."""
+        """Whether it has a second wrapper, for calls from the call cache."""
         policy = self.policy
         if policy.hand or policy.tool or not policy.wrapped or not policy.counted:
             return False

@@ -35,7 +35,7 @@ def wrapper(w: Wrapped) -> str:
 
 
 def by_hand(w: Wrapped) -> str:
-    """Return the body of a wrapper that a function of core/mpi/ is."""
+    """Return the body of a wrapper that calls a function of core/mpi/."""
     volume = ""
     if w.policy.volume:
         volume = f", [&](Volume& volume, const CommView& comm_view) {{ {w.measured()}; }}"
@@ -47,7 +47,7 @@ def by_hand(w: Wrapped) -> str:
 
 
 def nested(w: Wrapped) -> list[str]:
-    """Return what a call does inside another one: it is not counted, but what it makes is known."""
+    """Return the code for a call inside another one: it is not counted, but its new objects are stored."""
     comm = w.communicator
     parent = f"known_comm({comm.name})" if comm else "no_comm()"
     if w.policy.creates:
@@ -68,7 +68,7 @@ def nested(w: Wrapped) -> list[str]:
 
 
 def started(w: Wrapped) -> list[str]:
-    """Return what is done before the call is forwarded."""
+    """Return the statements before the forwarded call."""
     lines = []
     if w.status is not None:
         lines.append(f"  StatusFor status_for({w.status.name});")
@@ -96,7 +96,7 @@ def started(w: Wrapped) -> list[str]:
 
 
 def counted_as_before(w: Wrapped) -> list[str]:
-    """Return how a call is counted that the call cache has."""
+    """Return the statements that count a call from the call cache."""
     if w.words is None:
         return []
     arrived = [] if w.status is None else ["status_for.received()", "status_for.source()"]
@@ -111,7 +111,7 @@ def counted_as_before(w: Wrapped) -> list[str]:
 
 
 def counted(w: Wrapped) -> list[str]:
-    """Return how any other call is counted."""
+    """Return the statements that count any other call."""
     lines = []
     message, comm = w.used_message, w.communicator
     if message is not None:
@@ -144,7 +144,7 @@ def counted(w: Wrapped) -> list[str]:
 
 
 def plain_wrapper(w: Wrapped) -> str:
-    """Return the C++ template of the wrapper of plain calls that are like one before."""
+    """Return the C++ template of the wrapper for calls from the call cache."""
     form, comm, request, status = w.form, w.communicator, w.request, w.status
     assert w.words is not None
     body = [

@@ -175,7 +175,7 @@ def matrix(
 
 
 def range_text(bounds: tuple[int, int]) -> str:
-    """Return a range as it is typed.
+    """Return a range as the user types it.
 
     >>> range_text((1, 1)), range_text((1, 3))
     ('1', '1-3')

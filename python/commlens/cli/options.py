@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments and options that commands share, and the types of their values."""
+"""Arguments and options that several commands use, and the types of their values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ comm_option = click.option(
 
 
 def op_option(what: str) -> Callable[[Command], Command]:
-    """Return the option that selects MPI procedures; `what` of theirs, as its help says it."""
+    """Return the option that selects MPI procedures; `what` completes its help."""
     return click.option(
         "--op",
         "operations",
@@ -49,7 +49,7 @@ def op_option(what: str) -> Callable[[Command], Command]:
 
 
 def top_option(default: int, what: str) -> Callable[[Command], Command]:
-    """Return the option that says how much is drawn; `what` is its help."""
+    """Return the option that limits the number of rows; `what` is its help."""
     return click.option(
         "--top", type=click.IntRange(min=0), default=default, show_default=True, metavar="N", help=what
     )
@@ -61,14 +61,14 @@ sql_option = click.option(
 
 
 class Parsed(click.ParamType):
-    """A value that a function makes from its text, or refuses with ValueError."""
+    """A value that a function parses from its text, or refuses with ValueError."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]):
         self.name = name
         self.parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value; what is no text was parsed already."""
+        """Return the value; a value that is not a text has already been parsed."""
         if not isinstance(value, str):
             return value
         try:

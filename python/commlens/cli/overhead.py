@@ -131,7 +131,7 @@ def overhead(
 def _measure(
     command: tuple[str, ...], tools: tuple[Tool, ...], number: int, seed: int
 ) -> tuple[list[Run], list[CommlensError]]:
-    """Return the runs, and what ended them early; those before it stay."""
+    """Return the runs, and the error that ended them early; earlier runs are kept."""
     from commlens.overhead.measure import interruptible, rounds
 
     if not command:
@@ -161,7 +161,7 @@ def _measure(
 
 
 def _check_outputs(outputs: tuple[Path, ...]) -> None:
-    """Refuse what cannot be written, before anything is measured."""
+    """Refuse output paths that cannot be written, before the measurement."""
     from commlens.overhead import charts
     from commlens.overhead.measure import free_name
 
@@ -176,7 +176,7 @@ def _check_outputs(outputs: tuple[Path, ...]) -> None:
 
 
 def _show(runs: list[Run], style: str, outputs: tuple[Path, ...]) -> list[CommlensError]:
-    """Write files and print; return what went wrong, which keeps nothing else from being shown."""
+    """Write files and print the results; return the errors, after showing everything else."""
     from commlens.overhead import charts, raw, text
     from commlens.overhead.estimate import costs, whole_rounds
 

@@ -60,7 +60,7 @@ def recover(where: tuple[Path, ...], output: Path | None) -> None:
 
 
 def _ended_jobs(found: list[Arena], where: tuple[Path, ...], refused: list[Arena]) -> list[Job]:
-    """Return the jobs to recover; those that run only where a place was named."""
+    """Return the jobs to recover; running jobs only if a place was named."""
     all_jobs = jobs_of(found)
     jobs = [job for job in all_jobs if where or not job.may_run]
     if jobs:
@@ -78,7 +78,7 @@ def _ended_jobs(found: list[Arena], where: tuple[Path, ...], refused: list[Arena
 
 
 def _recover(job: Job, output: Path | None) -> None:
-    """Make the profile of one job, unless the job has stored it itself."""
+    """Make the profile of one job, unless the job has already stored it."""
     for arena in job.arenas:
         if arena.notice:
             complain(f"rank {arena.rank}: {arena.file}: {arena.notice}")
@@ -100,7 +100,7 @@ def _recover(job: Job, output: Path | None) -> None:
 
 
 def _say_stored(job: Job, stored: Stored) -> None:
-    """Say that the job had stored its profile before it was killed."""
+    """Print that the job stored its profile before it was killed."""
     missing = job.missing(stored.ranks)
     Screen().line(
         f"{stored.path}: {job.first.program}, {len(stored.ranks)} of {job.first.size} ranks, was stored by the job "
@@ -111,9 +111,9 @@ def _say_stored(job: Job, stored: Stored) -> None:
 
 
 def _default_output(arena: Arena) -> Path:
-    """Return where a profile goes that the user names no place for: never where only the arena says.
+    """Return the default path of a profile: never a folder that only the arena names.
 
-    The process wrote that path; it is taken as it is where it lies in the present folder, else its last part counts.
+    The process wrote that path. It is used if it lies in the current directory; otherwise only its last component is.
     """
     wanted = "".join(c if c.isprintable() else "_" for c in arena.output.rpartition("/")[2])
     name = wanted.encode(errors="replace")[:LONGEST_NAME].decode(errors="ignore")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the command says that it refuses: one line on stderr, and the exit code."""
+"""Reports refusals: one line on stderr, and the exit code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def print_error(error: CommlensError) -> None:
 
 @contextmanager
 def one_line_refusals() -> Iterator[None]:
-    """Let what we, click and the system refuse be said in one line, with escapes: it quotes options and names of files."""
+    """Print errors of commlens, click and the system in one line, with escapes: they quote options and file names."""
     try:
         yield
     except CommlensError as error:

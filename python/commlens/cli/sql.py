@@ -24,7 +24,7 @@ def cell_text(value: Any) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value stands to the right."""
+    """Return whether a value is right-aligned."""
     return value is None or isinstance(value, (int, float))
 
 

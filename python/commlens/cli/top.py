@@ -18,12 +18,12 @@ from commlens.render.screen import Screen
 
 
 def running(where: tuple[Path, ...]) -> list[Job]:
-    """Return the jobs that run on this machine."""
+    """Return the jobs running on this machine."""
     return jobs_of(arena for arena in read(find(where or places(os.environ))) if arena.is_running)
 
 
 def look(jobs: list[Job]) -> dict[tuple[str, int], Look]:
-    """Look at all jobs; those that end meanwhile are left out."""
+    """Sample all jobs, except those that end meanwhile."""
     looks = {}
     for job in jobs:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options by which root looks at what other users left: --user and --all-users."""
+"""The options with which root reads the data of other users: --user and --all-users."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ all_users_option = click.option(
 
 
 def with_rights_of_user(*, all_users: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let a command have --user and, where `all_users` says so, --all-users.
+    """Add --user and, with `all_users`, --all-users to a command.
 
-    The command itself takes `where`, the places to look at, and none of the two. It runs with the rights of the user
+    The command itself takes `where`, the places to read, and neither option. It runs with the rights of the user
     whose files it opens.
     """
 
@@ -69,7 +69,7 @@ def with_rights_of_user(*, all_users: bool) -> Callable[[Callable[..., Any]], Ca
 def _for_each(commands: click.BaseCommand, where: tuple[Path, ...]) -> int:
     """Run the command line again for each user; return the highest exit code.
 
-    That nothing was found for some users counts only if it was found for none.
+    "Nothing found" is an error only if it applies to all users.
     """
     if os.geteuid() != 0:
         raise CommlensError(f"{ALL_USERS}: only root can read the files of other users")
@@ -87,7 +87,7 @@ def _for_each(commands: click.BaseCommand, where: tuple[Path, ...]) -> int:
 
 
 def _in_child(commands: click.BaseCommand, uid: int, arguments: list[str]) -> int:
-    """Run a command line in a process of its own, which may give up its rights; return its exit code."""
+    """Run a command line in a child process, which may give up its rights; return its exit code."""
     flush_output()
     child = os.fork()
     if child == 0:
@@ -121,7 +121,7 @@ def _run(commands: click.BaseCommand, arguments: list[str]) -> int:
 
 
 def _waited_for(child: int) -> int:
-    """Return the exit code of a child; it belongs to another user by now, who may stop it: then it is killed."""
+    """Return the exit code of a child; kill it if its user, another one by now, stops it."""
     end = time.monotonic() + PATIENCE_S
     pause = 0.001
     while time.monotonic() < end:

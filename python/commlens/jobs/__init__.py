@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that run, or that were killed: their arenas, and what their processes do now."""
+"""Running and killed jobs: their arenas, and the current calls of their processes."""

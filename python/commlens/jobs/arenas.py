@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arenas of processes that run, or that never reached MPI_Finalize: found, grouped into jobs, made profiles.
+"""Finds the arenas of processes that run or did not reach MPI_Finalize, groups them into jobs, and makes profiles.
 
 `commlens-arena`, which is installed with the library and knows the layout, reads them.
 """
@@ -50,13 +50,13 @@ ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
 
 @dataclass(frozen=True)
 class Arena:
-    """What one process left, or still has.
+    """The arena of one process.
 
     Attributes
     ----------
     file : Path
     device, inode : int
-        Of the file that was read; 0 where it could not be opened.
+        Of the file that was read; 0 if it could not be opened.
     bytes : int
         Size of the file.
     pid : int
@@ -104,12 +104,12 @@ class Arena:
 
     @property
     def is_running(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process is running."""
         return self.liveness == "running"
 
     @property
     def is_starting(self) -> bool:
-        """Whether it is there, and has not come out of MPI_Init."""
+        """Whether it is running and still in MPI_Init."""
         return self.is_running and self.error.endswith(STARTING)
 
 
@@ -121,17 +121,17 @@ class Job:
 
     @property
     def first(self) -> Arena:
-        """The one of the lowest rank."""
+        """The arena of the lowest rank."""
         return self.arenas[0]
 
     @property
     def may_run(self) -> bool:
-        """Whether any of its processes is there, or may be."""
+        """Whether any of its processes is running, or may be."""
         return any(arena.liveness != "gone" for arena in self.arenas)
 
     @property
     def title(self) -> str:
-        """Return one line that names it.
+        """Return one line that identifies the job.
 
         >>> a = Arena(Path("a"), 1, 2, 3, 4, "gone", True, "", "", "ended", 0, 4, "1f", "n1", "app", "2026-01-01T00:00:00Z", "x", 0)
         >>> Job((a,)).title
@@ -141,7 +141,7 @@ class Job:
         return f"{first.program}, {len(self.arenas)} of {first.size} ranks, began {first.start_time or 'at an unknown time'}"
 
     def missing(self, others: Iterable[int] = ()) -> str:
-        """Return the ranks that have no arena, and are not among `others`, as ranges.
+        """Return the ranks without an arena that are not in `others`, as ranges.
 
         >>> a = Arena(Path("a"), 1, 2, 3, 4, "gone", True, "", "", "ended", 2, 9, "1f", "n1", "app", "", "x", 0)
         >>> Job((a,)).missing(), Job((a,)).missing([0, 8])
@@ -154,24 +154,24 @@ class Job:
 
 
 def places(env: Mapping[str, str]) -> list[Path]:
-    """Return where a process of this environment leaves its arena; places that this user cannot read are left out."""
+    """Return the folders in which a process with this environment puts its arena, if this user can read them."""
     settings, _ = read_settings(env)
     named = [settings["COMMLENS_ARENA_DIR"], "/dev/shm", env.get("TMPDIR", "")]
     return [Path(place) for place in dict.fromkeys(named) if place and os.access(place, os.R_OK | os.X_OK)]
 
 
 def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
-    """Return this user's arenas in folders, in what jobs left there (commlens-arenas-*), and files named themselves.
+    """Return this user's arenas in folders, in the folders commlens-arenas-* there, and the named files.
 
     Parameters
     ----------
     unfinished : bool
-        Also copies that a process was making when it ended, or still makes.
+        Include copies that are incomplete, because their process ended or still writes them.
 
     Raises
     ------
     CommlensError
-        A place is not there or cannot be read.
+        A place does not exist or cannot be read.
     """
     patterns = owned.ARENAS + (owned.UNFINISHED if unfinished else ())
     found: dict[Path, None] = {}
@@ -187,7 +187,7 @@ def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
 
 
 def _say_writable(place: Path, files: Mapping[Path, os.stat_result]) -> None:
-    """Warn of files that are this user's but do not count, because others may write to them."""
+    """Warn about files of this user that are ignored, because others may write to them."""
     mine = [file for file, facts in files.items() if not owned.is_own(facts)]
     if mine:
         more = f" and {len(mine) - 1} more in {place}" if len(mine) > 1 else ""
@@ -197,12 +197,12 @@ def _say_writable(place: Path, files: Mapping[Path, os.stat_result]) -> None:
 
 
 def owners(where: Iterable[Path]) -> set[int]:
-    """Return the ids of the users who left something in these places; files that are named themselves are left out.
+    """Return the ids of the users with data in these folders; files are ignored.
 
     Raises
     ------
     CommlensError
-        A place is not there or cannot be read.
+        A place does not exist or cannot be read.
     """
     found: set[int] = set()
     for place in where:
@@ -213,7 +213,7 @@ def owners(where: Iterable[Path]) -> set[int]:
 
 
 def others_hint(where: Iterable[Path]) -> str:
-    """Return what root can do to see what other users left in these places; empty where there is nothing to see."""
+    """Return a hint how root can read the data of other users in these places; empty if there is none."""
     others = sorted(owners(where) - {0}) if os.geteuid() == 0 else []
     if not others:
         return ""
@@ -223,7 +223,7 @@ def others_hint(where: Iterable[Path]) -> str:
 
 @contextmanager
 def _readable(place: Path) -> Iterator[bool]:
-    """Return whether a place is a folder, and refuse it in one line where it cannot be read."""
+    """Return whether a place is a folder; refuse it if it cannot be read."""
     try:
         place.lstat()
         yield place.is_dir()
@@ -234,12 +234,12 @@ def _readable(place: Path) -> Iterator[bool]:
 
 
 def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess.CompletedProcess[str]:
-    """Run commlens-arena on files, however many.
+    """Run commlens-arena on any number of files.
 
     Raises
     ------
     CommlensError
-        It is not installed, this user cannot run it, or it was stopped by the user as whom root runs it.
+        It is not installed, this user cannot run it, or the user as whom root runs it stopped it.
     """
     runner = find_runner(None, os.environ)
     folders = [] if runner is None else [runner.resolve().parent / place for place in TOOL_PLACES]
@@ -263,7 +263,7 @@ def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess
 
 
 def _environment() -> dict[str, str]:
-    """Return what commlens-arena needs of the environment."""
+    """Return the environment variables for commlens-arena."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -272,12 +272,12 @@ def _environment() -> dict[str, str]:
 
 
 def read(files: Sequence[Path]) -> list[Arena]:
-    """Return what is known of each file.
+    """Return the facts about each file.
 
     Raises
     ------
     CommlensError
-        The tool is not installed, or did not come to its end.
+        The tool is not installed, or failed.
     """
     if not files:
         return []
@@ -293,7 +293,7 @@ def read(files: Sequence[Path]) -> list[Arena]:
 
 
 def _arena(row: Mapping[str, str]) -> Arena:
-    """Return what one line says."""
+    """Return the arena described by one line."""
     number = {name: int(row[name]) for name in ("device", "inode", "bytes", "pid", "rank", "size", "app_ns")}
     return Arena(
         Path(row["file"]),
@@ -318,7 +318,7 @@ def _arena(row: Mapping[str, str]) -> Arena:
 
 
 def unescaped(field: str) -> str:
-    r"""Return a field of `commlens-arena list` as it was.
+    r"""Return a field of `commlens-arena list` without its escapes.
 
     >>> unescaped(r"a\tb\\c\x1bd") == "a\tb\\c\x1bd"
     True
@@ -329,10 +329,10 @@ def unescaped(field: str) -> str:
 
 
 def jobs_of(arenas: Iterable[Arena]) -> list[Job]:
-    """Group arenas that can be read into jobs, oldest first.
+    """Group readable arenas into jobs, oldest first.
 
-    Processes of one launch belong together; where every node has a launch of its own (Hydra's proxies), so do those of
-    the same program and number of ranks that began within a minute, as long as no rank comes twice.
+    Processes of one launch belong together. If every node has a launch of its own (Hydra's proxies), processes of the
+    same program and number of ranks that began within a minute belong together, unless a rank occurs twice.
     """
     launches: dict[str, dict[int, Arena]] = {}
     for arena in arenas:
@@ -362,7 +362,7 @@ def jobs_of(arenas: Iterable[Arena]) -> list[Job]:
 
 
 def seconds_of(time: str) -> float | None:
-    """Return a moment as an arena has it, in seconds since 1970; None for what is none.
+    """Return the time stamp of an arena in seconds since 1970, or None if it is invalid.
 
     >>> seconds_of("1970-01-02T00:00:00Z"), seconds_of("0000-00-00T00:00:00Z"), seconds_of("")
     (86400.0, None, None)
@@ -374,13 +374,13 @@ def seconds_of(time: str) -> float | None:
 
 
 def _seconds_between(a: str, b: str) -> float:
-    """Return the distance of two moments; infinite where one is not known."""
+    """Return the distance of two time stamps; infinite if one is unknown."""
     first, second = seconds_of(a), seconds_of(b)
     return math.inf if first is None or second is None else abs(first - second)
 
 
 def merge(job: Job, output: Path) -> tuple[Path, list[str]]:
-    """Write one profile of a job's arenas; return its path, which is another one if `output` exists, and notices.
+    """Write a profile of a job's arenas; return its path, which differs from `output` if that exists, and notices.
 
     Raises
     ------
@@ -395,12 +395,12 @@ def merge(job: Job, output: Path) -> tuple[Path, list[str]]:
 
 @contextmanager
 def looked_at(job: Job) -> Iterator[sqlite3.Connection]:
-    """Open a profile of what a job has counted by now; it is gone afterwards.
+    """Open a temporary profile of the current counters of a job.
 
     Raises
     ------
     CommlensError
-        Nothing can be read, or there is no room for the profile in the folder for temporary files.
+        No arena can be read, or the folder for temporary files has no room for the profile.
     """
     try:
         folder = tempfile.TemporaryDirectory(prefix="commlens-")
@@ -418,7 +418,7 @@ def looked_at(job: Job) -> Iterator[sqlite3.Connection]:
 
 
 def ended(done: subprocess.CompletedProcess[str]) -> str:
-    r"""Return why the tool has failed, in one line.
+    r"""Return the reason why the tool failed, in one line.
 
     >>> ended(subprocess.CompletedProcess([], 1, "", "x.arena: not a file\ncannot write x.db\n"))
     'x.arena: not a file; cannot write x.db'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which ranks are in which call, and which members of its communicator are not."""
+"""Groups ranks by their current call, and lists the members of its communicator that are not in it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Group:
     regions: dict[str, list[int]] = field(default_factory=dict)
 
     def regions_text(self) -> str:
-        """Return in which code regions these ranks are, or nothing where they are in none.
+        """Return the code regions of these ranks; empty if there are none.
 
         >>> Group("", "", True, 1, {0: 1, 1: 1, 2: 1}, regions={"solve/norm": [0, 1], "": [2]}).regions_text()
         'region solve/norm: 0-1; none: 2'
@@ -101,7 +101,7 @@ def read_places(connection: sqlite3.Connection) -> list[Group]:
 
 
 def draw(groups: Sequence[Group]) -> Table:
-    """Return the groups as a table; below each, in which code regions they are and who is not there."""
+    """Return the groups as a table; below each, the code regions and the missing members."""
     table = Table(COLUMNS)
     for group in groups:
         since = sorted(group.ranks.values())

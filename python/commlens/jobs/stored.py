@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles that a job had stored before some of its processes were killed, late in MPI_Finalize."""
+"""Finds profiles that a job stored before some of its processes were killed late in MPI_Finalize."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ SIZE_SQL = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks'"
 
 @dataclass(frozen=True)
 class Stored:
-    """A profile with ranks of a job in it.
+    """A profile that contains ranks of a job.
 
     Attributes
     ----------
     path : Path
     ranks : frozenset of int
-        World ranks whose rows are in it.
+        World ranks that it contains.
     is_whole : bool
-        It has all ranks of the job, and all that belongs to it can be read.
+        It has all ranks of the job, and all its files can be read.
     """
 
     path: Path
@@ -45,17 +45,20 @@ class Stored:
     is_whole: bool
 
     def replaces(self, job: Job) -> bool:
-        """Return whether it has as much as a profile of what the job's processes left would have."""
+        """Return whether it replaces a recovered profile.
+
+        It is complete, or has the ranks of all arenas while other ranks lack one.
+        """
         has_all = all(arena.rank in self.ranks for arena in job.arenas)
         return self.is_whole or (has_all and bool(job.missing()))
 
 
 def find_stored(job: Job) -> Stored | None:
-    """Return the profile with the most ranks of a job that lies where the job would have put one; None: there is none.
+    """Return the profile at the job's output path that contains the most ranks of the job, or None.
 
-    Only profiles of this user count, and only those of the same processes: rank, host and process id are equal, and
-    the file is younger than the process. For copies in a folder that the application named there is none: they show a
-    phase of the job, and the profile shows all of it.
+    Only profiles of this user and of the same processes count: rank, host and process id are equal, and the file is
+    younger than the process. Returns None for copies in a folder that the application named: they contain a phase of
+    the job, the profile all of it.
     """
     if _is_phase(job.first.file.absolute()):
         return None
@@ -65,12 +68,12 @@ def find_stored(job: Job) -> Stored | None:
 
 
 def _is_phase(file: Path) -> bool:
-    """Return whether the application asked for this copy, by commlens_flush() to a folder of its own."""
+    """Return whether the application requested this copy, with a flush to a folder of its own."""
     return file.name.startswith("rank") and not fnmatch.fnmatch(file.parent.name, owned.COPIES)
 
 
 def _candidates(arena: Arena) -> Iterator[Path]:
-    """Return profiles with the name that the job's would have, numbered or not, newest first."""
+    """Return profiles with the job's output name, with or without number, newest first."""
     output = Path(arena.output)
     stem = re.escape(output.name.removesuffix(".db"))
     pattern = re.compile(rf"{stem}(\.\d+)?(\.db|\.commlens)?")
@@ -92,7 +95,7 @@ def _candidates(arena: Arena) -> Iterator[Path]:
 
 
 def _read(path: Path, processes: set[tuple[int, str, int]]) -> Stored | None:
-    """Return a profile if any of these processes is in it."""
+    """Return a profile if it contains any of these processes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")  # what is missing in it is said by who opens it
         try:

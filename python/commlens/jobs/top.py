@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What running jobs do, from one look to the next."""
+"""Shows the activity of running jobs between two samples."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Totals:
 
 @dataclass
 class Look:
-    """What a job had done by some moment.
+    """The state of a job at one sample.
 
     Attributes
     ----------
     ranks : int
-        Ranks that could be looked at.
+        Ranks that could be read.
     app_ns, elapsed_ns : int
         Time since MPI_Init, of all ranks added up and of the one that came out of it first.
     totals : dict
@@ -83,7 +83,7 @@ def look_at(connection: sqlite3.Connection) -> Look:
 
 
 def between(before: Look, after: Look) -> Look:
-    """Return what was done from one look to the next, with who is inside at the end.
+    """Return the difference of two samples, with the ranks inside calls at the second.
 
     >>> a = Look(2, 100, 50, {("W0.0", "MPI_Send"): Totals(10, 30, 80, 0, 1)})
     >>> b = Look(2, 300, 150, {("W0.0", "MPI_Send"): Totals(15, 70, 120, 0, 0), ("W0.0", "MPI_Recv"): Totals(1, 2, 3, 4, 2)})
@@ -104,7 +104,7 @@ def between(before: Look, after: Look) -> Look:
 
 
 def heading(job: Job, since: Look) -> str:
-    """Return one line on a job: who, how long, and how much of it was MPI."""
+    """Return one line on a job: its title, its run time, and the share of MPI."""
     spent = sum(totals.time_ns for totals in since.totals.values())
     share = share_text(min(spent / since.app_ns, 1.0)) if since.app_ns > 0 else "-"
     return f"{job.title}: {share} of the last {time_text(since.elapsed_ns)} in MPI"

@@ -190,7 +190,7 @@ class Merging:
         return has_names
 
     def complain(self, what: str) -> None:
-        """Warn that a file cannot be read; groups the warnings if there are very many."""
+        """Warn that a file cannot be read, for the first of very many."""
         self.complaints += 1
         if self.complaints <= MOST_COMPLAINTS:
             complain(what)
@@ -366,7 +366,7 @@ def is_plain(name: object) -> bool:
 
 
 def integer(column: str) -> str:
-    """Return the SQL expression for a column of integers that limits other values, which may be long."""
+    """Return the SQL expression for a column of integers; other values, which may be long, become NULL."""
     return f"CASE WHEN typeof({column}) = 'integer' THEN {column} END"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where text goes: a terminal with a width and colours, or a pipe with neither."""
+"""Writes text to a terminal, with its width and colours, or to a pipe."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ ASCII = str.maketrans({"µ": "u", "×": "x", "–": "-", "…": ".", "·": "-", 
 
 
 def flush_output() -> None:
-    """Write out what is printed by now: before a fork, whose child would print it again, and before a child ends."""
+    """Flush the output before a fork, whose child would print it again, and before a child ends."""
     sys.stdout.flush()
 
 
 class Screen:
-    """Standard output; whatever is printed has the escapes of `escape` in it.
+    """Standard output; everything printed is escaped by `escape`.
 
     Attributes
     ----------
     width : int or None
-        Columns of the terminal; None means that no line is ever shortened or folded.
+        Columns of the terminal; None: lines are never shortened or wrapped.
     """
 
     def __init__(self) -> None:
@@ -53,17 +53,17 @@ class Screen:
         self.lines([Text(escape(str(text), Target.LINE), style)])
 
     def json(self, text: str) -> None:
-        """Print a JSON document; a reader gets the same values, whatever the output can encode."""
+        """Print a JSON document whose values do not depend on the encoding of the output."""
         sys.stdout.write(escape(text, Target.ASCII_JSON if self.ascii else Target.JSON))
 
     def plain(self, text: str) -> None:
-        """Print lines of text as they are, without a newline after them."""
+        """Print text unchanged, without a final newline."""
         text = escape(text, Target.LINES)
         sys.stdout.write(_ascii(text) if self.ascii else text)
 
     @contextmanager
     def renewed(self) -> Iterator[Callable[[Iterable[Text]], None]]:
-        """Return a function that prints lines, on a terminal in place of those before."""
+        """Return a function that prints lines, and replaces the former ones on a terminal."""
         if self.width is None:
             yield self.lines
             return
@@ -71,7 +71,7 @@ class Screen:
             yield lambda lines: live.update(Group(*map(self._safe, lines)), refresh=True)
 
     def _safe(self, line: Text) -> Text:
-        """Return a line with escapes, with its colours where they were."""
+        """Return a line with escapes and its colours."""
         safe = escape(line.plain, Target.LINE)
         spans = line.spans
         if safe != line.plain:

@@ -28,13 +28,13 @@ class Column:
     title : str
         Heading.
     right : bool
-        Numbers stand to the right.
+        Whether to align the column to the right, for numbers.
     wide : int
-        0 for a column that is always there; else, the larger the sooner it goes where space is short.
+        0: the column is always shown. Otherwise, columns with larger values are dropped first if space is short.
     drawing : bool
-        Only for a terminal.
+        Shown only on a terminal.
     seldom : bool
-        Only where some row has something to say in it.
+        Shown only if some row has a text in it.
     """
 
     title: str
@@ -52,7 +52,7 @@ class Cells(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A text across all columns, after a prefix that each of its lines has."""
+    """A text across all columns; each of its lines begins with a prefix."""
 
     prefix: str
     text: str
@@ -76,7 +76,7 @@ class Table:
         self.rows.append(Line(prefix, text, style))
 
     def lines(self, width: int | None) -> list[Text]:
-        """Return the table as lines, at most `width` wide wherever a table can be."""
+        """Return the table as lines, at most `width` wide if possible."""
         heading = Cells([escape(column.title, Target.LINE) for column in self.columns], "dim")
         rows = [heading.texts, *(row.texts for row in self.rows if isinstance(row, Cells))]
         widths = [max(cell_len(row[i]) for row in rows) for i in range(len(self.columns))]
@@ -124,7 +124,7 @@ class Table:
 def fold(
     prefix: str, text: str, width: int | None, style: str = "", further: str | None = None
 ) -> list[Text]:
-    """Return a text after a prefix; where it is folded it goes on after `further`, or under its own beginning."""
+    """Return a text after a prefix, wrapped; further lines begin with `further`, or are aligned with the first."""
     prefix, text = escape(prefix, Target.LINE), escape(text, Target.LINE)
     if width is None:
         return [Text(prefix + text, style=style)]
@@ -150,7 +150,7 @@ def csv_text(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON; what is no finite number is null."""
+    """Return a value as JSON; NaN and infinity become null."""
     try:
         return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_json_blob) + "\n"
     except ValueError:

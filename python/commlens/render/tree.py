@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees: rows of which each may have a parent, with the lines in front of them."""
+"""Trees of rows with parents, and the lines drawn before each row."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ DEEPEST_PREFIX = 45  # characters; a chain of a thousand duplicates of duplicate
 
 @dataclass
 class Tree:
-    """Rows of which each may have a parent, and the children of each in the order of the rows.
+    """Rows that may have a parent; children are in the order of the rows.
 
     Attributes
     ----------
     labels : dict of int to str
-        What call sites of communicators are called.
+        Labels of the call sites of communicators.
     id, parent : str
-        Columns with the number of a row, and with that of its parent.
+        Names of the columns with the id of a row and of its parent.
     """
 
     rows: list[Row]
@@ -30,9 +30,9 @@ class Tree:
     parent: str = "parent_line"
 
     def walk(self, top: int | None) -> list[tuple[str, str, Row | int]]:
-        """Return the tree depth first: the prefix of a row, that of its second line, and the row.
+        """Return the tree depth first: the prefix of a row, the prefix of its second line, and the row.
 
-        In place of a row stands a number where `top` cut the children of a node: how many are left out.
+        If `top` limits the children of a node, a number replaces the row: how many are left out.
         """
         parents = rooted({row[self.id]: row[self.parent] for row in self.rows})
         children: dict[int | None, list[Row]] = {}
@@ -59,7 +59,7 @@ class Tree:
 
 
 def rooted(parent: Mapping[int, int | None]) -> dict[int, int | None]:
-    """Return the parents of rows; None for one whose parent is no row, and for one of each loop.
+    """Return the parents of rows; None for a row whose parent does not exist, and for one row of each loop.
 
     >>> rooted({1: None, 2: 1, 3: 9, 4: 5, 5: 4})
     {1: None, 2: 1, 3: None, 4: None, 5: 4}
@@ -79,5 +79,5 @@ def rooted(parent: Mapping[int, int | None]) -> dict[int, int | None]:
 
 
 def prefix_text(prefix: str) -> str:
-    """Return the lines in front of a node; of very deep ones the last part."""
+    """Return the lines before a node; for very deep nodes only their last part."""
     return prefix if len(prefix) <= DEEPEST_PREFIX else "… " + prefix[2 - DEEPEST_PREFIX :]

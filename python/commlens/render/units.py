@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers for people: three digits and a unit."""
+"""Formats numbers with three digits and a unit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def three_digits(value: float) -> str:
 
 
 def time_text(ns: int | None) -> str:
-    """Return a time with its unit; seconds are not turned into minutes.
+    """Return a time with its unit, at most seconds.
 
     >>> [time_text(ns) for ns in (0, 999, 1000, 999_600, 12_345_678, 4_000_000_000_000)]
     ['0 ns', '999 ns', '1.00 µs', '1.00 ms', '12.3 ms', '4000 s']
@@ -53,7 +53,7 @@ def bytes_text(count: int | None) -> str:
 
 
 def share_text(share: float | None) -> str:
-    """Return a share of one as per cent.
+    """Return a share of 1 in per cent.
 
     >>> [share_text(x) for x in (0, 0.00001, 0.0123, 0.5, 1)]
     ['0 %', '<0.1 %', '1.2 %', '50.0 %', '100.0 %']
@@ -66,7 +66,7 @@ def share_text(share: float | None) -> str:
 
 
 def name_text(name: str) -> str:
-    """Return the name of a code region; of a very long one the beginning.
+    """Return the name of a code region; for a very long one its beginning.
 
     >>> name_text("solve"), name_text("x" * 99) == "x" * 39 + "…"
     ('solve', True)
@@ -75,7 +75,7 @@ def name_text(name: str) -> str:
 
 
 def path_text(path: str) -> str:
-    """Return the path of a code region; of a very long one the end.
+    """Return the path of a code region; for a very long one its end.
 
     >>> path_text("solve/norm"), path_text("x" * 99 + "/norm") == "…" + "x" * 54 + "/norm"
     ('solve/norm', True)
@@ -90,7 +90,7 @@ def _bound(size: int) -> tuple[str, str]:
 
 
 def size_text(low: int | None, high: int | None) -> str:
-    """Return a range of message sizes; from 1 KiB on the upper bound is not part of it.
+    """Return a range of message sizes; from 1 KiB on, the upper bound is exclusive.
 
     >>> [size_text(*r) for r in ((0, 0), (1, 1), (8, 15), (1024, 2047), (512, 8191), (1 << 20, None))]
     ['0 B', '1 B', '8-15 B', '1-2 KiB', '512 B-8 KiB', '>= 1 MiB']

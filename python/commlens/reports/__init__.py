@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reports on a profile say: the SQL, the rows, and the tables they become."""
+"""Reports on a profile: the SQL, the rows, and their tables."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees: the communicators of a run, which was made from which."""
+"""The communicators of a run as a tree: which was created from which."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read_tree(connection: sqlite3.Connection, sql: str) -> Tree:
 
 
 def freed_text(row: Row) -> str:
-    """Return when a communicator was freed, or how many of a family were."""
+    """Return when a communicator was freed, or how many of a family were freed."""
     count, freed = row["communicators"], row["freed"]
     if count == 1:
         return time_text(row["freed_ns"]) if freed else "-"
@@ -70,7 +70,7 @@ def freed_text(row: Row) -> str:
 
 
 def draw(tree: Tree, top: int | None) -> Table:
-    """Return the tree as a table, with two lines for each communicator that was made from another."""
+    """Return the tree as a table, with two lines for each communicator that was created from another."""
     table = Table(COLUMNS)
     for prefix, below, row in tree.walk(top):
         prefix, below = prefix_text(prefix), prefix_text(below)

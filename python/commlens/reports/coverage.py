@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which MPI procedures the application imports, and what became of their calls."""
+"""Reports which MPI procedures the application imports, and whether their calls are measured."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMNS = (
 
 
 def statement(states: Sequence[str] = ()) -> str:
-    """Return the SQL behind the rows, for these states or all."""
+    """Return the SQL for the rows, with these states or all."""
     order = " ".join(f"WHEN '{state}' THEN {i}" for i, state in enumerate(STATES))
     chosen = f"\n WHERE state IN ({', '.join(repr(state) for state in states)})" if states else ""
     return (
@@ -40,7 +40,7 @@ def statement(states: Sequence[str] = ()) -> str:
 
 
 def read_coverage(connection: sqlite3.Connection, sql: str) -> list[Row]:
-    """Return the rows of a statement; refuse a profile that was written before there was this table."""
+    """Return the rows of a statement; refuse a profile that is older than this table."""
     if not has_table(connection, "coverage"):
         raise CommlensError(
             "this profile does not contain the imports of the application: an older commlens wrote it"
@@ -61,7 +61,7 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def draw(rows: Sequence[Row]) -> Table:
-    """Return the procedures as a table, those with a common reason under it."""
+    """Return the procedures as a table, grouped by reason."""
     table = Table(COLUMNS)
     heading: tuple[str, str | None] = ("measured", None)
     for row in rows:

@@ -49,7 +49,7 @@ BINS = "MIN(CASE WHEN bin >= 0 THEN bin END) AS bin_low, MAX(CASE WHEN bin >= 0 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which counters a report is about; an empty tuple means all."""
+    """Selects the counters of a report; an empty tuple means all."""
 
     comms: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
@@ -59,11 +59,11 @@ class Selection:
     time_ns: tuple[int, int | None] | None = None
 
     def comm_conditions(self) -> list[str]:
-        """Return what must hold for a row of comm."""
+        """Return the conditions on a row of comm."""
         return any_of([comm_condition(pattern) for pattern in self.comms])
 
     def key_conditions(self) -> list[str]:
-        """Return what must hold for a row of key joined with op."""
+        """Return the conditions on a row of key joined with op."""
         conditions = []
         if self.operations:
             conditions.append(f"op.name IN ({', '.join(map(quoted, self.operations))})")
@@ -74,7 +74,7 @@ class Selection:
         return conditions
 
     def rank_conditions(self, column: str) -> list[str]:
-        """Return what must hold for a world rank."""
+        """Return the conditions on a world rank."""
         return any_of(
             [
                 f"{column} = {first}" if first == last else f"{column} BETWEEN {first} AND {last}"
@@ -83,7 +83,7 @@ class Selection:
         )
 
     def time_condition(self, column: str) -> str:
-        """Return what must hold for the time of a row."""
+        """Return the conditions on the time of a row."""
         assert self.time_ns is not None
         low, high = self.time_ns
         return f"{column} >= {low}" if high is None else f"{column} BETWEEN {low} AND {high}"
@@ -91,7 +91,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Shape:
-    """How a report is laid out."""
+    """The layout of a report."""
 
     fold: bool = True
     callsites: bool = False
@@ -103,7 +103,7 @@ class Shape:
 
 
 class Queries:
-    """The statements for one selection and shape, of a profile of full or of summary detail."""
+    """The statements for one selection and shape, for a profile of full or summary detail."""
 
     def __init__(self, selection: Selection, shape: Shape, *, is_summary: bool = False):
         self.selection = selection
@@ -117,11 +117,11 @@ class Queries:
 
     @staticmethod
     def same(row: Sequence[str], left: str, right: str) -> str:
-        """Return the condition that two tables mean the same row of the report."""
+        """Return the condition that joins rows of two tables for the same row of the report."""
         return " AND ".join(f"{left}.{column} = {right}.{column}" for column in row)
 
     def most_spent(self, row: Sequence[str]) -> str:
-        """Return the expression for the time of the rank that spent most in the keys of `chosen` in a row."""
+        """Return the expression for the maximum time of a rank in the keys of `chosen` of a row."""
         if self.has_spent(row):
             return "spent.rank_max_ns"
         if self.is_summary:
@@ -134,15 +134,15 @@ class Queries:
      WHERE {condition}{ranks} GROUP BY cell.rank))"""
 
     def has_spent(self, row: Sequence[str]) -> bool:
-        """Return whether table `spent` has the maximum over ranks: where looking for the keys of each row took long.
+        """Return whether table `spent` has the maximum over ranks: used if searching the keys of each row takes long.
 
-        Regions are many, and nothing leads from one to its keys. In a summary it is for rows that are not reduced as
-        such: what is known of them is that of their only key.
+        There are many regions, and no index from a region to its keys. In summary detail it is for rows that were not
+        reduced themselves: their values are those of their only key.
         """
         return "region" in row or (self.is_summary and "callsite" in row and not self.shape.fold)
 
     def spent(self, row: Sequence[str]) -> str:
-        """Return the table `spent`, if it is needed, behind the others."""
+        """Return the table `spent`, if it is needed, after the others."""
         if not self.has_spent(row):
             return ""
         columns = ", ".join(row)
@@ -162,11 +162,11 @@ class Queries:
    GROUP BY {columns})"""
 
     def with_spent(self, row: Sequence[str]) -> str:
-        """Return the join that gives the columns of `spent`, if it is needed."""
+        """Return the join with the columns of `spent`, if it is needed."""
         return f" LEFT JOIN spent USING ({', '.join(row)})" if self.has_spent(row) else ""
 
     def most_spent_of_all(self, row: Sequence[str]) -> str:
-        """Return the same for a summary: NULL where the row is not just what all ranks have reduced."""
+        """Return the same for summary detail: NULL if the ranks did not reduce this row."""
         is_line = row == ["line"]
         if self.selection.key_conditions() if is_line else self.shape.buckets.kind != "log2":
             return "NULL"
@@ -181,7 +181,7 @@ class Queries:
      ORDER BY said.callsite IS NOT NULL LIMIT 1)"""
 
     def line_ranks(self) -> str:
-        """Return the query for how many ranks are members of a line."""
+        """Return the query for the number of members of a line."""
         if self.is_summary:
             whose = "family" if self.shape.fold else "comm"
             return f"""\
@@ -197,7 +197,10 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
    GROUP BY line"""
 
     def selected(self, lines: Sequence[tuple[int, ...]] | None) -> str:
-        """Return the tables `selected`, `lines` and `line_ranks`: what is meant, its name, its members."""
+        """Return the tables `selected`, `lines` and `line_ranks`.
+
+        Selected communicators, their names, their members.
+        """
         conditions = self.selection.comm_conditions()
         if lines is not None:
             conditions.append(f"{self.line} IN ({', '.join(map(str, sorted({line[-1] for line in lines})))})")
@@ -237,7 +240,7 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
   {self.line_ranks()}),"""
 
     def chosen(self, lines: Sequence[tuple[int, ...]] | None = None) -> str:
-        """Return the table `chosen`: the keys that count, and the row of the report each belongs to."""
+        """Return the table `chosen`: the selected keys, and the row of the report that each belongs to."""
         conditions = self.selection.key_conditions()
         if lines is not None and self.shape.by_region:
             conditions.append(in_rows(["key.region", "selected.line"], lines))
@@ -269,7 +272,7 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
       ON {self.same(self.row, "in_time", "chosen_before_time")}),"""
 
     def part(self) -> str:
-        """Return the table `part`: the counters of each key, all ranks added up."""
+        """Return the table `part`: the counters of each key, summed over the ranks."""
         conditions = ["cell.key IN (SELECT key FROM chosen)", *self.selection.rank_conditions("cell.rank")]
         cells = "key_total AS cell" if self.is_summary else "cell"
         return f"""
@@ -280,7 +283,7 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
    GROUP BY cell.key)"""
 
     def all_time(self) -> str:
-        """Return the subquery for the time that shares are shares of: all MPI time of the ranks asked for."""
+        """Return the subquery for the denominator of shares: all MPI time of the selected ranks."""
         if self.is_summary:
             return (
                 "(SELECT NULLIF(sum, 0) FROM line AS said JOIN spread ON spread.line = said.id"
@@ -290,31 +293,31 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
         return f"(SELECT NULLIF(SUM(mpi_ns), 0) FROM rank{' WHERE ' + conditions[0] if conditions else ''})"
 
     def row_columns(self) -> str:
-        """Return the columns that say what a row of operations is about."""
+        """Return the columns that identify a row of operations."""
         return f"""{self.region_columns()}total.line AS {self.line_name}, communicator, user_name, communicators, size_min, size_max, ranks,
          total.op, operation, class, bucket,
          {self.shape.buckets.low_sql()} AS size_low,
          {self.shape.buckets.high_sql()} AS size_high{", total.callsite" if self.shape.callsites else ""}"""
 
     def region_columns(self) -> str:
-        """Return the columns that say what region a line is in."""
+        """Return the columns that identify the region of a line."""
         return "total.region, path, " if self.shape.by_region else ""
 
     def with_path(self) -> str:
-        """Return the join that gives `path`."""
+        """Return the join with column `path`."""
         if not self.shape.by_region:
             return ""
         return "\n         JOIN (SELECT region AS id, path FROM region_path) AS region ON region.id = total.region"
 
     def region_ranks(self) -> str:
-        """Return the query for how many ranks were in a region; region 0 has all."""
+        """Return the query for the number of ranks in a region; all ranks are in region 0."""
         if self.is_summary:
             return "SELECT 0 AS region, MAX(members) AS ranks FROM line WHERE family IS NULL AND comm IS NULL AND region IS NULL"
         conditions = self.selection.rank_conditions("rank")
         return f"SELECT region, COUNT(*) AS ranks FROM region_rank{where(conditions)} GROUP BY region"
 
     def cut(self, groups: list[str], order: str) -> str:
-        """Return the last part of a statement: `report` in order, each group cut after the top rows."""
+        """Return the last part of a statement: `report` in order, each group limited to the top rows."""
         over = f"PARTITION BY {', '.join(groups)}" if groups else ""
         # Numbering a million rows takes far longer than sorting them, so only where it cuts.
         if self.shape.top is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code regions of a run as a tree: where its time went, and what was in them.
+"""The code regions of a run as a tree, with their times and contents.
 
 `docs/reference/efficiency.md` explains the efficiencies.
 """
@@ -216,7 +216,7 @@ def communicators_sql(*, fold: bool) -> str:
 
 
 def parts_sql(of: Sequence[str], by: Sequence[str] = ()) -> str:
-    """Return the statement for the times of regions, of the iterations of loops, or both, told apart or not."""
+    """Return the statement for the times of regions, of loop iterations, or both, separate or summed."""
     timed = "\n  UNION ALL\n  ".join(
         f"SELECT '{what}', region, execution, iteration, rank, {TIMES[what]}" for what in of
     )
@@ -227,7 +227,7 @@ def parts_sql(of: Sequence[str], by: Sequence[str] = ()) -> str:
 
 
 def metrics_sql(by: Sequence[str] = ()) -> str:
-    """Return the statement for the metrics that were told in each region."""
+    """Return the statement for the metrics recorded in each region."""
     columns = ["metric", "region", *by, "rank"]
     return METRICS_SQL.format(
         by=columns_of(by),
@@ -238,12 +238,12 @@ def metrics_sql(by: Sequence[str] = ()) -> str:
 
 @dataclass
 class Regions:
-    """All that is known of the regions of a run, by region, and the statements that gave it.
+    """The data about the regions of a run, by region, and the statements that returned it.
 
     Attributes
     ----------
     by : tuple of str
-        What is told apart within a region: execution, iteration.
+        Dimensions within a region: execution, iteration.
     is_summary : bool
         Whether the profile has summary detail.
     found : dict of str to dict of int to list of dict
@@ -258,7 +258,7 @@ class Regions:
     columns: dict[str, list[str]] = field(default_factory=dict)
 
     def of(self, title: str, region: int) -> list[Row]:
-        """Return the rows of a statement that are about a region."""
+        """Return the rows of a statement for a region."""
         return self.found.get(title, {}).get(region, [])
 
     def plain_rows(self, title: str) -> list[Row]:
@@ -269,7 +269,7 @@ class Regions:
 
 
 def refuse_older(connection: sqlite3.Connection) -> None:
-    """Refuse a profile from before there were regions."""
+    """Refuse a profile that is older than regions."""
     if not has_table(connection, "region_time"):
         version = version_of(connection)
         raise CommlensError(
@@ -278,7 +278,7 @@ def refuse_older(connection: sqlite3.Connection) -> None:
 
 
 def read_regions(connection: sqlite3.Connection, by: tuple[str, ...], *, fold: bool) -> Regions:
-    """Read what a profile says of regions; `by` is what to tell apart in them."""
+    """Read the regions of a profile; `by` are the dimensions within them."""
     refuse_older(connection)
     is_summary = meta.is_summary(connection)
     if is_summary and by:
@@ -310,7 +310,7 @@ def read_regions(connection: sqlite3.Connection, by: tuple[str, ...], *, fold: b
 
 
 def bar(share: float | None, own_share: float | None) -> str:
-    """Return a bar for a part of the whole; what is its own is darker than what is in regions within it.
+    """Return a bar for a share of the whole; the region's own part is darker than that of nested regions.
 
     >>> bar(0.7, 0.2), bar(0.3, None)
     ('██░░░░░', '░░░')
@@ -320,7 +320,7 @@ def bar(share: float | None, own_share: float | None) -> str:
 
 
 def histogram(rows: Sequence[Row]) -> str:
-    """Return how the times of iterations are distributed; nothing where all are in one bin.
+    """Return the histogram of iteration times; empty if all are in one bin.
 
     >>> histogram([{"bin": b, "time_low_ns": 1 << (b - 1), "time_high_ns": (1 << b) - 1, "iterations": n}
     ...            for b, n in ((11, 1), (12, 80), (14, 40))])
@@ -336,7 +336,7 @@ def histogram(rows: Sequence[Row]) -> str:
 
 
 def value_text(value: float, unit: str) -> str:
-    """Return a value of a metric; 1 is the unit of those that have none.
+    """Return a value of a metric; the unit 1 means no unit.
 
     >>> value_text(16384.0, "cells"), value_text(1 / 3, ""), value_text(0.5, "1")
     ('16384 cells', '0.333333', '0.5')
@@ -345,7 +345,7 @@ def value_text(value: float, unit: str) -> str:
 
 
 def metric_text(row: Row) -> str:
-    """Return what was told of a metric; no sum where it is more than a number can hold."""
+    """Return the recorded values of a metric; without the sum if it overflows."""
     count, unit = row["count"], name_text(row["unit"])
     text = f"{name_text(row['name'])}: {count:,} value{'' if count == 1 else 's'}"
     if count > 1:
@@ -358,7 +358,7 @@ def metric_text(row: Row) -> str:
 
 
 def loop_text(row: Row, bins: Sequence[Row]) -> str:
-    """Return what is known of the iterations of a loop."""
+    """Return the text about the iterations of a loop."""
     count = row["calls"]
     text = f"{count:,} iteration{'' if count == 1 else 's'}: {time_text(row['time_ns'])} of all ranks"
     text += f", {time_text(row['call_min_ns'])} to {time_text(row['call_max_ns'])}" if count > 1 else ""
@@ -367,7 +367,7 @@ def loop_text(row: Row, bins: Sequence[Row]) -> str:
 
 
 def used_text(rows: Sequence[Row]) -> str:
-    """Return the communicators with most time in a region."""
+    """Return the communicators with the most time in a region."""
     named = [
         f"{row['communicator']}{' x' + str(row['communicators']) if row['communicators'] > 1 else ''}"
         + (f' "{row["user_name"]}"' if row["user_name"] else "")
@@ -408,7 +408,7 @@ def numbers(row: Row, whole_ns: int) -> list[str]:
 
 
 def longest(rows: Sequence[Row], top: int | None) -> list[Row]:
-    """Return the rows with most time, in the order they have."""
+    """Return the rows with the most time, in their original order."""
     if top is None or len(rows) <= top:
         return list(rows)
     kept = {id(row) for row in sorted(rows, key=lambda row: -row["time_ns"])[:top]}
@@ -416,7 +416,7 @@ def longest(rows: Sequence[Row], top: int | None) -> list[Row]:
 
 
 def draw(regions: Regions, top: int | None, depth: int | None) -> Table:
-    """Return the tree of regions as a table: a row for each, lines below it for what was there."""
+    """Return the tree of regions as a table: a row for each, with lines for its contents below."""
     table = Table(COLUMNS)
     shown = [row for row in regions.rows if depth is None or row["depth"] <= depth]
     hidden: dict[int, int] = defaultdict(int)
@@ -450,12 +450,12 @@ def draw(regions: Regions, top: int | None, depth: int | None) -> Table:
 
 
 def told_apart(parts: Sequence[Row], by: Sequence[str]) -> list[str]:
-    """Return what tells these apart: not the iteration where all are in no loop."""
+    """Return the dimensions that distinguish these rows: without the iteration if none is in a loop."""
     return [column for column in by if any(part[column] >= 0 for part in parts)]
 
 
 def part_metrics(regions: Regions, region: Row, part: Row) -> list[Row]:
-    """Return what was told in one execution or iteration; in a loop, in an iteration of its own."""
+    """Return the metrics recorded in one execution or iteration; for a loop, in one of its iterations."""
     if (part["what"] == "loop") != (region["kind"] == "loop" and "iteration" in regions.by):
         return []
     return [
@@ -466,7 +466,7 @@ def part_metrics(regions: Regions, region: Row, part: Row) -> list[Row]:
 
 
 def some(texts: Sequence[str], top: int | None) -> list[str]:
-    """Return the first texts, and how many there are more.
+    """Return the first texts, and the number of further ones.
 
     >>> some(["a", "b", "c"], 1), some(["a", "b"], 2)
     (['a', 'and 2 more'], ['a', 'b'])
@@ -477,7 +477,7 @@ def some(texts: Sequence[str], top: int | None) -> list[str]:
 
 
 def notes(regions: Regions, row: Row, all_ranks: int | None, top: int | None) -> list[str]:
-    """Return what there is to say of a region beside its times."""
+    """Return the notes on a region beside its times."""
     id = row["region"]
     texts = []
     about = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report: the rows that the statements of `query` return, put together and drawn."""
+"""Builds and draws a report from the rows that the statements of `query` return."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CUT = ("place", "of_lines", "of_time_ns")
 
 @dataclass
 class Report:
-    """All rows of a report, and the statements that gave them."""
+    """All rows of a report, and the statements that returned them."""
 
     shape: Shape
     regions: list[Row] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Report:
 
 
 def refuse_single_ranks(selection: Selection, shape: Shape) -> None:
-    """Refuse what only the counters of single ranks can tell."""
+    """Refuse a request that needs the counters of single ranks."""
     asked = {"--rank": selection.ranks, "--time": selection.time_ns, "--all-ranks": shape.all_ranks}
     for option, is_asked in asked.items():
         if is_asked:
@@ -135,7 +135,7 @@ REGION_COLUMNS = (Column("region", right=False), *COLUMNS[1:])
 
 
 def bar(share: float | None) -> str:
-    """Return a bar whose length is the share; a half block shows what is less than one."""
+    """Return a bar whose length is the share, in steps of half a block."""
     halves = round(2 * BAR_CELLS * min(share or 0, 1))
     return "█" * (halves // 2) + "▌" * (halves % 2)
 
@@ -156,7 +156,7 @@ def numbers(row: Row, *, ranks: bool = True) -> list[str]:
 
 
 def line_size(line: Row) -> str:
-    """Return how many processes a communicator, or each of a family, has."""
+    """Return the size of a communicator, or of each in a family."""
     low, high = line["size_min"], line["size_max"]
     if low is None:
         return ""
@@ -165,7 +165,7 @@ def line_size(line: Row) -> str:
 
 
 def line_origin(line: Row, labels: dict[int, str]) -> str:
-    """Return where a communicator comes from, and what the application calls it."""
+    """Return the origin of a communicator, and its name in the application."""
     parts = [KINDS[line["kind"]]] if line["kind"] in KINDS else []
     if line["user_name"]:
         parts.append(f'"{line["user_name"]}"')
@@ -179,7 +179,7 @@ def line_origin(line: Row, labels: dict[int, str]) -> str:
 
 
 def more(row: Row, shown: list[Row], noun: str) -> str | None:
-    """Return the line for what --top left out after `shown`, if it left out something."""
+    """Return the line about the rows that --top left out after `shown`, if any."""
     left = row.get("of_lines", 0) - len(shown)  # no such column: nothing was left out
     if left <= 0:
         return None
@@ -189,13 +189,13 @@ def more(row: Row, shown: list[Row], noun: str) -> str | None:
 
 
 def name_of(line: Row) -> str:
-    """Return the name of a communicator line; a family with how many there are."""
+    """Return the name of a communicator line; for a family with its number of communicators."""
     count = line["communicators"]
     return f"{line['communicator']} x{count}" if count > 1 else str(line["communicator"])
 
 
 def draw(report: Report) -> Table:
-    """Return the communicators with their operations as one table, by region those of each region below it."""
+    """Return the communicators with their operations as one table; with regions, below their region."""
     table = Table(REGION_COLUMNS if report.shape.by_region else COLUMNS)
     noun = "family" if report.shape.fold else "communicator"
     if not report.shape.by_region:
@@ -218,7 +218,7 @@ def draw(report: Report) -> Table:
 
 
 def draw_lines(table: Table, report: Report, lines: list[Row], indent: str = "") -> None:
-    """Draw communicators with their operations; those of a region are indented, without blank lines between them."""
+    """Draw communicators with their operations; within a region they are indented, without blank lines."""
     style = "" if indent else "bold"
     for i, line in enumerate(lines):
         if i and not indent:
@@ -241,7 +241,7 @@ def draw_lines(table: Table, report: Report, lines: list[Row], indent: str = "")
 
 
 def say_more(table: Table, shown: list[Row], noun: str, prefix: str) -> None:
-    """Say what --top left out after `shown`, if it left out something."""
+    """Add the line about the rows that --top left out after `shown`, if any."""
     left = more(shown[0], shown, noun) if shown else None
     if left:
         if not prefix:
@@ -261,5 +261,5 @@ def plain_rows(report: Report, title: str) -> list[Row]:
 
 
 def as_dict(report: Report, facts: Run) -> dict[str, Any]:
-    """Return the whole report for JSON."""
+    """Return the complete report for JSON."""
     return {"run": facts.as_dict(), **{title: plain_rows(report, title) for title in report.columns}}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The head of a report: what ran, where, how long, and how much of it was MPI."""
+"""The header of a report: program, nodes, run time, and share of MPI."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ UNSEEN_NAMED = 4
 
 @dataclass(frozen=True)
 class Run:
-    """What a profile says about the whole run."""
+    """The facts of a profile about the whole run."""
 
     meta: dict[str, str]
     ranks: dict[str, Any]
@@ -155,7 +155,7 @@ class Run:
         }
 
     def head(self) -> list[tuple[str, str]]:
-        """Return the head of the report: name and text of each line."""
+        """Return the header of the report: name and text of each line."""
         meta, ranks = self.meta, self.ranks
         threads = meta.get("thread_level", "")
         mpi = [f"MPI {meta['mpi_standard']}"] if meta.get("mpi_standard") else []
@@ -212,7 +212,7 @@ class Run:
         return [(name, text) for name, text in lines if text]
 
     def regions_text(self) -> str:
-        """Return how many code regions there are, and the one with most time of its own."""
+        """Return the number of code regions, and the one with the most exclusive time."""
         regions = self.regions or {}
         text = f"{regions['regions']:,}"
         if regions["busiest"] is not None and self.ranks["app_ns"]:
@@ -221,7 +221,7 @@ class Run:
         return f"{text}; 'commlens regions' shows them"
 
     def nodes_text(self) -> str:
-        """Return how many nodes there are, and the first of their names if the profile has them."""
+        """Return the number of nodes, and the first of their names if the profile has them."""
         if not self.nodes:
             return _many(number(self.meta, "nodes"), "node")
         named = [
@@ -232,7 +232,7 @@ class Run:
         return f"{_many(len(self.nodes), 'node')}: {', '.join(named)}"
 
     def warnings(self) -> list[str]:
-        """Return what a reader must know before trusting the numbers."""
+        """Return warnings about missing or unreliable data."""
         found = []
         wanted = number(self.meta, "ranks")
         if wanted and wanted != self.ranks["ranks"]:
@@ -255,7 +255,7 @@ class Run:
         return found + self.blind_spots()
 
     def blind_spots(self) -> list[str]:
-        """Return what the numbers leave out because commlens could not see it, or why there are none."""
+        """Return the calls that commlens could not measure, or the reason why there are none at all."""
         found: list[str] = []
         imported = self.imported
         if imported is None:
@@ -279,9 +279,9 @@ class Run:
 
 
 def finalize_phases(cost: dict[str, Any]) -> dict[str, int]:
-    """Return the phases of MPI_Finalize from the last rank's coming on, in ns, each of the rank where it took longest.
+    """Return the phases of MPI_Finalize after the last rank arrived, in ns, each of the slowest rank.
 
-    Empty where the profile does not have them: it was recovered, or is of before they were kept apart.
+    Empty if the profile lacks them: it was recovered, or has an older schema.
     """
     if cost["store_ns"] is None or cost["collect_ns"] is None:
         return {}

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user picks from a profile: communicators, procedures, ranks and message sizes."""
+"""Selections of communicators, procedures, ranks and message sizes in a profile."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user asks for, as conditions in SQL."""
+"""SQL conditions for the user's selection."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import chain, groupby
 
 
 def quoted(text: str) -> str:
-    r"""Return text as a literal of SQL, with the number of each character that cannot be shown.
+    r"""Return text as an SQL literal, with the code of each character that cannot be shown.
 
-    Bytes that are not UTF-8 become what they are in a profile.
+    Bytes that are not UTF-8 are replaced as in a profile.
 
     >>> print(quoted("it's"), quoted("a\x1bb\n"), quoted("caf\udce9"))
     'it''s' ('a' || char(27) || 'b' || char(10)) 'caf�'
@@ -25,7 +25,7 @@ def quoted(text: str) -> str:
 
 
 def comm_condition(pattern: str) -> str:
-    """Return the condition that a communicator is meant by `pattern`: its id, or its name or a glob."""
+    """Return the condition that `pattern` selects a communicator: by id, name or glob."""
     if re.fullmatch("[0-9]{1,18}", pattern):
         return f"comm.id = {int(pattern)}"
     text = quoted(pattern)
@@ -33,7 +33,7 @@ def comm_condition(pattern: str) -> str:
 
 
 def any_of(conditions: Sequence[str]) -> list[str]:
-    """Return the conditions joined by OR, as a list of one, or of none if there is none."""
+    """Return the conditions joined by OR, as a list of one condition; empty without conditions."""
     if len(conditions) > 1:
         return ["(" + " OR ".join(conditions) + ")"]
     return list(conditions)
@@ -50,5 +50,5 @@ def in_rows(columns: Sequence[str], rows: Sequence[tuple[int, ...]]) -> str:
 
 
 def where(conditions: Sequence[str]) -> str:
-    """Return a WHERE clause, or nothing."""
+    """Return a WHERE clause, or an empty text."""
     return "\n   WHERE " + "\n     AND ".join(conditions) if conditions else ""

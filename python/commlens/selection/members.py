@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Communicators and their members: ranges of world ranks, which are spelled out only where somebody needs each of them."""
+"""Communicators and their members, as ranges of world ranks that are expanded only on demand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ranges = tuple[range, ...]
 
 
 def groups(members: str | None, ranks: int) -> tuple[Ranges, ...]:
-    """Return the world ranks that table comm has as text, of each group; of one with others than `ranks` none.
+    """Return the world ranks of each group from the text in table comm; empty for a group with ranks beyond `ranks`.
 
     >>> groups("0-3, 8-14:2 | 5", 16)
     ((range(0, 4), range(8, 15, 2)), (range(5, 6),))
@@ -45,24 +45,24 @@ def _group(text: str, ranks: int) -> Ranges:
 
 
 def size_of(ranges: Ranges) -> int:
-    """Return how many there are."""
+    """Return the number of members."""
     return sum(map(len, ranges))
 
 
 def holds(ranges: Ranges, rank: int) -> bool:
-    """Return whether a world rank is one of them."""
+    """Return whether a world rank is a member."""
     return any(rank in some for some in ranges)
 
 
 @lru_cache(SPELLED_OUT)
 def spelled_out(ranges: Ranges) -> Ints:
-    """Return all of them, in their order."""
+    """Return all members, in their order."""
     parts = [np.arange(some.start, some.stop, some.step, dtype=np.int64) for some in ranges]
     return np.concatenate(parts) if parts else ints()
 
 
 def marked(ranges: Sequence[Ranges], ranks: int) -> Ints:
-    """Return the world ranks that are in one of several groups, rising."""
+    """Return the world ranks that are in one of several groups, ascending."""
     is_in = np.zeros(ranks, dtype=bool)
     for group in ranges:
         for some in group:
@@ -72,7 +72,7 @@ def marked(ranges: Sequence[Ranges], ranks: int) -> Ints:
 
 @dataclass(frozen=True)
 class Comm:
-    """A communicator: its name, topology, and the world ranks of its ranks; of an intercommunicator two groups."""
+    """A communicator: its name, topology, and the world ranks of its ranks; two groups for an intercommunicator."""
 
     id: int
     name: str
@@ -81,23 +81,26 @@ class Comm:
 
     @property
     def members(self) -> Ints:
-        """World ranks in the order of its ranks; of an intercommunicator, and where it is not known, none."""
+        """World ranks in the order of its ranks; empty for an intercommunicator, or if unknown."""
         return spelled_out(self.groups[0]) if len(self.groups) == 1 else ints()
 
     @property
     def size(self) -> int:
-        """How many members it has; of an intercommunicator, and where they are not known, 0."""
+        """Number of members; 0 for an intercommunicator, or if unknown."""
         return size_of(self.groups[0]) if len(self.groups) == 1 else 0
 
     def facing(self, rank: int) -> Ints:
-        """Return the world ranks of those whom a member's messages can go to, in the order of their ranks."""
+        """Return the world ranks that a member can send messages to, in the order of their ranks."""
         if len(self.groups) == 2:
             return spelled_out(self.groups[1 if holds(self.groups[0], rank) else 0])
         return self.members
 
 
 def comm_of(row: Any, ranks: int) -> Comm:
-    """Return a communicator of some of `ranks` processes; where it stands for several, or not all its members are known, none has a known place."""
+    """Return a communicator of some of `ranks` processes.
+
+    If its row stands for several, or a member is unknown, all ranks are unknown.
+    """
     found = groups(row["members"], ranks)
     told = [size_of(group) for group in found]
     wanted = [row["size"], *([] if row["remote_size"] is None else [row["remote_size"]])]

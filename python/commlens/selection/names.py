@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the names a user types against the profile, and says what was probably meant."""
+"""Checks names that the user types against the profile, and suggests similar ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from commlens.selection.conditions import comm_condition
 
 
 def check_communicators(connection: sqlite3.Connection, patterns: Iterable[str]) -> None:
-    """Refuse a pattern that means no communicator."""
+    """Refuse a pattern that matches no communicator."""
     for pattern in patterns:
         if connection.execute(f"SELECT 1 FROM comm WHERE {comm_condition(pattern)} LIMIT 1").fetchone():
             continue
@@ -27,7 +27,7 @@ def check_communicators(connection: sqlite3.Connection, patterns: Iterable[str])
 
 
 def matching_operations(connection: sqlite3.Connection, patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of the operations the patterns mean; refuse a pattern that means none."""
+    """Return the names of the operations that match the patterns; refuse a pattern without match."""
     known = [name for (name,) in connection.execute("SELECT name FROM op ORDER BY id")]
     found: dict[str, None] = {}
     for pattern in patterns:

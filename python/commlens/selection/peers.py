@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a profile says who talks to whom."""
+"""Checks whether a profile has a communication matrix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIRST_VERSION = 6
 
 
 def refuse(connection: sqlite3.Connection) -> None:
-    """Refuse a profile that cannot say who talks to whom."""
+    """Refuse a profile without communication matrix."""
     if not has_table(connection, "peer"):
         raise CommlensError(
             f"this profile has schema version {version_of(connection)}: the communication matrix needs version {FIRST_VERSION} or later"
@@ -25,7 +25,7 @@ def refuse(connection: sqlite3.Connection) -> None:
 
 
 def refuse_unkept(connection: sqlite3.Connection, what: str) -> None:
-    """Refuse to tell apart what the run has not told apart."""
+    """Refuse a selection by a dimension that the run did not record."""
     if connection.execute(f"SELECT 1 FROM peer WHERE {what} <> 0 LIMIT 1").fetchone():
         return
     if option(connection, "COMMLENS_MATRIX_BY") not in (what, "both"):

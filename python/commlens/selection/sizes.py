@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message sizes: how ranges and buckets the user asks for become size bins of the profile.
+"""Message sizes: converts ranges and buckets of the user to size bins of the profile.
 
 A profile keeps sizes by powers of two.  So every bound is 0 or a power of two: anything else could not
 be answered exactly, and is refused with the nearest bounds that can.
@@ -23,7 +23,7 @@ def parse_size(text: str) -> int:
     Raises
     ------
     ValueError
-        `text` is no size, or a size that is not a bound between bins.
+        `text` is not a size, or not a bound of bins.
     """
     match = re.fullmatch(r"(\d+)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if not match:
@@ -56,12 +56,12 @@ class BinRange(NamedTuple):
 
 
 def parse_range(text: str) -> BinRange:
-    """Return the bins of LOW:HIGH; sizes below HIGH, HIGH itself is not part of it.
+    """Return the bins of LOW:HIGH; HIGH is exclusive.
 
     Raises
     ------
     ValueError
-        `text` is no range.
+        `text` is not a range.
     """
     low_text, colon, high_text = text.partition(":")
     if not colon:
@@ -74,7 +74,7 @@ def parse_range(text: str) -> BinRange:
 
 
 class Buckets(NamedTuple):
-    """How bins are put together: each for itself, all in one, or between bounds.
+    """The grouping of bins: each separately, all in one, or between bounds.
 
     The SQL below uses the columns `bin` (of a key), `bucket` and, once keys are grouped, `bin_low` and
     `bin_high`, the lowest and highest bin of a group that names a size.
@@ -100,7 +100,7 @@ class Buckets(NamedTuple):
         return f"CASE bucket {cases} END"
 
     def high_sql(self) -> str:
-        """Return the expression for the largest size of a bucket; NULL where it has none."""
+        """Return the expression for the largest size of a bucket; NULL if it is unbounded."""
         if self.kind != "bounds":
             return "~(-1 << bin_high)"
         cases = " ".join(f"WHEN {i} THEN {b - 1}" for i, b in enumerate(self.bounds))
@@ -113,7 +113,7 @@ def parse_buckets(text: str) -> Buckets:
     Raises
     ------
     ValueError
-        A bound is no power of two, or the bounds do not rise.
+        A bound is not a power of two, or the bounds are not ascending.
     """
     if text in ("log2", "all"):
         return Buckets(text)
