@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks whether Open MPI sends the messages of our algorithms, and whether commlens measures and names them.
-
- Writes docs/evidence/algorithms.md.
+"""Compares the messages of Open MPI's algorithms with schedules and profiles; writes docs/evidence/algorithms.md.
 
 Every collective is called with every algorithm that coll_tuned can be told to use, on communicators of 2 to 33 ranks.
 What was sent inside is measured twice in the same run, by Open MPI's own monitoring component and by commlens. Both are

@@ -118,8 +118,7 @@ class Messages(Writer):
                 self.call(me, "Imrecv", arrives, **args, message=message, request=request)
 
     def shift(self) -> None:
-        """Let every process of a communicator send to one process and receive from another, perhaps MPI_PROC_NULL.
-        """
+        """Let every process of a communicator send to one process and receive from another, perhaps MPI_PROC_NULL."""
         comm = self.intra()
         group = comm.groups[0]
         base, tag, step = self.base(), self.new_tag(), self.random.randrange(len(group))

@@ -97,7 +97,7 @@ std::string Options::set(int option, const std::string& value) {
   return {};
 }
 
-// Returns what is wrong with a line of the configuration file; empty: nothing.
+// Returns the error of a line of the configuration file; empty: none.
 std::string Options::set_by_line(const std::string& line) {
   const std::size_t equals = line.find('=');
   const std::string key = trimmed(line.substr(0, equals));

@@ -35,7 +35,7 @@ class Options {
   std::string listing() const;
 
  private:
-  // Both return what is wrong, as text for a message; empty: nothing.
+  // Both return the error as text for a message; empty: none.
   std::string set(int option, const std::string& value);
   std::string set_by_line(const std::string& line);
   void read_file(const std::string& path, bool asked_for);

@@ -22,8 +22,8 @@ struct stat stderr_then;
 bool is_remembered = false;
 bool was_closed = false;
 
-// Returns the length of the UTF-8 sequence at `at`.  Returns 0 for what a terminal would act on instead of showing it:
-// control characters, marks of writing direction, and bytes that are not UTF-8.
+// Returns the length of the UTF-8 sequence at `at`.  Returns 0 for characters that a terminal interprets instead of
+// showing: control characters, marks of writing direction, and bytes that are not UTF-8.
 std::size_t shown_length(const unsigned char* at) noexcept {
   if (*at < 0x80) return *at >= ' ' && *at != 0x7f ? 1 : 0;
   const std::size_t length = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : 2;
@@ -38,7 +38,7 @@ std::size_t shown_length(const unsigned char* at) noexcept {
   return *at < 0xc2 || *at > 0xf4 || code < smallest[length - 2] || is_control ? 0 : length;
 }
 
-// Replaces what a terminal would act on by '?'.  Names and values in a message may come from anybody.
+// Replaces characters that a terminal interprets by '?'.  Names and values in a message are not trusted.
 void make_safe(char* text) noexcept {
   for (std::size_t length; *text != '\0'; text += length) {
     length = shown_length(reinterpret_cast<unsigned char*>(text));

@@ -6,8 +6,8 @@
 
 namespace commlens {
 
-// Collective: merges the dictionaries of all processes into that of rank 0.  Those of the others keep what they have
-// received so far, which the caller must not rely on.
+// Collective: merges the dictionaries of all processes into that of rank 0.  The other dictionaries contain an
+// incomplete merge, which the caller must not use.
 //
 // The processes merge along a binomial tree.  A child whose dictionary equals that of its parent sends 40 bytes.
 // Otherwise the child sends 8 bytes per entry, the entry's identity, and then the entries that the parent asks for.

@@ -24,7 +24,8 @@ struct Outline {
   SlicePlan slices;
 };
 
-// Collective: reduces what the ranks bring to the outline of their profile.  Returns false if communication failed.
+// Collective: reduces the contributions of the ranks to the outline of their profile.  Returns false if communication
+// failed.
 bool outline(Group& group, const Contribution& own, Outline& result) {
   enum : std::size_t { in_session, summary, unwanted, aggregators, cells, first_of_slices };
   std::vector<std::uint64_t> values(first_of_slices + SliceRows::size);

@@ -64,7 +64,7 @@ struct SliceBlock;
 struct SliceLog {
   Ticks width;         // of one slice
   std::uint64_t slot;  // the current slice
-  Ticks looked;        // time in regions is logged up to here
+  Ticks looked;        // time in regions is logged up to this time
   SliceBlock* newest;
   SliceBlock* spare;  // blocks of former generations, for reuse
   std::uint64_t entries;

@@ -261,10 +261,10 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
     describe_topology(made, op, parent, record);
   }
 
-  // `origin_identity`: what the new communicator has in common with others that were created in the same way, on all
-  // its members. `number`: its number among them, or among the creations on its parent.  If there is a tag, the number
-  // among those with the same tag identifies it.  Threads that create communicators of one group at the same time use
-  // different tags.
+  // `origin_identity`: identity shared by all communicators that were created in the same way, equal on all members.
+  // `number`: its number among them, or among the creations on its parent.  If there is a tag, the number among those
+  // with the same tag identifies it.  Threads that create communicators of one group at the same time use different
+  // tags.
   const Lineage from = registry->lineage(parent.index);
   Identity origin_identity = combine(from.root != 0 ? from.root : from.identity, op);
   switch (origin.how) {

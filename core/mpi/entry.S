@@ -28,8 +28,8 @@ P##name: endbr64; jmp *commlens_slots + 16 * slot + 8(%rip); .size P##name, . - 
 
 #undef ENTRY
 
-/* The Fortran names: they only remember who calls what, and go on to the Fortran binding of the MPI library, which
- * will call the name above, and perhaps others before it.  Names as all compilers write them, and those of mpi_f08. */
+/* The Fortran names: each stores its caller and its number, and jumps to the Fortran binding of the MPI library, which
+ * calls the C name above, and perhaps others before it.  Names as all compilers write them, and those of mpi_f08. */
 #define FORTRAN_NAME(name, number, op)                                                                           \
         .globl name; .type name, @function; .p2align 4;                                                      \
 name:   endbr64;                                                                                             \
@@ -55,9 +55,9 @@ name:   endbr64;                                                                
 
 #undef FORTRAN_NAME
 
-/* On the stack: the number of the entry, then the return address.  Keeps all registers that may hold arguments; a
- * function of ours may be taken for one of the application's own, which is called like it, so also those that MPI has
- * no use for: the first eight vector registers, the number of them in al, and the static chain in r10. */
+/* The stack contains the number of the entry, then the return address.  Preserves all registers that may hold
+ * arguments.  The application may define a function of the same name, so these include registers that MPI does not use:
+ * the first eight vector registers, their number in al, and the static chain in r10. */
 #define BIND(name, target)                                                                                   \
         .p2align 4;                                                                                          \
 name:   .cfi_startproc; .cfi_def_cfa_offset 16;                                                              \

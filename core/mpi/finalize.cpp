@@ -135,10 +135,11 @@ bool has_unfinished_collective() {
   });
 }
 
-// Returns whether all ranks are in MPI_Finalize and know this of each other.  Some may be late or run without commlens.
+// Returns whether all ranks are in MPI_Finalize, and each knows that the others are.  Some may be late or run without
+// commlens.
 //
 // Waits for two barriers.  The first one also completes for a late rank if another rank has entered it and given up
-// since.  A rank that has given up does not enter the second one, which therefore completes for nobody.  So either all
+// since.  A rank that has given up does not enter the second one, which therefore completes on no rank.  So either all
 // ranks continue, or all give up.
 Arrivals all_are_here() {
   if (job.size == 1) return Arrivals::all;

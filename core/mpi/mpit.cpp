@@ -27,8 +27,8 @@ constexpr const char* category = "commlens";
 constexpr const char* category_text =
     "Communication partners and collectives of this process, as commlens counts them since the handle was started.";
 
-// The address of a Handle is the MPI_T handle that the application gets.  Handles are reused but never freed, so that
-// one that the application has freed can always be told from the library's.
+// The address of a Handle is the MPI_T handle that the application gets.  Handles are reused but never freed, so that a
+// handle that the application freed is never mistaken for one of the library.
 struct Handle {
   MPI_T_pvar_session session{};
   std::optional<Watch> watch;  // none: the handle is free
@@ -81,8 +81,8 @@ void fix(State& s) noexcept {
   s.categories.fix(categories_there(), category_count());
 }
 
-// What an index of the application refers to.  Checked here, because Open MPI does not check it and reads whatever
-// memory is there.
+// The variable that an index of the application refers to.  Checked here, because Open MPI does not check it and reads
+// whatever memory is there.
 struct Located {
   bool is_valid, is_ours;
   int which;

@@ -31,7 +31,7 @@ __thread Started started_now;
 namespace {
 
 std::atomic<bool> is_watching{false};
-const char* why_not = nullptr;  // why there is no hook; null: there is, or nobody has tried
+const char* why_not = nullptr;  // reason why there is no hook; null: it is installed, or not yet tried
 
 #if defined(OPEN_MPI)
 

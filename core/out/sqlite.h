@@ -53,7 +53,7 @@ struct Shard {
 bool store_shard(const Profile& profile, const Meta& meta, const std::string& directory, const Phases& phases,
                  mode_t mode, Shard& shard);
 
-// Writes the index: what all shards have in common, and the list of shards.
+// Writes the index: the rows that all shards share, and the list of shards.
 Stored store_index(const Profile& profile, const Meta& meta, const std::vector<Shard>& shards,
                    const std::string& directory, mode_t mode);
 

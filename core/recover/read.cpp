@@ -112,9 +112,9 @@ std::string Reader::notice() const {
   return text;
 }
 
-// Takes the process from the file name of an arena that cannot be read.  Otherwise nobody could see that its process is
-// gone, and the file would stay in memory forever.  pre: the file system is in memory, so the file is of this machine
-// and this boot.
+// Takes the process from the file name of an arena that cannot be read.  Otherwise users could not see that its process
+// is gone, and the file would stay in memory forever.  pre: the file system is in memory, so the file is of this
+// machine and this boot.
 void Reader::take_process_from(const std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   const std::string prefix = file_prefix();

@@ -41,7 +41,7 @@ class Reader {
   bool is_of_this_boot() const { return is_of_this_boot_; }  // this machine, not restarted since
   bool is_finalized() const { return state_ == static_cast<std::uint32_t>(State::finalized); }
 
-  // Returns what is missing or damaged in a file that could be read, in words for a person; empty if nothing is.
+  // Returns a text about missing or damaged parts of a file that could be read; empty if it is complete.
   std::string notice() const;
 
   // What the process counted, as it would have collected it itself, except for the identity of its world and the names

@@ -36,7 +36,7 @@ class Where:
     size: int
     comm: Comm
     why: str
-    """Why nothing can be said of its messages, or the empty text."""
+    """Reason why its messages cannot be modelled, or the empty text."""
 
     @property
     def members(self) -> Integers:

@@ -20,7 +20,7 @@ from commlens.algorithms.schedule import (
 )
 
 Edges = tuple[int, Callable[[Integers], Integers]]
-"""How many units the data has, and the byte each begins at."""
+"""Number of units of the data, and the offset of each in bytes."""
 
 
 def elements(call: Call) -> Edges:
@@ -127,7 +127,7 @@ def doubling(size: int) -> Iterator[tuple[int, Integers, Integers, int, Integers
         rounds += 1
         group = rank // distance * distance
         partner = group ^ distance
-        # The lower group of an incomplete pair: its first `told` ranks had a partner.
+        # The lower group of an incomplete pair of groups: its first `told` ranks had a partner.
         told = size - group - distance
         lower = (partner > group) & (partner + distance > size) & (told > 0)
         for near in reversed(powers(distance)):

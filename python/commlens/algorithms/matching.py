@@ -23,19 +23,19 @@ from commlens.algorithms.registry import BUFFER, ROOTED, UNEVEN, Algorithm, algo
 from commlens.algorithms.schedule import Call, Integers
 
 LEAST = 0.95
-"""Fit from which on a candidate is named."""
+"""Minimum fit of a named candidate."""
 _ALIKE = 1e-9
-"""Fits that differ by less are the same: they differ by rounding only."""
+"""Fits that differ by less are equal: the difference is rounding."""
 _ALL_ROOTS = 64
-"""Ranks up to which each is tried as root of some of the calls."""
+"""Largest number of ranks for which each rank is tried as root of some calls."""
 _LIKELY_ROOTS = 16
-"""Ranks that are tried of more."""
+"""Number of ranks tried if there are more."""
 _ONE_ROOT = 4
-"""Ranks that are tried as the only root."""
+"""Number of ranks tried as the only root."""
 _NEARLY = 0.8
-"""Fit of messages from which on it is worth looking at the size of elements."""
+"""Minimum fit of messages for trying element sizes."""
 _ELEMENTS = (8, 4, 16, 2)
-"""Bytes of an element, besides 1."""
+"""Element sizes to try besides 1, in bytes."""
 _FANOUTS, _RADICES = (2, 3, 4), range(3, 9)
 
 
@@ -292,7 +292,7 @@ class _Trial:
             halves = size
             number = each / (size * (size - 1)) - 1
         elif self.one.name == "in_order_binary":
-            # The root of the tree is the last rank; what it sends is the result, uncut.
+            # The root of the tree is the last rank; it sends the complete result.
             result = self.measured.pairs.messages[self.measured.pairs.source == size - 1].sum()
             number = (each - float(result) / self.measured.calls) / (size - 1)
         else:

@@ -54,7 +54,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "scan": ("auto", "nb", "smp", "recursive_doubling"),
     "exscan": ("auto", "nb", "recursive_doubling"),
 }
-"""What MPIR_CVAR_COLLECTIVE_INTRA_ALGORITHM may be, in the order of its numbers in MPICH 4.0."""
+"""Values of MPIR_CVAR_COLLECTIVE_INTRA_ALGORITHM, in the order of their numbers in MPICH 4.0."""
 
 _LIMITS = {
     "BCAST_MIN_PROCS": 8,
@@ -68,7 +68,7 @@ _LIMITS = {
     "ALLREDUCE_SHORT_MSG_SIZE": 2048,
     "REDUCE_SCATTER_COMMUTATIVE_LONG_MSG_SIZE": 524288,
 }
-"""Bytes, and ranks, from which on another algorithm is used; as they are unless somebody changes them."""
+"""Default thresholds, in bytes or ranks, at which MPICH changes the algorithm."""
 # Words for the same messages as those of another word.
 _SAME = {("alltoall", "pairwise_sendrecv_replace"): "pairwise"}
 

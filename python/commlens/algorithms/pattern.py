@@ -13,7 +13,7 @@ import numpy.typing as npt
 from commlens.algorithms.schedule import Integers, Step
 
 _AT_ONCE = 1 << 20
-"""Messages that are added up at once: a ring of thousands of ranks has millions, between few pairs."""
+"""Number of messages summed at once: a ring of thousands of ranks has millions of messages between few pairs."""
 
 
 _MOST = 1 << 26

@@ -22,7 +22,7 @@ from commlens.selection.names import check_communicators, matching_operations
 from commlens.selection.peers import refuse
 
 _MOST_STARTS = 24
-"""Numbers of starts of a persistent collective that are tried."""
+"""Numbers of starts to try for a persistent collective."""
 _EXACT = 1 - 1e-9
 
 SENDS_NOTHING = "sends nothing"
@@ -182,7 +182,7 @@ def _pairs_sql(ops: Sequence[int], comms: Sequence[str]) -> str:
 
 
 _NO_BIN = -2
-"""Of messages the size of whose call is not told."""
+"""Bin of messages whose call has an unknown size."""
 
 
 def _read_inside(

@@ -33,7 +33,7 @@ COLLECTIVES = (
 ROOTED = frozenset(("bcast", "reduce", "gather", "gatherv", "scatter", "scatterv"))
 """Collectives that have a root."""
 BUFFER = frozenset(("bcast", "reduce", "allreduce", "scan", "exscan"))
-"""Collectives whose block is the whole buffer, which all ranks have."""
+"""Collectives whose block is the whole buffer on all ranks."""
 UNEVEN = frozenset(("gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw", "reduce_scatter"))
 """Collectives whose parts may differ."""
 

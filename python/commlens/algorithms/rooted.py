@@ -22,7 +22,7 @@ from commlens.algorithms.schedule import (
 )
 
 Tree = Callable[[Call], Integers]
-"""Makes the parent of each rank, for the root of the call."""
+"""Returns the parent of each rank, for the root of the call."""
 
 TREES: dict[str, Tree] = {
     "linear": lambda call: trees.at_root(trees.linear(call.size), call.root),

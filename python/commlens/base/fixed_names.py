@@ -28,7 +28,7 @@ def is_fixed(path: Path) -> bool:
             if not stat.S_ISDIR(facts.st_mode) or facts.st_uid not in trusted:
                 return False
             if facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IXGRP | stat.S_IXOTH):
-                return True  # nobody else gets to what is in it
+                return True  # no other user can reach its content
             # In a sticky folder only the owner of a file, or of the folder, renames it.
             is_sticky = facts.st_mode & stat.S_ISVTX and (folder / part).lstat().st_uid in trusted
             if _others_may_write(facts) and not is_sticky:

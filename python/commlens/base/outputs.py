@@ -17,7 +17,7 @@ from commlens.base.errors import CommlensError
 from commlens.base.escape import Target, escape
 
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-"""What a hard link fails with on a file system that has none: vfat, some servers of CIFS, some of FUSE."""
+"""Errors of a hard link on file systems without hard links: vfat, some CIFS servers, some FUSE file systems."""
 
 
 class CsvWriter:

@@ -18,7 +18,7 @@ from pathlib import Path
 ARENAS = ("*.arena",)
 UNFINISHED = ("*.arena.flush", "*.arena.last")
 COPIES = "commlens-arenas-*"
-"""Folders in which a job leaves copies of its arenas."""
+"""Folders in which a job stores copies of its arenas."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 

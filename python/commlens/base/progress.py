@@ -22,7 +22,7 @@ from commlens.base.messages import print_message
 Item = TypeVar("Item")
 
 PATIENCE = 1.0
-"""Seconds without a word."""
+"""Seconds without output."""
 
 
 def tracked(items: Iterable[Item], what: str) -> Iterator[Item]:

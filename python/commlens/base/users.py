@@ -14,7 +14,7 @@ from commlens.base.errors import CommlensError
 
 NOBODY = 65534
 PATIENCE_S = 100
-"""Seconds that a program may take that root runs as another user, who may stop it."""
+"""Time limit in seconds for a program that root runs as another user, because that user may stop it."""
 _KEYCTL = {"x86_64": 250, "aarch64": 219, "ppc64le": 271}
 _JOIN_SESSION_KEYRING = 1
 _SET_PARENT_DEATH_SIGNAL = 1

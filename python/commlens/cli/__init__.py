@@ -30,7 +30,7 @@ from commlens.profile.shards import IncompleteProfile
 
 
 class Commands(click.Group):
-    """All commands; what one of them could not read of a profile is said after what it could."""
+    """All commands; messages about unreadable parts of a profile follow the output."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         """Parse what stands before the name of the command."""

@@ -16,7 +16,7 @@ LARGEST = (1 << 63) - 1  # that SQLite has
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# Not click's own file type: what is wrong with a file is said in one line, by open_profile().
+# Not click's own file type: open_profile() reports errors of a file in one line.
 profile_argument = click.argument("profile", metavar="PROFILE")
 
 format_option = click.option(

@@ -47,7 +47,7 @@ def recover(where: tuple[Path, ...], output: Path | None) -> None:
     """
     present = [Path()] if os.access(".", os.R_OK | os.X_OK) else []
     found = read(find(where or [*places(os.environ), *present]))
-    # A process that has not come out of MPI_Init yet has nothing to tell.
+    # A process that is still in MPI_Init has no counters.
     refused = [arena for arena in found if arena.error and (where or not arena.is_running)]
     for arena in refused:
         complain(arena.error)

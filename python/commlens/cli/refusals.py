@@ -16,7 +16,7 @@ from commlens.base.messages import print_message, shown
 
 REFUSED = 2
 INCOMPLETE = 3
-"""The exit code of a command that has read what can be read of a damaged profile."""
+"""Exit code of a command that has read the readable part of a damaged profile."""
 
 
 class Refusal(click.ClickException):

@@ -25,9 +25,9 @@ from commlens.render.screen import Screen, flush_output
 
 ALL_USERS = "--all-users"
 PATIENCE_S = 120
-"""Seconds that the command may take for one user."""
+"""Time limit in seconds of the command for one user."""
 NOTHING_THERE = 100
-"""What a child ends with where the command found nothing to look at."""
+"""Exit code of a child whose command found nothing."""
 
 user_option = click.option(
     "--user",

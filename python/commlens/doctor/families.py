@@ -11,7 +11,7 @@ LIBRARIES = {
     "abi": ("libmpi_abi.so", "libmpifort_abi.so"),
 }
 
-# Programs that start ranks, by what is in their resolved name.
+# Programs that start ranks, by a part of their resolved name.
 LAUNCHERS = {
     "openmpi": ("orterun", "prterun", "prun", "openmpi", "ompi"),
     "mpich": ("hydra", "mpich"),

@@ -383,7 +383,7 @@ def call_sites(path: Path) -> Finding:
 
 def python(command: Command, interpreter: Path, install: Install, loader: Loader) -> list[Finding]:
     """Return the MPI libraries of an interpreter's packages.  Runs the interpreter, not the application."""
-    # In the environment of the run, for its PYTHONPATH; but without what is preloaded.
+    # Uses the environment of the run, for its PYTHONPATH, but without LD_PRELOAD.
     env = {name: value for name, value in command.env.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
         [str(interpreter), "-c", FIND_PACKAGES % (PACKAGES,)],

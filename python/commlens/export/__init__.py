@@ -87,7 +87,7 @@ def write(connection: sqlite3.Connection, to: str, output: Path, choice: Choice,
                 else:
                     write_tinyprof(connection, file, source)
     except sqlite3.OperationalError as error:
-        # Only what is sorted is written, and what is too large for memory goes there.
+        # SQLite writes only sorted rows that are too large for memory to this folder.
         if str(error) in NO_ROOM:
             raise CommlensError(f"{error}: no room in the folder for temporary files (TMPDIR)") from None
         raise

@@ -19,10 +19,10 @@ from commlens.profile.shape import has_table
 Ranges = Sequence[tuple[int, int]]
 
 KEYS_AT_ONCE = 10_000
-"""Keys named in one statement: SQLite reads a million bytes of SQL at most."""
+"""Number of keys in one statement: SQLite accepts at most a million bytes of SQL."""
 
 
-# What there is of each metric of the application's own where it told none.
+# Values of each metric of the application for nodes where it recorded none.
 TOLD = {"count": 0, "sum": 0.0, "min": None, "max": None}
 
 

@@ -20,7 +20,7 @@ INCLUSIVE = ["time (inc)", "mpi time (inc)"]
 EXCLUSIVE = ["time", "calls", "bytes sent", "bytes received"]
 
 PROFILE = "profile"
-"""What Thicket calls the index that tells its profiles apart."""
+"""Thicket's name of the index that identifies its profiles."""
 
 
 def exclusive(tree: CallTree) -> list[str]:

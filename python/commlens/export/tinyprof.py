@@ -19,7 +19,7 @@ from commlens.profile.meta import facts, number
 
 PROCESS, EXECUTION, ITERATION = "|", "-", "+"
 MOST_EMPTY = 1 << 27
-"""Places without a value in a file: those of ranks, executions and iterations that are far apart."""
+"""Largest number of empty places in a file, for ranks, executions and iterations that are far apart."""
 
 VALUES = ("calls", "open", "time_ns", "time_min_ns", "time_max_ns", "nested_ns", "mpi_ns")
 HEADING = ("region", "line", *VALUES)

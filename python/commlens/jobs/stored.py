@@ -19,7 +19,7 @@ from commlens.jobs.arenas import Arena, Job, seconds_of
 from commlens.profile import open_profile
 
 MOST = 32
-"""Profiles that are opened, the newest first: a folder may hold those of thousands of jobs of one name."""
+"""Number of profiles to open, newest first: a folder may contain those of thousands of jobs with one name."""
 CLOCKS_DIFFER = 60  # seconds, between a node and its file server
 
 # A profile that commlens recover has made, of a job that still ran perhaps, has other states.
@@ -97,7 +97,7 @@ def _candidates(arena: Arena) -> Iterator[Path]:
 def _read(path: Path, processes: set[tuple[int, str, int]]) -> Stored | None:
     """Return a profile if it contains any of these processes."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")  # what is missing in it is said by who opens it
+        warnings.simplefilter("always")  # the caller that opens it reports missing parts
         try:
             with open_profile(str(path)) as connection:
                 rows = {(row["rank"], row["node"], row["pid"]) for row in connection.execute(RANKS_SQL)}

@@ -12,7 +12,7 @@ from commlens.base.inputs import open_checked
 
 MOST_BYTES = 64 << 10
 MOST_COMPLAINTS = 5
-"""How many lines of a file are named; the others are counted."""
+"""Number of invalid lines of a file that are listed; the others are counted."""
 _SHOWN = 60
 
 

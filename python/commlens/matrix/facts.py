@@ -20,7 +20,7 @@ from commlens.matrix.query import KINDS, Matrix
 from commlens.matrix.topology import Topology
 from commlens.selection.members import Comm, size_of
 
-MOST_COMMS = 5  # whose own patterns are told
+MOST_COMMS = 5  # whose own patterns are printed
 MOST_GRIDS = 16  # of topologies, that are tried on all ranks
 
 # How close two processes are, nearest first.
@@ -60,7 +60,7 @@ class Facts:
     matrix: Matrix
     what: str
     axis: Axis
-    pairs: Pairs  # of rows of the axis, with what is spread
+    pairs: Pairs  # of rows of the axis, including divided blocks
     heaviest: list[Row]
     locality: dict[str, tuple[int, int]]
     symmetry: float | None

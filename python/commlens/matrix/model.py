@@ -21,7 +21,7 @@ from commlens.profile.meta import facts
 
 TOO_MANY = "too many messages to model all of them"
 _EQUAL = BUFFER | {"barrier", "gather", "scatter", "allgather", "reduce_scatter_block"}
-"""Collectives in which all ranks have as much."""
+"""Collectives in which all ranks have equal amounts of data."""
 
 
 @dataclass
@@ -30,9 +30,9 @@ class Model:
 
     pairs: dict[int, list[Pairs]] = field(default_factory=lambda: defaultdict(list))
     chosen: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """Calls by collective, algorithm and who has chosen it."""
+    """Calls by collective, algorithm and source of the choice."""
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Calls by procedure and why they are not modelled."""
+    """Calls by procedure and the reason why they are not modelled."""
     statements: list[tuple[str, str]] = field(default_factory=list)
 
     def remarks(self) -> Iterator[str]:
@@ -135,7 +135,7 @@ def _totals(one: Calls) -> Integers:
     if one.shares is not None:
         return one.shares
     if one.collective.startswith("alltoall"):
-        # To whom is not known: as much to everybody, the first ones a byte more where it does not divide.
+        # The destinations are unknown: divides the bytes equally, with one byte more for the first ones.
         whole, rest = np.divmod(part, size)
         table: Integers = whole[:, None] + (np.arange(size) < rest[:, None])
         return table.reshape(-1)

@@ -108,7 +108,7 @@ class Finder:
 
     def __init__(self, pairs: Pairs, size: int, what: str):
         others = pairs.chosen(pairs.source != pairs.destination)
-        # What has no bytes at all is told by its messages.
+        # Traffic without bytes is compared by messages.
         weights = others.values(what) if others.total(what) else others.messages
         self.size = size
         self.source, self.destination = others.source, others.destination
@@ -155,7 +155,7 @@ class Finder:
         """Return the patterns without a grid."""
         everybody = np.arange(self.size, dtype=np.int64)
         if len(self.codes) == self.size * (self.size - 1) and self.size > 2:
-            # Where all pairs talk, that is what it is unless nearly all goes to few of them.
+            # If all pairs communicate, the pattern is all-to-all unless few pairs carry nearly all traffic.
             heavy = float(np.sort(self.weights)[-(len(self.weights) // 2) :].sum())
             if heavy < ENOUGH * self.total:
                 yield ("all-to-all", ""), (self.source, self.destination)
@@ -188,7 +188,7 @@ class Finder:
             other = everybody % columns * rows + everybody // columns
             moves = other != everybody
             yield ("transpose", f"{rows}x{columns}"), (everybody[moves], other[moves])
-        # The partner to whom most goes, where that is mutual.
+        # The partner with the most traffic, if that is mutual.
         order = np.lexsort((-self.weights, self.source))
         first = order[np.unique(self.source[order], return_index=True)[1]]
         partner = np.full(self.size, -1, dtype=np.int64)

@@ -23,7 +23,7 @@ from commlens.selection.conditions import any_of, comm_condition, quoted, where
 from commlens.selection.members import Comm, comm_of, groups, marked
 from commlens.selection.peers import refuse, refuse_unkept
 
-# What a user asks for -> the flows that are added up for it.  A message that both ends tell is in only one of them.
+# Kind -> the flows that it sums.  A message that sender and receiver count is in only one of them.
 KINDS = {
     "p2p": ("sent",),
     "written": ("written",),
@@ -154,7 +154,7 @@ class Traffic:
 
 @dataclass
 class Matrix:
-    """Who talks to whom.
+    """The communication matrix.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class Matrix:
 
 
 def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
-    """Read who talks to whom.
+    """Read the communication matrix.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
     refuse(connection)
     meta = dict(connection.execute(META_SQL).fetchall())
     flows = KINDS[selection.kind]
-    # Where two-sided messages are asked for, what the other end says of them is wanted as well.
+    # For two-sided messages, also reads the counts of the receivers.
     told = (*flows, "received") if "sent" in flows else flows
     statements = [
         ("pairs", selection.pairs_sql(told)),

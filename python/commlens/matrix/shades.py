@@ -67,7 +67,7 @@ class Cells:
 def folded(pairs: Pairs, size: int, most: int, what: str) -> Cells:
     """Return the pairs of `size` rows in at most `most` x `most` cells."""
     least = max(1, -(-size // max(most, 1)))
-    # Cells of one size show what is regular as such; a little larger ones are worth that.
+    # Cells of equal size keep regular patterns visible, even if the cells become slightly larger.
     block = next((block for block in range(least, least + least // 3 + 1) if size % block == 0), least)
     count = max(1, -(-size // block))
     at = (pairs.source // block, pairs.destination // block)

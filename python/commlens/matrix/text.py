@@ -17,7 +17,7 @@ from commlens.render.screen import Screen
 from commlens.render.table import Column, Table, fold
 from commlens.render.units import bytes_text, share_text
 
-NAME = 12  # characters before what is said
+NAME = 12  # characters before the text
 
 
 def show(facts: Facts, screen: Screen, heading: str) -> None:

@@ -53,7 +53,7 @@ def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
         seconds = [max(0.0, getattr(cost, f"{part}_ns")) / 1e9 for cost in costs]
         left.barh(places, seconds, left=begin, color=colour, label=part, height=0.6)
         begin = [a + b for a, b in zip(begin, seconds)]
-    # Else matplotlib takes what is between two dollars for a formula.
+    # Otherwise matplotlib interprets text between two dollar signs as a formula.
     left.set_yticks(places, [escape(cost.tool, Target.LINE) for cost in costs], parse_math=False)
     left.invert_yaxis()
     left.set_xlabel("s, medians")

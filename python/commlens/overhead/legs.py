@@ -26,9 +26,9 @@ STOPWATCH_PLACES = (
 FOLDER_VARIABLE = "STOPWATCH_OF_COMMLENS"
 TOOL_VARIABLE = "TOOL_OF_COMMLENS"
 OUTPUT = "{out}"
-"""In a tool's settings: a folder of its own for each run, whose size is what the tool has written."""
+"""Placeholder in a tool's settings for a folder per run; its size is the tool's output."""
 HERE = "{}"
-"""In the application's command line: what follows is the application."""
+"""Placeholder in a command line; the application follows it."""
 
 NAME = re.compile(r"[\w.+-]{1,100}")  # of a tool
 LAUNCHER = re.compile(r"(mpirun|mpiexec|orterun|prterun|prun|srun|aprun|jsrun|lrun|ibrun|flux)([-._].*)?")
@@ -71,7 +71,7 @@ class Tool:
             settings[TOOL_VARIABLE] = self.library
         preload = ["sh", "-c", PRELOAD, "sh", ":".join(filter(None, (str(stopwatch), self.library)))]
         if self.wrapper and Path(self.wrapper[-1]).name != "commlens-run":
-            # What the wrapper preloads comes before what is there already, and would be before the stopwatch.
+            # The wrapper puts its preloads before existing ones, which would also be before the stopwatch.
             words = [*self.wrapper, *preload]
         else:
             words = [*preload, *self.wrapper]
@@ -211,7 +211,7 @@ def _split_launch(words: list[str]) -> list[str]:
     if not programs:
         raise CommlensError(f"no application found in '{shlex.join(words)}': put {HERE} before it")
     at = programs[0]
-    # The first one may still be the value of an option that is not known here.
+    # The first one may be the value of an option that commlens does not know.
     if at > 0 and words[at - 1][0:1] == "-" and "/" not in words[at] and len(programs) > 1:
         raise CommlensError(
             f"cannot tell whether '{words[at]}' or '{words[programs[1]]}' is the application: put {HERE} before it"

@@ -23,18 +23,18 @@ from commlens.profile.meta import mend_meta
 from commlens.profile.shape import TABLES, Shape, relation_of, shape_of, version_of
 
 MOST_RANKS = 1 << 20
-"""World ranks and numbers of ranks that are believed, however few rows there are."""
+"""Limit of world ranks and numbers of ranks that is accepted for any number of rows."""
 RANKS_PER_ROW = 16
 ROWS_AT_ONCE = 1000
 ADDED_AT_ONCE = 7
-"""Columns whose sum is one number: of so many counters it cannot be too large."""
+"""Columns whose sum must not overflow; the sum of this number of counters cannot."""
 LEAST_ROW = 8  # bytes of a row of cell_row
 LEAST_CELL = 4  # of a row of any table
 BYTES_AT_ONCE = 1 << 24
 PART_OF_TIME = 0.5
-"""Of the time for all queries, what the checks may take together; a table gets half of what is left."""
+"""Share of the time for all queries that the checks may take; a table gets half of the remaining time."""
 
-# Row 0 of tables whose rows others name: what is not known.
+# Row 0, "unknown", of tables to which others refer.
 UNKNOWN = {
     "op": "(0, 'unknown', 'other')",
     "comm": "(0, 0, '-', NULL, 'none', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 1)",
@@ -176,7 +176,7 @@ class Checker:
         conditions = [
             self._good(table, c, most=most_difference if is_difference(c) else LARGEST) for c in columns
         ]
-        # A sum is an integer only where all values are: a comparison does not tell 2.5 from an integer.
+        # A sum is an integer only if all values are: a comparison does not distinguish 2.5 from an integer.
         added = [
             c
             for c in columns
@@ -340,7 +340,7 @@ class Checker:
         for way in ("ASC", "DESC"):
             order = ", ".join(f"{key} {way}" for key in keys)
             rows = self._readable(f"{select} ORDER BY {order}")
-            # A transaction in which a damaged page is met does not end well.
+            # A transaction that reads a damaged page cannot be committed.
             while some := list(first(rows, ROWS_AT_ONCE, BYTES_AT_ONCE)):
                 self.connection.execute("BEGIN")
                 self.connection.executemany(into, some)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from commlens.profile._schema import Column
 
 LARGEST = 1 << 60
-"""No counter is larger, and no sum of counters where they were checked."""
+"""Upper bound of a counter, and of a checked sum of counters."""
 
 
 class Ids(NamedTuple):
@@ -51,7 +51,7 @@ def good(column: Column, value: str, span: tuple[int, int], ids: Ids | None, *, 
     elif column.type == "REAL":
         condition = f"typeof({value}) IN ('real', 'integer')"
     else:
-        # Without the sign SQLite would take the text '5' for a number, as the type of the column has it.
+        # Without the sign SQLite would convert the text '5' to a number, because of the type of the column.
         condition = f"+{value} BETWEEN {span[0]} AND {span[1]}"
         if column.low < -LARGEST:
             condition = f"typeof({value}) = 'integer'"

@@ -51,7 +51,7 @@ SELECT r.id, theirs.usual_calls + r.calls - ours.usual_calls, time_ns, time_min_
 
 OF_CELLS = ("meta", "key", "cell_row")
 
-# What SQLite says where the file it writes cannot grow: without space, over a quota, at a limit of sizes.
+# SQLite's messages if the file that it writes cannot grow: no space, quota or size limit.
 NO_ROOM = ("database or disk is full", "disk I/O error")
 
 
@@ -78,9 +78,9 @@ def is_directory(path: Path) -> bool:
 
 
 MOST_SHARDS = 1 << 16
-MOST_COMPLAINTS = 100  # that are said one by one
+MOST_COMPLAINTS = 100  # that are printed one by one
 MOST_NAME = 255  # bytes of a file's name
-PART_OF_TIME = 0.5  # of that for all queries, for a file at a time half of what is left
+PART_OF_TIME = 0.5  # of that for all queries; one file gets half of the remaining time
 
 
 @contextmanager
@@ -324,7 +324,7 @@ def copies(connection: sqlite3.Connection, tables: Sequence[str]) -> Iterator[st
     shapes = {name: shape_of(connection, "part", name, TABLES[name]) for name in (*tables, *OF_CELLS)}
     for table in tables:
         there = shapes[table].columns
-        # What an older version does not have is what it meant then.
+        # Columns that older versions lack have the default of the schema.
         values = {
             column.name: column.name if column.name in there else column.absent
             for column in TABLES[table].columns

@@ -13,7 +13,7 @@ from commlens.render.table import Column, Table
 
 Row = dict[str, Any]
 
-# In the order of the list, and what a heading says of each.
+# In the order of the list, with the heading of each.
 STATES = {
     "unseen": "not measured",
     "measured": "measured",

@@ -76,7 +76,7 @@ ALL_TIME = "(SELECT NULLIF(SUM(app_ns), 0) FROM rank)"
 SUMMARY_ALL_TIME = """(SELECT NULLIF(sum, 0) FROM line JOIN spread ON spread.line = line.id
                       WHERE family IS NULL AND comm IS NULL AND region IS NULL AND counter = 'app_ns')"""
 
-# The whole program is region 0.  Single ranks are not in a profile of summary detail, what all say together is.
+# The whole program is region 0.  A profile of summary detail has statistics over all ranks instead of single ranks.
 PLACES = f"""\
 WITH total AS (
   SELECT region, {TOTALS}

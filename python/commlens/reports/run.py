@@ -52,7 +52,7 @@ SELECT MAX(members) AS ranks,
   FROM line LEFT JOIN spread ON spread.line = line.id WHERE family IS NULL AND comm IS NULL AND region IS NULL"""
 
 # finalize_ns: of the rank that is there longest.  A rank that gathers waits for others that still collect, and what each
-# phase takes at most is more together; in summary detail nobody knows more than that.
+# phase takes at most is more together; summary detail has no better value.
 # all_ns: of all ranks; none leaves MPI_Finalize before that one.
 SUMMARY_OVERHEAD_SQL = """\
 SELECT MAX(CASE counter WHEN 'own_init_ns' THEN max END) AS init_ns,
@@ -104,7 +104,7 @@ SELECT (SELECT COUNT(*) FROM region WHERE id <> 0) AS regions, path AS busiest, 
          FROM region_time GROUP BY region ORDER BY 2 DESC, region LIMIT 1) AS most
        LEFT JOIN region_path ON region_path.region = most.region"""
 
-# Calls that never returned are in no cell; what was cleared or paused before is in app_ns no more, hence not below 0.
+# Calls that never returned are in no cell; app_ns excludes cleared and paused time.  Hence the maximum with 0.
 UNDER_WAY_SQL = """\
 SELECT COUNT(*) AS calls, MAX(MAX(app_ns - since_ns, 0)) AS longest_ns
   FROM position JOIN rank ON rank.rank = position.rank WHERE inside"""

@@ -15,7 +15,7 @@ from commlens.base.arrays import Ints, ints
 
 RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10})(?::([0-9]{1,10}))?)?", re.ASCII)
 SPELLED_OUT = 16
-"""Communicators whose members are kept: a text of a few bytes may mean a million."""
+"""Number of communicators whose members are cached: a text of a few bytes may stand for a million."""
 
 Ranges = tuple[range, ...]
 
@@ -104,7 +104,7 @@ def comm_of(row: Any, ranks: int) -> Comm:
     found = groups(row["members"], ranks)
     told = [size_of(group) for group in found]
     wanted = [row["size"], *([] if row["remote_size"] is None else [row["remote_size"]])]
-    # Of the other world of an intercommunicator nobody is known.
+    # The members of an intercommunicator in another world are unknown.
     is_whole = row["communicators"] == 1 and len(told) == len(wanted)
     is_whole = is_whole and all(known in (size, 0) for size, known in zip(wanted, told))
     return Comm(row["id"], row["name"], row["topology"], found if is_whole else ())

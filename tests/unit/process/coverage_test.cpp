@@ -94,7 +94,9 @@ TEST(calls_bound_past_us_are_unseen) {
   CHECK(begins(treated("MPI_Send", mpi + 0x20), "unseen: the loader bound it directly to the MPI library"));
 }
 
-TEST(what_the_library_does_not_have_is_absent) { CHECK(begins(treated("MPI_Send_c"), "absent: the loaded MPI library")); }
+TEST(what_the_library_does_not_have_is_absent) {
+  CHECK(begins(treated("MPI_Send_c"), "absent: the loaded MPI library"));
+}
 
 TEST(an_extension_of_the_mpi_library_is_unseen_and_a_name_of_the_application_is_its_own) {
   CHECK(begins(treated("MPIX_Query"), "unseen: an extension"));
