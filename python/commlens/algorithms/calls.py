@@ -50,12 +50,12 @@ class Calls:
 
     Attributes
     ----------
-    bins : size bins, as key.bin; more than one where messages of calls of several sizes are not told apart
+    bins : size bins, as key.bin; more than one if the messages of calls of several sizes cannot be separated
     calls : of the rank with most; of a persistent form, requests that were made, not how often they were started
     sent, received : bytes of all calls, by rank of the communicator
-    shares : of all calls, the bytes from each rank to each, row by row; None where that is not kept
-    starts : of a persistent form, how often its requests were started; None where that is not known, as of requests
-        of several sizes
+    shares : of all calls, the bytes from each rank to each, row by row; None if the profile has no sizes
+    starts : of a persistent form, how often its requests were started; None if unknown, as for requests of several
+    sizes
     """
 
     where: Where

@@ -6,8 +6,8 @@ possible, and compared pair by pair.
 
 The fit of a candidate is the share of messages, or of bytes if that is less, that measurement and schedule have in
 common: what both have, divided by what either has, both summed over all pairs of ranks.  1 means that every pair
-exchanged exactly these messages and bytes; 0.95 that a twentieth is missing or too much.  Below LEAST a candidate is
-none, and the algorithm unknown.
+exchanged exactly these messages and bytes; 0.95 that a twentieth is missing or too much.  With a fit below LEAST a
+candidate is rejected; without candidates the algorithm is unknown.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ class Candidate:
     Attributes
     ----------
     parameters : "segments" and the "segment" sizes in bytes that give as many, "fanout", "radix", and the bytes of an
-        "element" at which data was cut; those that it has, and that can be told
+        "element" at which data was cut; those that it has and that the messages determine
     roots : how many of the calls had which root; empty for collectives without
     tree : the parent of each rank, -1 of the root; None if there was more than one root, or it is no tree
-    fit : how well it fits, 0 to 1; as the head of this module says
+    fit : how well it fits, 0 to 1; as described at the top of this module
     fit_messages, fit_bytes : the two of which the fit is the lower; bytes that are not compared fit
     """
 

@@ -19,7 +19,7 @@ class Modelled:
 
     Attributes
     ----------
-    origin : "modelled", so that who shows it cannot take it for measured
+    origin : "modelled", so that callers cannot present it as measured
     algorithm : its name
     """
 
@@ -41,7 +41,7 @@ def modelled(
 
     Parameters
     ----------
-    name : of the algorithm, as commlens.algorithms.registry has it
+    name : of the algorithm, as in commlens.algorithms.registry
     size : ranks in the communicator
     block : bytes, as commlens.algorithms.schedule.Call counts them for this collective
     parameters : more of a Call: segment, fanout, radix, nodes, element

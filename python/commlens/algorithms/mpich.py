@@ -2,7 +2,7 @@
 """Selects the algorithm that MPICH and its derivatives use, from their control variables.
 
 What a variable means is what the library's own texts about it say (`mpivars`).  Messages inside a node may take other
-ways than any of these algorithms: what is made of this is a model.
+ways than any of these algorithms: results from them are a model.
 """
 
 from __future__ import annotations

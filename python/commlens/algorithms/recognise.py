@@ -36,9 +36,9 @@ class Line:
     Attributes
     ----------
     where : the communicators
-    calls : all of them together; of a persistent form, how often it was started, or None if that cannot be told
+    calls : all of them together; for a persistent form, the number of starts, or None if unknown
     block : bytes of each call as `schedule.Call.block` counts them, where all have the same
-    match : what it may be, best first; the worst of all communicators
+    match : the candidates, best first; the worst of all communicators
     roots : how many calls had which root, as rank of the communicator
     why : why there is no match, or the empty text
     """

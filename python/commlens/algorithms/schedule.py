@@ -24,11 +24,11 @@ class Call:
     ----------
     size : ranks in the communicator
     block : bytes; of the whole buffer (bcast, reduce, allreduce, scan, exscan), of each rank's part (gather,
-        scatter, allgather, reduce_scatter), of what goes from one rank to one rank (alltoall).  Where parts differ,
+        scatter, allgather, reduce_scatter), of each pair of ranks (alltoall).  Where parts differ,
         one number for each rank, or for alltoall size × size of them, row by row.
     root : rank; of collectives that have one
     element : bytes of one element of the datatype: data is never cut inside one
-    segment : bytes; pieces that long buffers are sent in, 0 for whole
+    segment : bytes; size of the pieces in which long buffers are sent, 0 for no pieces
     fanout : chains of a "chain"
     radix : base of "knomial" trees and of Bruck's exchange
     commutative : whether the operation of a reduction is
@@ -87,7 +87,7 @@ class Call:
 
     @property
     def segment_count(self) -> int:
-        """Elements of one segment; the segment size is rounded to whole elements, half of one rounds down."""
+        """Elements of one segment; the segment size is rounded to whole elements, half an element down."""
         if not self.element <= self.segment < self.bytes:
             return self.count
         whole, rest = divmod(self.segment, self.element)
@@ -97,8 +97,8 @@ class Call:
 class Step(NamedTuple):
     """Messages, one per element of the arrays.
 
-    A message of round k needs nothing that is sent in round k or later.  `offset` says which bytes of the data it
-    carries: of the buffer, or of all parts one after another; counted on from 0 past the end.
+    A message of round k needs nothing that is sent in round k or later.  `offset` is the position of its bytes in the
+    data: of the buffer, or of all parts one after another; counted on from 0 past the end.
     """
 
     round: Integers

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks whether other users can replace the file behind a name.
 
-SQLite opens files by name only, and waits where the name is a FIFO. A name that was checked before stays what it is when
-nobody but this user and root can rename in any folder on the way to it.
+SQLite opens files by name only, and waits where the name is a FIFO. A checked name remains valid if only this user and
+root can rename in all folders of its path.
 """
 
 from __future__ import annotations

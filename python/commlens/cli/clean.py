@@ -20,7 +20,8 @@ from commlens.render.units import bytes_text
 def is_left(arena: Arena, node: str) -> bool:
     """Return whether no process can need this file any more.
 
-    One of another machine may still run there, and one of another container here: only who sees a process knows. One
+    One of another machine may still run there, and one of another container here: only a user who can see the process
+    knows. One
     that was never finished is left alone unless it is of this machine.
     """
     if arena.liveness != "gone":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles for other tools: files in their formats, and objects of Hatchet and Thicket.
 
-docs/reference/exports.md says what each holds and how to open it.
+docs/reference/exports.md describes the content of each, and how to open it.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Values(NamedTuple):
     bytes_sent, bytes_received : int
         Of operations; else 0, so that they can be added up.
     told : tuple of float or None
-        What the application told here of its metrics, in the order of `CallTree.metrics`.
+        Metrics that the application recorded here, in the order of `CallTree.metrics`.
     """
 
     rank: int

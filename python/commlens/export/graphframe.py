@@ -135,7 +135,7 @@ def thicket(
     Returns
     -------
     thicket.Thicket
-        `profile_mapping` says which number stands for which file; `metadata` has what table meta has.
+        `profile_mapping` maps numbers to files; `metadata` has what table meta has.
 
     Raises
     ------

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recognises known patterns in a matrix.
 
-A pattern is a set of pairs.  A matrix has it when all these pairs talk, and nearly all that is sent goes between them:
+A pattern is a set of pairs.  A matrix has the pattern if all its pairs communicate and carry nearly all of the traffic:
 a few messages beside do not hide it, and a pair that is missing does.  Ranks are taken in their order in the
-communicator; a grid that needs another order is found only where a Cartesian topology tells it.
+communicator; a grid with another order is found only from a Cartesian topology.
 """
 
 from __future__ import annotations

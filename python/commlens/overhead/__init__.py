@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the cost of a tool for an application, by the net / hook / wrap method.
 
-`legs` says how the application is started with each tool, `measure` runs it in rounds, `estimate` says what can be said
-of the times; `text` and `charts` show it.
+`legs` builds the command lines, `measure` runs them in rounds, `estimate` computes the statistics of the times; `text`
+and `charts` show it.
 """
 
 MOST_ROUNDS = 1000

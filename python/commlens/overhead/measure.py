@@ -42,7 +42,7 @@ class Run:
     hook_ns : int
         Additional time from entering MPI_Init to leaving MPI_Finalize, of the process with the longest.
     wrap_ns : int
-        The rest of the time that the whole command took.
+        Remaining time of the whole command.
     memory_bytes : int
         Most memory that was resident in a process at any time, of the process with most.
     output_bytes : int
@@ -61,7 +61,7 @@ class Run:
 
     @property
     def wall_ns(self) -> int:
-        """The whole command."""
+        """Time of the whole command."""
         return self.net_ns + self.hook_ns + self.wrap_ns
 
 

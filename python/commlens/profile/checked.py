@@ -3,7 +3,7 @@
 
 The file itself is never written. What our queries name is looked for in the temporary schema first: there stand our own
 views, which take the place of those of the file, and a table in place of each one of the file with rows that make no
-sense, or that older versions did not have. A sound table is read where it is, after one pass over its rows.
+sense, or that older versions did not have. A valid table is read in place, after one pass over its rows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST_RANKS = 1 << 20
 RANKS_PER_ROW = 16
 ROWS_AT_ONCE = 1000
 ADDED_AT_ONCE = 7
-"""Columns whose sum must not overflow; the sum of this number of counters cannot."""
+"""Number of counter columns that one expression adds: their sum cannot overflow."""
 LEAST_ROW = 8  # bytes of a row of cell_row
 LEAST_CELL = 4  # of a row of any table
 BYTES_AT_ONCE = 1 << 24

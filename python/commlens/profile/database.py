@@ -176,7 +176,7 @@ def not_opened(file: ProfileFile, error: sqlite3.Error | None = None) -> Commlen
 def read_schema(connection: Database) -> None:
     """Read the schema.
 
-    One damaged statement, even of a view that nobody needs, makes SQLite refuse all tables. With writable_schema it
+    One damaged statement, even of an unused view, makes SQLite refuse all tables. With writable_schema it
     skips statements that it cannot parse. The connection stays read-only.
     """
     sql = "SELECT 1 FROM main.sqlite_master LIMIT 1"

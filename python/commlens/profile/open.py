@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens a profile, or reports in one line why the file is not a profile.
 
-A profile may come from anybody: what it says is checked before anything is made of it (checked.py).
+A profile may come from anybody: its content is checked before use (checked.py).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merges the shards of a profile.
 
-A job of many ranks leaves a directory: `shard.N.db` with the rows of a block of ranks, and `index.db` with what they
-have in common and which of them there are. Numbers mean the same in all of them.
+A job of many ranks leaves a directory: `shard.N.db` with the rows of a block of ranks, and `index.db` with the shared
+tables and the list of shards. Numbers mean the same in all of them.
 """
 
 from __future__ import annotations
