@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which procedures the tests really use: what docs/evidence/coverage.md says is taken from here.
+"""Records which procedures the tests use; docs/evidence/coverage.md is written from these records.
 
 While COMMLENS_TEST_EVIDENCE names a folder, every launch notes there which procedures its profile has calls of.
 
@@ -50,7 +50,7 @@ def note(library: str, procedures: Iterable[str], what: str | None = None, *, fa
 
 
 def note_profile(profile: Path) -> str | None:
-    """Note what a launch used, from the profile it wrote; return the MPI library's name."""
+    """Record the procedures that a launch used, from its profile; return the MPI library's name."""
     if "COMMLENS_TEST_EVIDENCE" not in os.environ:
         return None
     try:
@@ -141,7 +141,7 @@ def verify(folder: Path) -> list[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the command line says; return the exit code."""
+    """Run the command; return the exit code."""
     if len(arguments) != 2 or arguments[0] not in ("write", "verify"):
         print(f"usage: {sys.argv[0]} write|verify FOLDER", file=sys.stderr)
         return 2

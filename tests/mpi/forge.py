@@ -18,7 +18,7 @@ WORD = 2**64
 
 @dataclass
 class Job:
-    """The entry of a journal that says which process this is, in the order of its fields."""
+    """The journal entry of the process, in the order of its fields."""
 
     rank: int
     size: int
@@ -149,12 +149,12 @@ def with_entries(arena: bytes, wanted: list[tuple[int, bytes]]) -> bytes:
 
 
 def job_of(arena: bytes) -> Job:
-    """Return what an arena says of its job."""
+    """Return the job entry of an arena."""
     return next(job_from(content) for kind, content in entries(arena) if kind == JOB)
 
 
 def with_job(arena: bytes, meta: Mapping[bytes, bytes] | None = None, **fields: object) -> bytes:
-    """Return an arena that says something else of its job: fields of Job, and values of table meta."""
+    """Return an arena with a changed job entry: fields of Job, and values of table meta."""
     changed = replace(job_of(arena), **fields)  # type: ignore[arg-type]
     changed.meta.update(meta or {})
     return with_entries(
@@ -173,7 +173,7 @@ def with_last_comm(arena: bytes, index: int) -> bytes:
 
 
 def with_used(arena: bytes, used: int) -> bytes:
-    """Return an arena that says how many bytes of it hold segments."""
+    """Return an arena with another number of bytes in use."""
     ends = [at + size for at, _, size, _ in segments(arena)]
     before = [at for at in range(0, 4096, 8) if struct.unpack_from("=Q", arena, at)[0] in ends]
     assert len(before) == 1, "where `used` is cannot be told"

@@ -105,7 +105,7 @@ class Result:
 
     @property
     def lines(self) -> list[str]:
-        """What the ranks printed, in an order that does not depend on who was first."""
+        """The output of the ranks, in an order that does not depend on their timing."""
         return sorted(self.stdout.splitlines())
 
     def open(self) -> Profile:
@@ -191,7 +191,7 @@ class Mpi:
         return not self.name.startswith("openmpi")
 
     def note_failing(self, *procedures: str) -> None:
-        """Note for docs/evidence/coverage.md that these fail here, and that they do so without commlens too."""
+        """Record for docs/evidence/coverage.md that these fail with this MPI library, with and without commlens."""
         for library in self._noted:
             evidence.note(library, procedures, fails=True)
 
@@ -503,7 +503,10 @@ def started(command: Sequence[str], env: Mapping[str, str], where: Path) -> Iter
 
 
 def kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
-    """Kill what is left of a launch: launchers put ranks in process groups of their own, and some in sessions."""
+    """Kill the remaining processes of a launch.
+
+    Launchers put ranks in process groups, some in sessions, of their own.
+    """
     if leader.poll() is None:
         leader.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -519,7 +522,7 @@ def kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
 
 @contextlib.contextmanager
 def small_file_system(where: Path, size: str = "64k") -> Iterator[Path]:
-    """Mount a file system of that size below `where`; skips where nobody may."""
+    """Mount a file system of this size below `where`; skip the test if mounting is not allowed."""
     mount_point = where / "small"
     mount_point.mkdir()
     sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]

@@ -41,7 +41,7 @@ exec env -i PATH="$PATH" HOME="$HOME" {mark}="${{{mark}:-}}" {where}/enter "$hos
 
 @functools.cache
 def refusal() -> str:
-    """Return why there can be no hosts here, or nothing."""
+    """Return the reason why this machine cannot simulate hosts, or an empty text."""
     script = "hostname elsewhere && mount --bind /tmp /dev/shm"
     done = subprocess.run(
         [*_UNSHARE, "sh", "-c", script], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30

@@ -198,7 +198,7 @@ class Profile:
         self._check_region_tree()
 
     def _check_region_tree(self) -> None:
-        """Assert that what lies in a region is what it says lies in it, in every process."""
+        """Assert that nested_ns and mpi_ns of a region agree with its nested rows, in every process."""
         around = {r["id"]: r["parent"] for r in self.rows("SELECT id, parent FROM region")}
         times = {
             (r["region"], r["rank"]): r

@@ -192,7 +192,7 @@ class Strangers:
         return subprocess.CompletedProcess(done.args, done.returncode, *text)
 
     def do(self, user: str, line: str, *arguments: str | Path) -> str:
-        """Run a line of shell, its arguments as $1 and so on, which must work; return what it prints."""
+        """Run a shell command with arguments $1 and so on, which must succeed; return its output."""
         done = self.run(user, ["sh", "-euc", line, "sh", *arguments])
         assert done.returncode == 0, f"{user}: {line}: {done.stderr}"
         return done.stdout
@@ -341,7 +341,7 @@ class Strangers:
 
 
 def refusal() -> str:
-    """Return why there can be no such machine here, or nothing."""
+    """Return the reason why such a machine cannot be simulated here, or an empty text."""
     if os.geteuid() != 0:
         return "two users and root need root: run the tests as root"
     done = subprocess.run([*_UNSHARE, "true"], stdin=subprocess.DEVNULL, capture_output=True, text=True)

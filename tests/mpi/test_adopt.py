@@ -256,7 +256,7 @@ def test_caliper_that_only_a_plugin_sees(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def environment_of(adopt: str, **chosen: str) -> tuple[dict[str, str], str]:
-    """Return what a program that commlens-run starts has in its environment, and what commlens-run says."""
+    """Return the environment of a program that commlens-run starts, and the messages of commlens-run."""
     env_command = shutil.which("env")
     assert env_command is not None
     done = subprocess.run(

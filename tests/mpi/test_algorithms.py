@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`commlens algorithms` names what Open MPI was told to use."""
+"""`commlens algorithms` names the algorithm that Open MPI was set to use."""
 
 from __future__ import annotations
 

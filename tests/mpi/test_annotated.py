@@ -40,7 +40,7 @@ SELECT path, execution, iteration, rank, {calls} AS calls FROM {table} AS t
 
 
 def entries(profile: Profile, table: str, calls: str) -> list[tuple[Any, ...]]:
-    """Return who was where, and how often."""
+    """Return the regions of each rank, with their counts."""
     return [tuple(row.values()) for row in profile.rows(ENTRIES.format(table=table, calls=calls))]
 
 

@@ -46,7 +46,7 @@ def executable(mpi: Mpi, name: str) -> Path:
 
 
 def own_lines(result: Result, name: str) -> list[str]:
-    """Return what the program itself said on stderr; launchers say something about exit codes, too."""
+    """Return the program's own output on stderr, without that of launchers about exit codes."""
     return [line for line in result.stderr.splitlines() if line.startswith(f"{name}:")]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`commlens doctor` about real programs, and whether what it says comes true."""
+"""Compares the findings of `commlens doctor` on real programs with runs of them."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def launcher_args(pml: str, monitor: Path | None = None) -> list[str]:
 
 
 def monitored(files: Path) -> tuple[Pairs, Pairs, Pairs]:
-    """Return what the component counted: two-sided messages, one-sided ones to a target, and from there.
+    """Return the counts of the component: two-sided messages, one-sided writes to a target, and reads from it.
 
     Those of persistent requests that a collective of Open MPI 4 uses stand with the program's own (E), not with the
     library's (I); hence the sum.
@@ -48,7 +48,7 @@ def monitored(files: Path) -> tuple[Pairs, Pairs, Pairs]:
 
 
 def pairs(profile: Profile, *kinds: str) -> Pairs:
-    """Return what the profile says of these kinds of traffic."""
+    """Return these kinds of traffic from the profile."""
     found = profile.rows(
         "SELECT source, destination, SUM(messages) AS m, SUM(bytes) AS b FROM pair "
         f"WHERE kind IN ({','.join('?' * len(kinds))}) GROUP BY 1, 2",
@@ -66,7 +66,7 @@ def procedures(profile: Profile, kind: str) -> set[str]:
 
 @pytest.fixture
 def openmpi(mpi: Mpi) -> Mpi:
-    """Return an Open MPI; the others do not show what is inside."""
+    """Return an Open MPI; other libraries do not expose messages inside collectives."""
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI shows the messages inside collectives")
     return mpi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that make and free communicators for long: the first are kept apart, the rest counted together."""
+"""Programs that create and free many communicators: the first are counted separately, the rest together."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_those_beyond_the_limit_share_a_row_and_none_is_lost(mpi: Mpi, limit: in
 
 
 def same_over_time(profile: Profile) -> bool:
-    """Return whether slices of time add up to what the cells have, by rank and procedure."""
+    """Return whether the sums of the time slices equal the cells, by rank and procedure."""
     cells, slices = (
         profile.rows(sql)
         for sql in (

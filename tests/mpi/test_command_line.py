@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles are passed on: secrets of the command line are in none, nor in what a killed job leaves."""
+"""Secrets of the command line are neither in profiles nor in the arenas of killed jobs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A configuration that is none: one line says so, and the application is as without us."""
+"""An invalid configuration file: commlens prints one line, and the application runs as without commlens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ exec setpriv --reuid=65534 --regid=65534 --clear-groups "$1/program"
 
 
 def check(mpi: Mpi, config: str | Path, *expected: str) -> None:
-    """Assert that a job with this configuration says these lines, and is measured."""
+    """Assert that a job with this configuration prints these lines, and is measured."""
     result = mpi.run(2, [mpi.compile("listing1.c")], env={"COMMLENS_CONFIG": str(config)})
     assert (result.rc, result.stdout) == (0, "160\n"), result
     assert result.said[:-1] == [f"commlens: {line}" for line in expected]

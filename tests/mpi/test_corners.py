@@ -238,7 +238,7 @@ def test_two_programs_in_one_world(mpi: Mpi) -> None:
 
 @pytest.mark.parametrize("ours", [(0, 1), (2, 3)])
 def test_only_some_ranks_under_commlens(mpi: Mpi, ours: tuple[int, int]) -> None:
-    """They wait for the others for a while, then each writes what it has."""
+    """They wait for the others for COMMLENS_PATIENCE, then each writes its own data."""
     program = mpi.compile("listing1.c")
     mpi.skip_if_broken(mpi.run(2, [program, ":", "-n", "2", program], mode="off"))
     second = [":", "-n", "2", *([] if ours == (0, 1) else [mpi.runner]), program]

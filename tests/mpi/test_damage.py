@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arenas that are cut off, damaged, or of another version: what can be read is, what cannot is said, nothing crashes."""
+"""Arenas that are truncated, damaged, or of another version.
+
+Recover reads the readable part, reports the rest, and never crashes.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def left(mpi: Mpi) -> Left:
 
 
 def list_of(files: list[Path]) -> list[dict[str, str]]:
-    """Return what the tool says of files: one line each, whatever is in them."""
+    """Return the tool's output for files: one line each, for any content."""
     done = subprocess.run([TOOL, "list", *files], capture_output=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
     head, *rows = [line.split(b"\t") for line in done.stdout.split(b"\n")[:-1]]
@@ -209,7 +212,7 @@ def test_names_that_are_no_text(mpi: Mpi) -> None:
 
 
 def test_what_nobody_can_read_does_not_stay_in_memory(left: Left) -> None:
-    """In a file system that no restart survives the name tells whether the process runs."""
+    """In a file system in memory, the file name identifies the process, so that recover knows whether it runs."""
     with small_file_system(left.where, "2m") as shm:
         old, short, copy = (shm / name for name in (left.arenas[0][0], left.arenas[1][0], "rank0.1.arena"))
         start = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]

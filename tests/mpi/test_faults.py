@@ -22,7 +22,7 @@ _OWN = re.compile(r"^(sum|child|before|after|handlers|caught|no such|done|tool|\
 
 
 def own(result: Result) -> list[str]:
-    """Return what the program itself printed."""
+    """Return the program's own output."""
     return [line for line in result.lines if _OWN.match(line)]
 
 
@@ -247,7 +247,7 @@ def test_a_communicator_that_cannot_be_made_is_not_asked_for_anything(mpi: Mpi) 
 
 
 def test_a_collective_that_only_one_rank_has_begun_does_not_keep_us_waiting(mpi: Mpi) -> None:
-    """Ours on MPI_COMM_WORLD would wait for ever: the ranks meet through files."""
+    """Messages of commlens on MPI_COMM_WORLD would wait forever: the ranks collect through files."""
     plain, under = mpi.pair(3, [mpi.compile("faults.c"), "one_sided_barrier"])
     assert (under.rc, own(under)) == (plain.rc, own(plain))
     profile = under.open()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""COMMLENS_HANG_SIGNAL: ranks that get it say where they are, and the job goes on; without it nothing is ours."""
+"""COMMLENS_HANG_SIGNAL: ranks that receive it print their position, and the job continues.
+
+Without it commlens handles no signal.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ class Waiting:
         return [line for line in text[: text.rfind("\n") + 1].splitlines() if line.startswith("commlens: ")]
 
     def pid(self, rank: int) -> int:
-        """Wait until the rank has told its process id."""
+        """Wait until the rank has printed its process id."""
         end = time.monotonic() + 60
         while not (path := self.where / str(rank)).exists():
             assert time.monotonic() < end, f"rank {rank} did not come out of MPI_Init"
@@ -65,7 +68,7 @@ class Waiting:
         return int(path.read_text())
 
     def go(self) -> list[str]:
-        """Let it go on; return what the program printed."""
+        """Let it continue; return the program's output."""
         fifo = os.open(self.where / "go", os.O_RDWR)
         try:
             os.write(fifo, b"!")

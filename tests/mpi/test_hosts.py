@@ -66,7 +66,7 @@ def test_every_rank_has_its_host(mpi: Mpi) -> None:
 
 @pytest.mark.parametrize("writers", [2, 3])
 def test_hosts_that_were_not_told_how_many_write(mpi: Mpi, writers: int) -> None:
-    """Open MPI's remote shell takes no environment along: only rank 0 is sure to know what the user asked for."""
+    """Open MPI's remote shell does not pass the environment on: only rank 0 certainly has the user's options."""
     hosts = Hosts(mpi.fresh("several"), 3, 2)
     program = mpi.compile("hosts.c")
     one = run(mpi, hosts, program)
@@ -90,7 +90,7 @@ def test_hosts_that_were_not_told_how_many_write(mpi: Mpi, writers: int) -> None
 
 
 def test_each_host_keeps_what_its_ranks_counted(mpi: Mpi) -> None:
-    """SIGKILL; recover makes one profile of all hosts, and says who is missing without one of them."""
+    """SIGKILL; recover makes one profile of all hosts, and names the missing ranks without one of them."""
     hosts = Hosts(mpi.fresh("several"), 2, 2)
     where = mpi.fresh("survive")
     (where / "counts").mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a profile says of the MPI names the application imports, against what nm says, and against what was called."""
+"""Compares table coverage with the output of nm, and with the calls made."""
 
 from __future__ import annotations
 

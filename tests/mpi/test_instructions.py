@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commlens adds to a call, counted in instructions: bench/instructions.csv is what it was, and it does not creep up.
+"""Counts the instructions that commlens adds to a call, and compares them with bench/instructions.csv.
 
 Times on a shared machine say nothing of a few nanoseconds; instructions are the same wherever the same compiler made them.
 """

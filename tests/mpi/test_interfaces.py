@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What spec/abi.toml says of the binary interfaces is what the mpi.h of the libraries say."""
+"""Compares spec/abi.toml with the mpi.h of the MPI libraries."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Performance variables: what a program asks MPI_T while it runs, with every MPI library."""
+"""Performance variables that a program reads through MPI_T while it runs, with every MPI library."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def test_with_matrices_off_there_is_none_either(mpi: Mpi) -> None:
 
 
 def test_open_mpis_own_variables_are_left_alone(mpi: Mpi) -> None:
-    """Where its component is at work the program gets what it gets without us; Open MPI 4 has it, but not valid."""
+    """If Open MPI's component is active, the program gets its values as without commlens.
+
+    In Open MPI 4 they are invalid.
+    """
     if mpi.family != "openmpi":
         pytest.skip("only Open MPI has them")
     program = mpi.compile("figure1.c")

@@ -29,7 +29,7 @@ def run_to(
 
 
 def devices() -> set[str]:
-    """Return what is in /dev beside or in place of the devices used here."""
+    """Return the files in /dev that were added to or replaced the devices of these tests."""
     names = (path.name for path in Path("/dev").iterdir())
     return {name for name in names if name.startswith(("null", "zero", ".commlens", "commlens"))}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`commlens overhead` with real launchers and MPI libraries: what the stopwatch sees, and that it is seen by nobody."""
+"""`commlens overhead` with real launchers and MPI libraries: the stopwatch measures, and no program notices it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_tool_that_cannot_be_loaded_is_not_said_to_cost_nothing(mpi: Mpi) -> N
 
 
 def test_commlens_in_the_runs_without_is_found_out(mpi: Mpi) -> None:
-    """In a script that starts the application: what the runs have in common would cost nothing."""
+    """In a script that starts the application: if all runs contained commlens, it would appear to cost nothing."""
     where = mpi.fresh("within")
     script = where / "job.sh"
     script.write_text(f"#!/bin/sh\nexec commlens-run {' '.join(program(mpi, 'nap.c', where))}\n")

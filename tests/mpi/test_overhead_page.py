@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/evidence/overhead.md: bench/overhead.py measures, keeps the numbers and says them; beside a plain model of the numbers."""
+"""docs/evidence/overhead.md: bench/overhead.py measures, stores and prints the numbers; compared with a plain model."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def number(cell: str) -> float:
 
 @pytest.fixture(scope="module", params=["openmpi", "mpich"])
 def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """Return an MPI library, and the folder of what was measured with it."""
+    """Return an MPI library, and the folder of its measurements."""
     where = tmp_path_factory.mktemp("overhead")
     overhead(
         where, "--small", "--rounds", str(ROUNDS), "--only", PROGRAM.split()[0], "--calls", "--mpi", request.param,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that are easily told to the wrong process: against the lists that the ranks of peer_cases.c keep."""
+"""Messages that are easily attributed to a wrong process: compared with the lists of peer_cases.c."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ BOTH = pytest.mark.parametrize("env", [P2P, ALL], ids=["p2p", "all"])
 
 
 def said(result: Result, kind: str) -> Sums:
-    """Return what the ranks themselves have counted."""
+    """Return the ranks' own counts."""
     rows = [line.split() for line in result.lines if line.startswith(f"{kind} ")]
     return {(int(s), int(d)): (int(messages), int(size)) for _, s, d, messages, size in rows}
 
 
 def told(profile: Profile, kind: str, where: str = "1") -> Sums:
-    """Return what the profile has."""
+    """Return the counts of the profile."""
     sql = (
         "SELECT source, destination, SUM(messages) AS messages, SUM(bytes) AS bytes "
         f"FROM pair JOIN op ON op.id = op WHERE kind = ? AND {where} GROUP BY 1, 2"
@@ -50,7 +50,7 @@ def run(mpi: Mpi, case: str, env: dict[str, str], n: int = RANKS) -> Result:
 
 
 def matrix(profile: Path, *arguments: str) -> dict[str, Any]:
-    """Return what `commlens matrix` says."""
+    """Return the output of `commlens matrix`."""
     done = commlens("matrix", "--format", "json", *arguments, profile)
     assert done.returncode == 0, done
     found: dict[str, Any] = json.loads(done.stdout)
@@ -90,7 +90,7 @@ def test_every_message_is_told_to_whom_it_went(mpi: Mpi, case: str, env: dict[st
 
 
 def test_what_replaces_its_own_buffer(mpi: Mpi) -> None:
-    """MPI_Sendrecv_replace and the forms without blocking, of which only MPICH does not say what arrived."""
+    """MPI_Sendrecv_replace and its non-blocking forms, for which MPICH does not report the received bytes."""
     result = run(mpi, "replaced", P2P)
     sent = said(result, "sent")
     assert told(result.open(), "sent") == sent
@@ -135,7 +135,7 @@ def test_messages_between_two_groups_and_from_one_to_the_other(mpi: Mpi, env: di
 
 
 def test_messages_without_a_known_receiver_are_not_left_out(mpi: Mpi) -> None:
-    """While a communicator between two groups is made, Open MPI does not tell who a message is for."""
+    """While an intercommunicator is created, Open MPI does not report the destination of a message."""
     if mpi.name != "openmpi":
         pytest.skip("where they are seen, and what they are, is known of this one")
     result = run(mpi, "inter", ALL)
@@ -166,7 +166,7 @@ def test_neighbourhood_collectives(mpi: Mpi, env: dict[str, str]) -> None:
 
 
 def test_what_is_never_received(mpi: Mpi) -> None:
-    """The sender tells it, whether it has tried to take it back or not."""
+    """The sender counts it, whether it tried to cancel it or not."""
     result = run(mpi, "unreceived", P2P, 3)
     sent = said(result, "sent")
     assert told(result.open(), "sent") == sent
@@ -225,7 +225,7 @@ def test_a_child_that_talks_is_nobody(mpi: Mpi, env: dict[str, str]) -> None:
 
 
 def test_two_worlds(mpi: Mpi) -> None:
-    """Of the other world nobody has a world rank here: its messages are counted, and belong to no pair."""
+    """Processes of another world have no world rank here: their messages are counted, and belong to no pair."""
     if mpi.name == "mpich":
         pytest.skip("cannot spawn over UCX")
     program = mpi.compile("peer_cases.c")

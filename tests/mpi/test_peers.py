@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who talks to whom: programs whose messages are known, against the pairs of the profile."""
+"""The communication matrix: compares the known messages of programs with the pairs of the profile."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def communicators(n: int) -> Iterator[tuple[str, list[int]]]:
 
 
 def expected(n: int, rule: Rule) -> Pairs:
-    """Return every pair that talks."""
+    """Return every communicating pair."""
     pairs: Pairs = {}
     for name, members in communicators(n):
         size = len(members)
@@ -97,7 +97,7 @@ def told(result: Result, kind: str) -> Pairs:
 
 
 def both_ends(result: Result, pairs: Pairs) -> None:
-    """Check what senders and receivers tell."""
+    """Check the counts of senders and receivers."""
     assert result.rc == 0, result
     assert told(result, "sent") == pairs
     assert told(result, "received") == pairs

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other processes, other libraries: what a rank starts, what it loads and unloads, and names it shares with ours."""
+"""Child processes, libraries that a rank loads and unloads, and names that they share with commlens."""
 
 from __future__ import annotations
 

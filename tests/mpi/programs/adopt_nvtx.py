@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that says where it is by the Python package nvtx."""
+"""A program that marks regions with the Python package nvtx."""
 
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who this rank talks to, asked from Python: two messages of three integers to the next one."""
+"""Reads a watch from Python: each rank sends two messages of three integers to the next one."""
 
 from array import array
 
