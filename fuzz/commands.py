@@ -112,7 +112,7 @@ ON_ARENAS: list[tuple[str, ...]] = [
     ("recover", "-o", OUT, "{profile}", THEN, "comms", OUT),
     ("hang", "{profile}"),
     ("recover", "-o", OUT, "{profile}", THEN, "regions", OUT),
-    ("clean", "-n", "{profile}"),
+    ("clean", "{profile}"),
     ("recover", "-o", OUT, "{profile}", THEN, "report", OUT, "--format", "csv"),
     ("top", "-n", "1", "{profile}"),
 ]

@@ -476,13 +476,16 @@ def _launch(
     )
 
 
-def commlens(*arguments: object, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def commlens(
+    *arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run the command of this checkout."""
     return subprocess.run(
         [sys.executable, "-m", "commlens", *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=60,
+        cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **(env or {})},
     )
 

@@ -3,7 +3,7 @@
 
     with strangers() as place:
         place.run("mallory", ["ln", "-s", "/etc", place.shm / "commlens-arenas-x"])
-        done = place.commlens("root", "clean")
+        done = place.commlens("root", "clean", "--yes")
 
 The machine is a mount, process and IPC namespace: /dev/shm and /tmp are empty, every user has a home of mode 0700, and
 alice and mallory are in /etc/passwd, there only.  All that runs in it ends with it, also when the tests are killed.

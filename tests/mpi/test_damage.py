@@ -220,7 +220,7 @@ def test_what_nobody_can_read_does_not_stay_in_memory(left: Left) -> None:
         for file in (old, copy, running):
             file.write_bytes(left.arenas[0][1][:VERSION_AT] + b"\x63" + bytes(4096))
         short.write_bytes(b"CLARENA\n")
-        done = commlens("clean", shm)
+        done = commlens("clean", "--yes", shm)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.splitlines()[-1].startswith("2 files removed, ")
         assert sorted(shm.iterdir()) == sorted([copy, running])

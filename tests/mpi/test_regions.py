@@ -280,7 +280,9 @@ def test_a_program_that_never_calls_mpi_leaves_nothing(mpi: Mpi, how: str) -> No
         expected = (0, "done\n", "") if how == "exec" else (7, "done, active 0, flush 1\n", "")
         assert (done.returncode, done.stdout, done.stderr) == expected, done
     if how == "exec":  # nobody is there any more to remove it
-        assert commlens("clean", where / "arenas").stdout.splitlines()[-1].startswith("1 files removed")
+        assert (
+            commlens("clean", "--yes", where / "arenas").stdout.splitlines()[-1].startswith("1 files removed")
+        )
     assert list((where / "arenas").iterdir()) == []
 
 

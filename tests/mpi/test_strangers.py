@@ -107,7 +107,7 @@ def test_clean_removes_the_arena_and_not_what_it_names(place: Strangers, one_mpi
     for start in forged_rows(home / "precious"):
         place.write("mallory", place.shared / "look.arena", forge.with_job(arena, {b"start_time": start}))
         place.do(victim, 'mkdir -p look; cp "$1" look', place.shared / "look.arena")
-        done = place.commlens(victim, "clean", "look", env={"TERM": "dumb"})
+        done = place.commlens(victim, "clean", "--yes", "look", env={"TERM": "dumb"})
         assert done.returncode == 0, done
         assert place.read(home / "precious") == b"1", start
         assert done.stdout.splitlines()[-1].startswith("1 files removed")
@@ -133,7 +133,7 @@ def test_an_arena_that_is_swapped_while_root_cleans(place: Strangers, one_mpi: M
     swap = f'#!/bin/sh\ncp --preserve=all --remove-destination {folder}/forged {own}\nexec {tool} "$@"\n'
     place.write("root", home / "tools" / "commlens-arena", swap, 0o755)
     path = f"{home}/tools:{place.environment('root')['PATH']}"
-    done = place.commlens("root", "clean", folder, env={"PATH": path})
+    done = place.commlens("root", "clean", "--yes", folder, env={"PATH": path})
     assert said_nothing_bad(done), done
     assert place.read(home / "precious") == b"1"
     assert place.owner(own) == "mallory", "it was swapped, and it is there"
@@ -149,7 +149,7 @@ def test_a_planted_link_to_a_folder_is_not_followed(
     place.do(victim, 'mkdir kept; mv "$@" kept; cp "kept/$(basename "$1")" kept/rank0.1.arena.last', *files)
     place.do("mallory", 'ln -s "$1" "$2"', home / "kept", planted / "commlens-arenas-x")
     before = place.listing(home)
-    for command in (("clean",), ("clean", planted), ("recover", "-o", "/nowhere/x.db")):
+    for command in (("clean", "--yes"), ("clean", "--yes", planted), ("recover", "-o", "/nowhere/x.db")):
         done = place.commlens(victim, *command, env={"COMMLENS_ARENA_DIR": str(planted)})
         assert place.listing(home) == before, command
         assert said_nothing_bad(done), done
@@ -224,16 +224,16 @@ def test_root_recovers_for_a_user(place: Strangers, one_mpi: Mpi, by: str) -> No
 def test_root_cleans_for_others_only_when_asked(place: Strangers, one_mpi: Mpi) -> None:
     hers = place.killed_job("mallory", one_mpi, place.shared / "x.db")
     place.killed_job("alice", one_mpi, place.shared / "y.db")
-    assert place.commlens("root", "clean").stdout.splitlines()[-1].startswith("0 files removed")
+    assert place.commlens("root", "clean", "--yes").stdout.splitlines()[-1].startswith("0 files removed")
     assert len(place.listing(place.shm)) == 4
-    done = place.commlens("root", "clean", "--user", "alice")
+    done = place.commlens("root", "clean", "--yes", "--user", "alice")
     assert done.returncode == 0, done
     assert done.stdout.splitlines()[-1].startswith("2 files removed"), done
     assert sorted(place.listing(place.shm)) == sorted(file.name for file in hers)
     place.killed_job("alice", one_mpi, place.shared / "y.db")
-    assert place.commlens("root", "clean", "--all-users").returncode == 0
+    assert place.commlens("root", "clean", "--yes", "--all-users").returncode == 0
     assert not place.listing(place.shm)
-    assert place.commlens("alice", "clean", "--all-users").returncode == 2
+    assert place.commlens("alice", "clean", "--yes", "--all-users").returncode == 2
 
 
 def test_root_looks_at_jobs_of_others_only_when_asked(place: Strangers, one_mpi: Mpi) -> None:
@@ -273,7 +273,7 @@ def test_jobs_in_a_container_are_not_cleaned_away(place: Strangers, one_mpi: Mpi
     with place.started("root", command, env=env, cwd=place.homes["alice"]) as job:
         wait_for_arenas(place, 2)
         before = sorted(place.listing(place.shm))
-        done = place.commlens("alice", "clean")
+        done = place.commlens("alice", "clean", "--yes")
         assert done.returncode == 0, done
         assert sorted(place.listing(place.shm)) == before, done.stdout
         place.write("alice", go, "")
@@ -403,7 +403,7 @@ def test_what_claims_to_be_large_takes_no_memory(place: Strangers, one_mpi: Mpi,
         place.write(owner, left[0], content)
         if title not in ("index", "size"):
             place.do(owner, 'truncate -s 2500M "$1"', left[0])
-        for command in (("hang",), ("top", "-n", "1"), ("recover", "-o", "x.db"), ("clean", "-n")):
+        for command in (("hang",), ("top", "-n", "1"), ("recover", "-o", "x.db"), ("clean",)):
             place.do("alice", "rm -f x.db")
             assert peak_of(place, "alice", *command) < GIGABYTE, (title, command)
             if owner == "mallory":

@@ -198,7 +198,7 @@ def test_killed_within_mpi_init(mpi: Mpi) -> None:
         told("hang", running.arenas, cwd=running.where)
         told("recover", "-o", "recovered.db", running.arenas, cwd=running.where)
         assert (
-            told("clean", running.arenas, cwd=running.where)
+            told("clean", "--yes", running.arenas, cwd=running.where)
             .stdout.splitlines()[-1]
             .startswith(f"{left} files")
         )

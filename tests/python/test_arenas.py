@@ -27,7 +27,7 @@ from commlens.base.users import become
 from commlens.cli.clean import is_left
 from commlens.jobs import hang, top
 from commlens.jobs.arenas import Arena, Job, find, jobs_of, owners, places, run_tool, unescaped
-from commlens.jobs.stored import find_stored
+from commlens.jobs.stored import find_profile, find_stored
 from commlens.profile import open_profile
 from commlens.profile.incomplete import IncompleteProfile
 
@@ -197,7 +197,7 @@ def test_a_place_that_is_not_there(run: Run, tmp_path: Path) -> None:
 def test_clean_without_anything_to_do(run: Run, tmp_path: Path) -> None:
     result = run("clean", tmp_path)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("0 files removed")
+    assert result.stdout.startswith("0 files would be removed")
 
 
 def test_clean_passes_over_what_goes_meanwhile(run: Run, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_clean_passes_over_what_goes_meanwhile(run: Run, tmp_path: Path) -> None
     (tmp_path / "commlens-0-1-1.arena").symlink_to(tmp_path / "gone")
     result = run("clean", tmp_path)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.startswith("0 files removed")
+    assert result.stdout.startswith("0 files would be removed")
 
 
 def test_clean_knows_copies_that_were_never_finished(tmp_path: Path) -> None:
@@ -364,6 +364,45 @@ def test_an_output_is_not_written_through_links_that_somebody_planted(tmp_path: 
     with pytest.raises(CommlensError, match="exists"), new(dangling):
         pass
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_job_that_cannot_be_merged_does_not_keep_others_from_their_profiles(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"aa": "first", "bb": "second", "cc": "third"}
+    left = [arena(0, size=1, launch=launch, output=f"{name}.db") for launch, name in names.items()]
+    merged: list[str] = []
+
+    def merge(job: Job, output: Path) -> tuple[Path, list[str]]:
+        merged.append(job.name)
+        if job.name in broken:
+            raise CommlensError(f"cannot write {output}")
+        return output, []
+
+    module = importlib.import_module("commlens.cli.recover")
+    for name, replaced in (("read", lambda _: left), ("merge", merge), ("find_stored", lambda _: None)):
+        monkeypatch.setattr(module, name, replaced)
+    broken = {"bb"}
+    result = run("recover", tmp_path)
+    assert (result.exit_code, merged) == (3, ["aa", "bb", "cc"])
+    assert result.stderr.startswith("commlens: job bb: app, 1 of 1 ranks, began ")
+    assert result.stderr.endswith(": not recovered: cannot write second.db\n")
+    broken = set(names)
+    assert run("recover", tmp_path).exit_code == 2, "there is no profile"
+
+
+def test_a_profile_that_was_recovered_is_found(tmp_path: Path) -> None:
+    job = Job((arena(2, output=str(tmp_path / "out.db")), arena(3, output=str(tmp_path / "out.db"))))
+    assert find_profile(job) is None
+    path = written(tmp_path / "named otherwise.db", [2], state="ended")
+    assert find_profile(job) is None, "rank 3 is not in it"
+    path.unlink()
+    written(path, [2, 3], state="running")
+    assert find_profile(job) is None, "the job went on"
+    path.unlink()
+    assert find_profile(job) is None
+    written(path, [2, 3], state="ended")
+    assert find_profile(job) == path
 
 
 def test_a_size_that_an_arena_claims_is_not_counted_up_to() -> None:

@@ -130,6 +130,20 @@ class Job:
         return any(arena.liveness != "gone" for arena in self.arenas)
 
     @property
+    def name(self) -> str:
+        """Return the id by which `commlens recover --job` selects it."""
+        return self.first.launch
+
+    def is_named(self, wanted: str) -> bool:
+        """Return whether `wanted` is one of its ids, or begins one: where every node has a launch, it has several.
+
+        >>> a = Arena(Path("a"), 1, 2, 3, 4, "gone", True, "", "", "ended", 0, 4, "1f", "n1", "app", "2026-01-01T00:00:00Z", "x", 0)
+        >>> Job((a,)).is_named("1"), Job((a,)).is_named("f"), Job((a,)).is_named("")
+        (True, False, False)
+        """
+        return bool(wanted) and any(arena.launch.startswith(wanted.lower()) for arena in self.arenas)
+
+    @property
     def title(self) -> str:
         """Return one line that identifies the job.
 
@@ -183,6 +197,28 @@ def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
             files = owned.listed(place, patterns)
             found.update(dict.fromkeys(file for file, facts in files.items() if owned.is_own(facts)))
             _say_writable(place, files)
+    return list(found)
+
+
+def find_some(where: Iterable[Path]) -> list[Path]:
+    """Return what find() does, and go on past places that cannot be read, with a message about each.
+
+    Raises
+    ------
+    CommlensError
+        Nothing was found, and a place cannot be read.
+    """
+    found: dict[Path, None] = {}
+    errors: list[CommlensError] = []
+    for place in where:
+        try:
+            found.update(dict.fromkeys(find([place])))
+        except CommlensError as error:
+            errors.append(error)
+    if errors and not found:
+        raise errors.pop(0)
+    for failure in errors:
+        complain(failure.message)
     return list(found)
 
 

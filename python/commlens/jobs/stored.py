@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds profiles that a job stored before some of its processes were killed late in MPI_Finalize."""
+"""Finds the profile of a killed job: stored by the job late in MPI_Finalize, or made by commlens recover."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ CLOCKS_DIFFER = 60  # seconds, between a node and its file server
 
 # A profile that commlens recover has made, of a job that still ran perhaps, has other states.
 RANKS_SQL = "SELECT rank, node, pid FROM rank WHERE state = 'finalized'"
+RECOVERED_SQL = "SELECT rank, node, pid FROM rank WHERE state <> 'running'"
 SIZE_SQL = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks'"
 
 
@@ -67,6 +68,21 @@ def find_stored(job: Job) -> Stored | None:
     return max(found, key=lambda stored: (stored.is_whole, len(stored.ranks)), default=None)
 
 
+def find_profile(job: Job) -> Path | None:
+    """Return a profile with all processes of a killed job of which there are files; None: none was found.
+
+    Searches the present folder, that of the job's output, and $TMPDIR. Does not count a profile that was made while one
+    of these processes ran, because the process counted on.
+    """
+    processes = {(arena.rank, arena.node, arena.pid) for arena in job.arenas}
+    output = Path(job.first.output)
+    for path in _profiles(job.first, (Path(), output.parent), re.compile(r".*\.(db|commlens)")):
+        rows = _rows(path, RECOVERED_SQL)
+        if rows is not None and processes <= rows[0]:
+            return path
+    return None
+
+
 def _is_phase(file: Path) -> bool:
     """Return whether the application requested this copy, with a flush to a folder of its own."""
     return file.name.startswith("rank") and not fnmatch.fnmatch(file.parent.name, owned.COPIES)
@@ -76,10 +92,17 @@ def _candidates(arena: Arena) -> Iterator[Path]:
     """Return profiles with the job's output name, with or without number, newest first."""
     output = Path(arena.output)
     stem = re.escape(output.name.removesuffix(".db"))
-    pattern = re.compile(rf"{stem}(\.\d+)?(\.db|\.commlens)?")
+    return _profiles(arena, (output.parent,), re.compile(rf"{stem}(\.\d+)?(\.db|\.commlens)?"))
+
+
+def _profiles(arena: Arena, folders: tuple[Path, ...], pattern: re.Pattern[str]) -> Iterator[Path]:
+    """Return this user's files in folders, and in that for temporary files, with such names, newest first.
+
+    Leaves out files that are older than the process.
+    """
     began = seconds_of(arena.start_time) or 0.0
     found: dict[Path, float] = {}
-    for folder in dict.fromkeys((output.parent, Path(os.environ.get("TMPDIR") or "/tmp"))):
+    for folder in dict.fromkeys((*folders, Path(os.environ.get("TMPDIR") or "/tmp"))):
         try:
             with owned.opened(folder) as descriptor:
                 for name in owned.names(descriptor):
@@ -96,13 +119,25 @@ def _candidates(arena: Arena) -> Iterator[Path]:
 
 def _read(path: Path, processes: set[tuple[int, str, int]]) -> Stored | None:
     """Return a profile if it contains any of these processes."""
+    found = _rows(path, RANKS_SQL)
+    if found is None or not found[0] & processes:
+        return None
+    rows, size, is_readable = found
+    ranks = frozenset(rank for rank, _, _ in rows)
+    return Stored(path, ranks, len(ranks) == size and is_readable)
+
+
+def _rows(path: Path, sql: str) -> tuple[set[tuple[int, str, int]], int, bool] | None:
+    """Return the processes that a query finds in a profile, its number of ranks, and whether all of it is readable.
+
+    Returns None if the file is not a profile.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")  # the caller that opens it reports missing parts
         try:
             with open_profile(str(path)) as connection:
-                rows = {(row["rank"], row["node"], row["pid"]) for row in connection.execute(RANKS_SQL)}
+                rows = {(row["rank"], row["node"], row["pid"]) for row in connection.execute(sql)}
                 (size,) = connection.execute(SIZE_SQL).fetchone() or (0,)
         except (CommlensError, sqlite3.Error):
             return None
-    ranks = frozenset(rank for rank, _, _ in rows)
-    return Stored(path, ranks, len(ranks) == size and not caught) if rows & processes else None
+    return rows, size, not caught
