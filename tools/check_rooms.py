@@ -48,10 +48,11 @@ IMPORTS: dict[str, str] = {
     "algorithms": "base render profile selection",
     "matrix": "base render profile selection algorithms",
     "overhead": "base launch render",
+    "compare": "base symbols render profile selection reports overhead",
     "doctor": "base launch symbols",
     "export": "base profile selection",
     "frames": "base profile export",
-    "cli": "base render profile selection reports jobs algorithms matrix overhead doctor export",
+    "cli": "base render profile selection reports jobs algorithms matrix overhead compare doctor export",
     "__main__": "cli",
 }
 """The same for python/commlens/; each file beside its folders is a room of its own."""

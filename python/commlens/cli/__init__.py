@@ -12,6 +12,7 @@ from commlens.base.messages import print_message
 from commlens.cli.algorithms import algorithms
 from commlens.cli.clean import clean
 from commlens.cli.comms import comms
+from commlens.cli.compare import compare_command
 from commlens.cli.coverage import coverage
 from commlens.cli.doctor import doctor
 from commlens.cli.export import export
@@ -64,6 +65,7 @@ def commlens() -> None:
 
 for command in (
     report,
+    compare_command,
     regions,
     matrix,
     algorithms,

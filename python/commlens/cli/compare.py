@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens compare`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.text import Text
+
+from commlens.base.errors import CommlensError
+from commlens.cli.options import SIZES, Parsed, comm_option, format_option, op_option, top_option
+from commlens.cli.refusals import INCOMPLETE, print_error
+from commlens.cli.report import CLASSES
+from commlens.compare.gate import Condition, failing, parse_condition
+from commlens.compare.model import Comparison, as_dict, compare, rule_of
+from commlens.compare.read import RunData, read_run
+from commlens.compare.text import draw, failure_text, headline
+from commlens.profile import open_profile
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, fold, json_text
+from commlens.selection.conditions import any_of, comm_condition, where
+from commlens.selection.names import check_communicators
+from commlens.selection.sizes import BinRange
+
+FAILED = 1
+SIDES = "\0"  # stands for --, which click would drop; no file has this name
+
+
+class SidesCommand(click.Command):
+    """A command that sees -- among its arguments."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        return super().parse_args(ctx, [SIDES if arg == "--" else arg for arg in args])
+
+
+def split(profiles: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Return the profiles of both sides."""
+    if SIDES in profiles:
+        at = profiles.index(SIDES)
+        before, after = list(profiles[:at]), list(profiles[at + 1 :])
+    else:
+        before, after = list(profiles[:1]), list(profiles[1:])
+        if len(profiles) != 2:
+            raise click.UsageError("compare needs two profiles, or several on each side of --")
+    if not before or not after or SIDES in after:
+        raise click.UsageError("put profiles on both sides of one --")
+    return before, after
+
+
+@click.command("compare", cls=SidesCommand)
+@click.argument("profiles", nargs=-1, required=True, metavar="A... [--] B...")
+@comm_option
+@op_option("these operations")
+@click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    type=click.Choice(CLASSES),
+    help="Only operations of this class. Repeatable.",
+)
+@click.option(
+    "--size",
+    type=SIZES,
+    metavar="LOW:HIGH",
+    help="Only messages of at least LOW and less than HIGH bytes, as in report.",
+)
+@click.option(
+    "--region", metavar="GLOB", help="Only calls whose innermost code region has a path that matches."
+)
+@click.option(
+    "--fail-if",
+    "conditions",
+    multiple=True,
+    type=Parsed("condition", parse_condition),
+    metavar="CONDITION",
+    help="Exit with code 1 if a row or the whole run meets the condition: 'time > 5%', 'calls > 0%', 'bytes < -10%'. "
+    "Measures: calls, bytes, messages, time, slowest, elapsed. Repeatable.",
+)
+@click.option(
+    "--untested",
+    is_flag=True,
+    help="With too few runs for a test, let medians decide about times in --fail-if. Without it such times never fail.",
+)
+@click.option(
+    "--keep-going", is_flag=True, help="Leave out profiles that cannot be read; the exit code is then 3."
+)
+@top_option(10, "Limit to N families, and N rows per family, in a table; 0 means all.")
+@format_option
+@click.pass_context
+def compare_command(
+    context: click.Context,
+    profiles: tuple[str, ...],
+    comms: tuple[str, ...],
+    operations: tuple[str, ...],
+    classes: tuple[str, ...],
+    size: BinRange | None,
+    region: str | None,
+    conditions: tuple[Condition, ...],
+    untested: bool,
+    keep_going: bool,
+    top: int,
+    style: str,
+) -> None:
+    """Compare runs: what changed from profiles A to profiles B.
+
+    Give two profiles, or several runs of each side with -- between them. Communicators are matched by lineage: the
+    creating procedure, its call site, the parent's family and the size. --comm names communicators of the first
+    profile. Unmatched families are listed with their share of the MPI time.
+
+    Each row is a family, an operation, a message size and a code region. Times are sums over all ranks, medians over the
+    runs. A row is slower or faster only if the rank test, corrected for all tested rows, and the interval agree; ? means
+    that there are too few runs for any claim.
+
+    Columns: calls, bytes/call, time each: relative changes of the factors of the time; time each is per byte, or per call
+    without bytes. change: of the time. slowest: change of the time of the slowest rank.
+
+    Exit code 1: a condition of --fail-if is met. 2: a profile cannot be read. 3: --keep-going left out profiles.
+    """
+    sides = split(profiles)
+    runs, is_partial = read_sides(sides, operations, classes, size, keep_going=keep_going)
+    chosen = families_of(runs[0][0].path, comms) if comms else None
+    result = compare(*runs, region=region, comms=chosen)
+    failures = [
+        failure_text(row, condition)
+        for condition in conditions
+        for row in failing(result, condition, untested=untested)
+    ]
+    screen = Screen()
+    if style == "json":
+        screen.json(json_text(document(result, failures)))
+    elif style == "csv":
+        all_rows = row_dicts(result)
+        screen.plain(csv_text(list(all_rows[0]), [list(row.values()) for row in all_rows]))
+    else:
+        screen.lines(fold("", headline(result), screen.width, "bold"))
+        screen.lines(fold("", result.statement(), screen.width))
+        screen.lines([Text("")])
+        screen.lines(draw(result, top or None).lines(screen.width))
+        for line in failures:
+            screen.lines([Text("")])
+            screen.line(line, "bold red")
+    context.exit(FAILED if failures else INCOMPLETE if is_partial else 0)
+
+
+def row_dicts(result: Comparison) -> list[dict[str, Any]]:
+    """Return all rows for csv and json, those of the whole run first."""
+    return [as_dict(row) for row in (result.elapsed, result.whole, *result.rows)]
+
+
+def document(result: Comparison, failures: list[str]) -> dict[str, Any]:
+    """Return the comparison for json."""
+    return {
+        "a": [run.path for run in result.sides[0]],
+        "b": [run.path for run in result.sides[1]],
+        "difference": headline(result),
+        "statistics": result.statement(),
+        "matched": [
+            {"family": node.first.label, "origin": node.first.origin, "rule": rule_of(node)}
+            for node in result.nodes
+            if node not in [only for _, only, _ in result.only]
+        ],
+        "unmatched": [
+            {"side": side, "family": node.first.label, "origin": node.first.origin, "share": share}
+            for side, node, share in result.only
+        ],
+        "failures": failures,
+        "rows": row_dicts(result),
+    }
+
+
+def read_sides(
+    sides: tuple[list[str], list[str]],
+    operations: tuple[str, ...],
+    classes: tuple[str, ...],
+    size: BinRange | None,
+    *,
+    keep_going: bool,
+) -> tuple[tuple[list[RunData], list[RunData]], bool]:
+    """Return the readable profiles of both sides, and whether some are left out; one line for each."""
+    runs: tuple[list[RunData], list[RunData]] = ([], [])
+    errors = []
+    for paths, found in zip(sides, runs):
+        for path in paths:
+            try:
+                found.append(read_run(path, operations, classes, size))
+            except CommlensError as error:
+                errors.append(error)
+    for refused in errors if keep_going else errors[:-1]:
+        print_error(refused)
+    if errors and not keep_going:
+        raise errors[-1]
+    if not all(runs):
+        raise CommlensError("no readable profile on one side: nothing to compare")
+    return runs, bool(errors)
+
+
+def families_of(path: str, comms: tuple[str, ...]) -> frozenset[int]:
+    """Return the families of the first profile that the user selects."""
+    with open_profile(path) as connection:
+        check_communicators(connection, comms)
+        condition = where(any_of([comm_condition(pattern) for pattern in comms]))
+        return frozenset(row[0] for row in connection.execute(f"SELECT DISTINCT family FROM comm{condition}"))

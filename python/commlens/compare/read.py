@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what a comparison needs from one profile: its families with their lineage, and one row per operation."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from commlens.profile import meta, open_profile
+from commlens.render.tree import rooted
+from commlens.reports.query import Queries, Selection, Shape
+from commlens.selection.names import matching_operations
+from commlens.selection.sizes import BinRange
+from commlens.symbols.callsites import callsite_labels
+
+FAMILY_SQL = """\
+SELECT family.*, module, build_id, callsite.offset
+  FROM family LEFT JOIN callsite ON callsite.id = family.callsite AND callsite.id <> 0
+ ORDER BY family"""
+MEMBER_SQL = """\
+SELECT DISTINCT owner.family AS owner, member.family AS member
+  FROM comm_set JOIN comm AS owner ON owner.id = comm_set.comm JOIN comm AS member ON member.id = comm_set.member"""
+RANKS_SQL = "SELECT node, SUM(mpi_ns) AS mpi_ns, MAX(mpi_ns) AS most FROM rank GROUP BY node ORDER BY node"
+
+
+class Site(NamedTuple):
+    """A call site: file name of the module, its build id, offset, and the function if it is known."""
+
+    module: str
+    build_id: str
+    offset: int
+    function: str
+
+
+@dataclass
+class Family:
+    """A family of communicators of one profile.
+
+    Attributes
+    ----------
+    parent : int or None
+        Number of the parent's family.
+    predefined : str
+        Letter of a communicator without creator and parent: W for MPI_COMM_WORLD; else empty.
+    members : frozenset of int
+        Families of the communicators of a set; else empty.
+    label : str
+        Name and number of communicators, as in a report.
+    origin : str
+        Creator, and call site.
+    """
+
+    number: int
+    kind: str
+    creator: str
+    parent: int | None
+    predefined: str
+    size: tuple[int, int]
+    topology: str
+    site: Site | None
+    members: frozenset[int]
+    label: str
+    origin: str
+
+
+class Counts(NamedTuple):
+    """Sums over all ranks of a row; slowest_ns is the time of the rank with the most, None if unknown."""
+
+    calls: int
+    bytes: int
+    messages: int
+    time_ns: int
+    slowest_ns: int | None
+
+
+class RowKey(NamedTuple):
+    """A row of a profile: family, path of the code region, operation, size bin."""
+
+    family: int
+    region: str
+    operation: str
+    bin: int
+
+
+@dataclass
+class RunData:
+    """One profile, reduced to what is compared."""
+
+    path: str
+    facts: dict[str, str]
+    elapsed_ns: int
+    families: dict[int, Family]
+    rows: dict[RowKey, Counts]
+    whole: Counts
+
+
+def sends_messages(operation: str, group: str) -> bool:
+    """Return whether each call of a procedure sends one point-to-point message.
+
+    >>> [sends_messages(name, "p2p") for name in ("MPI_Isend", "MPI_Sendrecv", "MPI_Recv", "MPI_Send_init")]
+    [True, True, False, False]
+    """
+    return group == "p2p" and "send" in operation.lower() and not operation.endswith("_init")
+
+
+def read_families(connection: sqlite3.Connection) -> dict[int, Family]:
+    """Return the families of a profile by number."""
+    rows = [dict(row) for row in connection.execute(FAMILY_SQL)]
+    parents = rooted({row["family"]: row["parent"] for row in rows})
+    labels = callsite_labels(connection, {row["callsite"] for row in rows if row["callsite"]})
+    members: dict[int, set[int]] = {}
+    for owner, member in connection.execute(MEMBER_SQL):
+        members.setdefault(owner, set()).add(member)
+    found = {}
+    for row in rows:
+        site = None
+        label = labels.get(row["callsite"] or 0, "")
+        if row["offset"] is not None:
+            stored = "+0x" in label
+            function = "" if stored or not label else label.rsplit(" ", 1)[0].removesuffix(" in")
+            module = PurePosixPath(row["module"] or "").name
+            site = Site(module, row["build_id"] or "", row["offset"], function)
+        is_predefined = row["kind"] == "intra" and not row["creator"] and row["parent"] is None
+        count = f" x{row['communicators']}" if row["communicators"] > 1 else ""
+        found[row["family"]] = Family(
+            number=row["family"],
+            kind=row["kind"],
+            creator=row["creator"] or "",
+            parent=parents[row["family"]],
+            predefined=row["name"][:1] if is_predefined else "",
+            size=(row["size_min"] or 0, row["size_max"] or 0),
+            topology=(row["topology"] or "").partition(" ")[0],
+            site=site,
+            members=frozenset(members.get(row["family"], ())),
+            label=row["name"] + count,
+            origin=" at ".join(part for part in (row["creator"], label) if part),
+        )
+    return found
+
+
+def read_run(
+    path: str, operations: Sequence[str], classes: tuple[str, ...], size: BinRange | None
+) -> RunData:
+    """Read one profile.
+
+    Raises
+    ------
+    CommlensError
+        The file is not a profile, is damaged, or has none of the operations.
+    """
+    with open_profile(path) as connection:
+        selection = Selection(
+            operations=matching_operations(connection, operations), classes=classes, size=size
+        )
+        shape = Shape(by_region=True)
+        queries = Queries(selection, shape, is_summary=meta.is_summary(connection))
+        rows = {}
+        for row in connection.execute(queries.operations(None)):
+            key = RowKey(row["family"], row["path"] or "", row["operation"], row["bucket"])
+            rows[key] = Counts(
+                row["calls"],
+                row["bytes_sent"] + row["bytes_received"],
+                row["calls"] if sends_messages(row["operation"], row["class"]) else 0,
+                row["time_ns"],
+                row["rank_max_ns"],
+            )
+        facts = meta.facts(connection)
+        nodes = connection.execute(RANKS_SQL).fetchall()
+        most = max((row["most"] for row in nodes), default=None)
+        facts["node names"] = ", ".join(row["node"] for row in nodes)
+        slowest = max(nodes, key=lambda row: row["most"])["node"] if nodes else ""
+        facts["node of the slowest rank in MPI"] = slowest
+        cpus = connection.execute("SELECT DISTINCT cpus FROM rank ORDER BY cpus LIMIT 64").fetchall()
+        facts["CPUs"] = " / ".join(row["cpus"] for row in cpus)
+        families = read_families(connection)
+    return RunData(path, facts, meta.number(facts, "elapsed_ns"), families, rows, whole_of(rows, most))
+
+
+def whole_of(rows: dict[RowKey, Counts], most: int | None) -> Counts:
+    """Return the sums of all rows; `most` is the MPI time of the slowest rank."""
+    values = rows.values()
+    return Counts(
+        sum(row.calls for row in values),
+        sum(row.bytes for row in values),
+        sum(row.messages for row in values),
+        sum(row.time_ns for row in values),
+        most,
+    )

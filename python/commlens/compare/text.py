@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A comparison as text: the most telling difference in one sentence, then the table."""
+
+from __future__ import annotations
+
+from commlens.compare.gate import Condition, percent
+from commlens.compare.model import Comparison, Row, rule_of
+from commlens.render.table import Column, Table
+from commlens.render.units import path_text, share_text, size_text, time_text
+
+COLUMNS = (
+    Column("communicator", right=False),
+    Column("size", right=False),
+    Column("calls"),
+    Column("bytes/call", wide=2),
+    Column("time each", wide=3),
+    Column("time A"),
+    Column("time B"),
+    Column("change"),
+    Column("95 % interval", wide=1),
+    Column("slowest", wide=4),
+    Column("", right=False),
+)
+
+
+def bin_text(bin: int) -> str:
+    """Return a size bin as in a report; nothing for rows without one."""
+    if bin < -1:
+        return ""
+    return size_text(None, None) if bin < 0 else size_text(1 << (bin - 1) if bin else 0, (1 << bin) - 1)
+
+
+def verdict(row: Row, comparison: Comparison) -> str:
+    """Return what is known about the time of a row."""
+    if row.side != "both":
+        return f"only {row.side}"
+    if row.is_significant:
+        return "slower" if row.added_ns > 0 else "faster"
+    return "" if comparison.can_claim else "?"
+
+
+def name_text(row: Row) -> str:
+    """Return a row as communicator, operation, size and region."""
+    if row.node is None:
+        return f"{row.family}, {row.operation}"
+    parts = [f"{row.operation} {bin_text(row.bin)} on {row.family}"]
+    parts += [f"({row.origin})"] if row.origin else []
+    parts += [f"in {path_text(row.region)}"] if row.region else []
+    return " ".join(parts)
+
+
+def changes_text(row: Row) -> str:
+    """Return the factors of a change of time."""
+    return ", ".join(f"{name} {percent(value)}" for name, value in row.parts().items() if value is not None)
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the most telling difference as one sentence; nothing to say is said.
+
+    It is the significant change that adds or saves the most time, otherwise the exact change of the most calls or bytes.
+    """
+    significant = [row for row in comparison.rows if row.is_significant]
+    if significant:
+        row = max(significant, key=lambda row: abs(row.added_ns))
+        what = "takes" if row.added_ns > 0 else "saves"
+        more = "more" if row.added_ns > 0 else ""
+        amount = time_text(round(abs(row.added_ns)))
+        return f"{name_text(row)} {what} {amount} {more}".rstrip() + f": {changes_text(row)}"
+    counted = [
+        row for row in comparison.rows if any(row.changes[what].is_disjoint for what in ("calls", "bytes"))
+    ]
+    if counted:
+        row = max(
+            counted,
+            key=lambda row: max(
+                abs((row.changes[what].after or 0) - (row.changes[what].before or 0))
+                / (
+                    (comparison.whole.changes[what].before or 0) + (comparison.whole.changes[what].after or 0)
+                    or 1
+                )
+                for what in ("calls", "bytes")
+            ),
+        )
+        calls, volume = row.changes["calls"], row.changes["bytes"]
+        text = f"{name_text(row)}: calls {calls.before:,.0f} → {calls.after:,.0f} ({percent(calls.ratio)})"
+        if volume.ratio:
+            text += f", bytes {volume.before:,.0f} → {volume.after:,.0f} ({percent(volume.ratio)})"
+        return text + "; no change of a time is shown"
+    return (
+        "no difference is shown: calls and bytes are equal or overlap, and no change of a time is significant"
+    )
+
+
+def failure_text(row: Row, condition: Condition) -> str:
+    """Return the line about a row that meets a condition, with communicator and call site."""
+    measure = "time" if condition.measure == "elapsed" else condition.measure
+    each = row.changes[measure]
+    if measure in ("time", "slowest"):
+        values = f"{time_text(round(each.before or 0))} → {time_text(round(each.after or 0))}"
+    else:
+        values = f"{each.before:,.0f} → {each.after:,.0f}"
+    return (
+        f"failed '{condition.text}': {name_text(row)}: {condition.measure} {values} ({percent(each.ratio)})"
+    )
+
+
+def cells(row: Row, comparison: Comparison) -> list[str]:
+    """Return the cells of a row after its name and size."""
+    calls, each = row.changes["calls"], list(row.parts().values())
+    time = row.changes["time"]
+    interval = " to ".join(percent(bound) for bound in row.interval) if row.interval else ""
+    return [
+        percent(calls.ratio),
+        percent(each[1]) if row.changes["bytes"].after else "",
+        percent(each[2]),
+        time_text(round(time.before or 0)),
+        time_text(round(time.after or 0)),
+        percent(time.ratio),
+        interval,
+        percent(row.changes["slowest"].ratio),
+        verdict(row, comparison),
+    ]
+
+
+def draw(comparison: Comparison, top: int | None) -> Table:
+    """Return the table: the whole run, then families by the change of time, each with its rows."""
+    table = Table(COLUMNS)
+    for row in (comparison.elapsed, comparison.whole):
+        table.add([row.operation, "", *cells(row, comparison)], "bold")
+    groups: dict[int, list[Row]] = {}
+    for row in comparison.rows:
+        groups.setdefault(row.node if row.node is not None else -1, []).append(row)
+    shown = list(groups)[:top]
+    for node in shown:
+        table.say("")
+        table.add([groups[node][0].family, *[""] * (len(COLUMNS) - 1)], "bold")
+        rule = comparison.nodes[node].rule
+        how = f", matched by {rule_of(comparison.nodes[node])}" if rule else ""
+        if groups[node][0].origin or how:
+            table.say((groups[node][0].origin + how).removeprefix(", "), "  ")
+        for row in groups[node][:top]:
+            if row.region:
+                table.say(path_text(row.region), "  ")
+            colour = {"slower": "red", "faster": "green"}.get(verdict(row, comparison), "")
+            table.add([f"  {row.operation}", bin_text(row.bin), *cells(row, comparison)], colour)
+        if top is not None and len(groups[node]) > top:
+            table.say(f"and {len(groups[node]) - top:,} more rows", "  ")
+    if len(groups) > len(shown):
+        table.say("")
+        table.say(f"and {len(groups) - len(shown):,} more families")
+    for side, family, share in comparison.only:
+        table.say("")
+        origin = f" ({family.first.origin})" if family.first.origin else ""
+        table.say(
+            f"only in {side}: {family.first.label}{origin}, {share_text(share)} of its MPI time", "", "yellow"
+        )
+    return table
