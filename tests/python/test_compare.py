@@ -218,6 +218,19 @@ def test_ten_slower_runs_fail_and_the_sentence_splits_the_change(tmp_path: Path,
     assert "more: calls =, bytes per call =, time per byte +89" in result.stdout.splitlines()[0]
 
 
+def test_an_outlier_is_named_with_what_is_different(tmp_path: Path, run: Run) -> None:
+    paths = []
+    for i in range(6):
+        build = small_builder()
+        build.meta["elapsed_ns"] = str((5000 if i == 3 else 1000 + i) * MS)
+        build.nodes = 1 if i == 3 else 2
+        paths.append(build.write(tmp_path / f"{i}.db"))
+    output = run("compare", *paths, "--", paths[0]).stdout
+    expected = f"slow run in A: {paths[3]}, 5.00 s: node names node0 instead of node0, node1"
+    assert [line for line in output.splitlines() if " run in " in line] == [expected]
+    assert " run in " not in run("compare", *paths[:3], "--", paths[0]).stdout
+
+
 def test_nothing_to_say_is_said(small: Path, run: Run) -> None:
     assert run("compare", small, small).stdout.startswith("no difference is shown: ")
 

@@ -15,7 +15,7 @@ from commlens.cli.report import CLASSES
 from commlens.compare.gate import Condition, failing, parse_condition
 from commlens.compare.model import Comparison, as_dict, compare, rule_of
 from commlens.compare.read import RunData, read_run
-from commlens.compare.text import draw, failure_text, headline
+from commlens.compare.text import draw, failure_text, headline, outlier_lines
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
@@ -136,6 +136,8 @@ def compare_command(
     else:
         screen.lines(fold("", headline(result), screen.width, "bold"))
         screen.lines(fold("", result.statement(), screen.width))
+        for line in outlier_lines(result):
+            screen.lines(fold("", line, screen.width, "yellow"))
         screen.lines([Text("")])
         screen.lines(draw(result, top or None).lines(screen.width))
         for line in failures:
@@ -165,6 +167,7 @@ def document(result: Comparison, failures: list[str]) -> dict[str, Any]:
             {"side": side, "family": node.first.label, "origin": node.first.origin, "share": share}
             for side, node, share in result.only
         ],
+        "outliers": outlier_lines(result),
         "failures": failures,
         "rows": row_dicts(result),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from commlens.compare.gate import Condition, percent
 from commlens.compare.model import Comparison, Row, rule_of
+from commlens.compare.outliers import outliers
 from commlens.render.table import Column, Table
 from commlens.render.units import path_text, share_text, size_text, time_text
 
@@ -89,6 +90,17 @@ def headline(comparison: Comparison) -> str:
     return (
         "no difference is shown: calls and bytes are equal or overlap, and no change of a time is significant"
     )
+
+
+def outlier_lines(comparison: Comparison) -> list[str]:
+    """Return a line for each run that is far from the others of its side."""
+    lines = []
+    for name, side in zip("AB", comparison.sides):
+        for run, is_slow, facts in outliers(side):
+            kind = "slow" if is_slow else "fast"
+            text = "; ".join(facts) or "no recorded fact differs from the other runs"
+            lines.append(f"{kind} run in {name}: {run.path}, {time_text(run.elapsed_ns)}: {text}")
+    return lines
 
 
 def failure_text(row: Row, condition: Condition) -> str:
