@@ -157,9 +157,7 @@ class Forest:
             return ("site", place(family))
 
         def by_function(family: Family) -> Hashable:
-            return (
-                (family.site.module, family.site.function) if family.site and family.site.function else None
-            )
+            return (family.site.function or None) if family.site else None
 
         settle(pair(nodes, left, of_node(exact), exact), 0)
         settle(pair(nodes, left, of_node(by_site), by_site), 1)
