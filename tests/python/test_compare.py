@@ -121,6 +121,16 @@ def test_three_against_three_claim_nothing_and_say_how_many_would_do() -> None:
     )
 
 
+def test_three_runs_on_one_side_claim_nothing() -> None:
+    generator = np.random.default_rng(1)
+    before = [run_data(generator) for _ in range(3)]
+    result = compare(before, [run_data(generator, RowKey(2, "", "MPI_Isend", 8)) for _ in range(10)])
+    assert not any(row.is_significant for row in result.rows)
+    assert result.statement().startswith(
+        "3 against 10 runs cannot show that a time changed; at least 4 against 4 can"
+    )
+
+
 @pytest.mark.parametrize(
     "changed, rule",
     [

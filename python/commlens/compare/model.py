@@ -14,6 +14,7 @@ from commlens.compare.match import RULES, Forest, Node
 from commlens.compare.read import Counts, RowKey, RunData
 from commlens.compare.statistics import (
     ALPHA,
+    FEWEST_FOR_INTERVAL,
     adjusted,
     rank_sum_p,
     relative_interval,
@@ -115,8 +116,9 @@ class Comparison:
 
     @property
     def can_claim(self) -> bool:
-        """Whether the rank test can reach significance for a single row."""
-        return smallest_p(*map(len, self.sides)) <= ALPHA
+        """Whether the runs suffice for an interval, and the rank test can reach significance for a single row."""
+        n, m = map(len, self.sides)
+        return min(n, m) >= FEWEST_FOR_INTERVAL and smallest_p(n, m) <= ALPHA
 
     def statement(self) -> str:
         """Return what the number of runs allows to say about times."""
