@@ -26,7 +26,7 @@ inline constexpr char tables_sql[] =
   pid INTEGER, -- Process id on that host.
   cpus TEXT, -- CPUs that the process was allowed to run on when MPI was initialised, as ranges: 0-3,8.
   init_ns INTEGER, -- [ns] Time inside MPI_Init or MPI_Init_thread, without the time of commlens.
-  app_ns INTEGER, -- [ns] Time from the return of MPI_Init to the call of MPI_Finalize, without pauses of counting. If the program cleared the counters, from the last time it did.
+  app_ns INTEGER, -- [ns] Time from the return of MPI_Init to the call of MPI_Finalize, without pauses of counting. If the program cleared the counters, from the last time it did. If the process did not call MPI_Finalize: up to its last sign of life, which is the time of its crash copy, or else the newest time that it stored in its arena.
   mpi_ns INTEGER, -- [ns] Time inside measured MPI calls of this process, summed over its threads: the sum of time_ns of its cells.
   threads INTEGER, -- Threads that made a measured MPI call or were in a region.
   calls INTEGER, -- Measured MPI calls of this process; the sum of calls of its cells.
@@ -180,7 +180,7 @@ inline constexpr char tables_sql[] =
 )sql"
     R"sql(CREATE TABLE cell_row ( -- The counters as stored, one row per key and rank. Counts and bytes are differences to the usual values in table key: if all ranks do the same they are 0, which needs no space. View cell has the counters themselves.
   id INTEGER PRIMARY KEY, -- key.id + world rank; the ids of keys are multiples of the size of MPI_COMM_WORLD.
-  calls INTEGER, -- Number of calls minus key.usual_calls.
+  calls INTEGER, -- Number of calls that returned minus key.usual_calls.
   time_ns INTEGER, -- [ns] Sum of the times inside these calls.
   time_min_ns INTEGER, -- [ns] Shortest call.
   time_max_ns INTEGER, -- [ns] Longest call.

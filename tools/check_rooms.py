@@ -44,7 +44,7 @@ IMPORTS: dict[str, str] = {
     "profile": "base",
     "selection": "base profile",
     "reports": "base symbols render profile selection",
-    "jobs": "base launch render profile",
+    "jobs": "base launch symbols render profile",
     "algorithms": "base render profile selection",
     "matrix": "base render profile selection algorithms",
     "overhead": "base launch render",

@@ -447,7 +447,7 @@ Meta with_totals(Meta begin, const Totals& totals, int ranks) {
   begin.emplace_back("slice_of", totals.slices_folded ? "family" : "communicator");
   begin.emplace_back("nodes", std::to_string(totals.nodes.size()));
   begin.emplace_back("detail", totals.is_summary ? "summary" : "full");
-  begin.emplace_back("shard", "");
+  for (const char* const empty : {"shard", "open_calls"}) begin.emplace_back(empty, "");
   return begin;
 }
 

@@ -66,7 +66,8 @@ Profile profile_of(const Readers& readers, const Say& say) {
 // Keys that are known only now replace those of the same name in the arena.  Of keys that occur twice, the last one
 // counts.
 out::Meta meta_of(const journal::JobEntry& job, const Profile& profile) {
-  const out::Meta all = out::with_totals(job.meta, out::Totals(profile), job.size);
+  out::Meta all = out::with_totals(job.meta, out::Totals(profile), job.size);
+  all.emplace_back("open_calls", "counted");
   out::Meta meta;
   std::set<std::string> keys;
   for (auto entry = all.rbegin(); entry != all.rend(); ++entry) {

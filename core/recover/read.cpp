@@ -26,9 +26,6 @@ using Blocks = std::vector<std::pair<std::uint64_t, const SliceBlock*>>;
 
 std::string text_of(const char* text, std::size_t bytes) { return {text, strnlen(text, bytes)}; }
 
-// No process lives that long or transfers that many bytes: greater values are damaged data.
-constexpr std::uint64_t beyond_all = std::uint64_t{1} << 62;
-
 // The longest entries are command lines, which the kernel limits to 6 MiB.
 constexpr std::uint64_t most_entry_bytes = 8 << 20;
 
@@ -216,11 +213,8 @@ bool Reader::read_content(const Content& content) {
   take_peers(segments);
   take_threads(segments);
   for (const CommRecord& record : comms_) counted_.comms.push_back(&record);
-  counted_.place = [this](Site site) {
-    const auto found = sites_.find(site);
-    return found == sites_.end() ? SiteFacts{"", "", site} : found->second;
-  };
-  take_facts(header);
+  counted_.place = [this](Site site) { return place_of(site); };
+  take_facts();
   return true;
 }
 
@@ -250,7 +244,13 @@ void Reader::take_clocks(const Header& header) {
   }
   paused_before_ = header.paused_before.load(std::memory_order_relaxed);
   pause_changes_ = header.pause_changes.load(std::memory_order_relaxed);
-  if (is_paused(pause_changes_)) held_ = header.held.load(std::memory_order_relaxed);
+  held_ = header.held.load(std::memory_order_relaxed);
+  forgotten_ = header.forgotten.load(std::memory_order_relaxed);
+  for (Ticks* const time : {&paused_before_, &held_, &forgotten_}) {
+    if (*time < beyond_all) continue;
+    is_damaged_ = true;
+    *time = 0;
+  }
 }
 
 void Reader::take_cell(Cell cell, std::uint32_t thread) {
@@ -395,10 +395,10 @@ void Reader::take_thread(std::uint32_t number, const Thread& thread, const Regio
   const std::vector<Frame> frames = frames_of(stack);
   const auto inner = static_cast<std::uint32_t>(frames.size() - 1);
   const Ticks end = counted_until(last_seen_);
-  counted_.regions.add_open(frames.data(), inner, copy_of<Ticks>(&thread.mpi), end, pause_changes_);
+  const Ticks open = take_position(number, thread, frames.back().region);
+  counted_.regions.add_open(frames.data(), inner, copy_of<Ticks>(&thread.mpi) + open, end, pause_changes_);
   each_open(frames.data(), inner, end,
             [&](std::uint32_t region, Ticks time) { totals_[number][region_slice_key(region)].time += time; });
-  take_position(number, thread, frames.back().region);
 }
 
 void Reader::take_slices(const std::vector<Sliced>& slices) {
@@ -409,7 +409,7 @@ void Reader::take_slices(const std::vector<Sliced>& slices) {
                 entries.end());
 }
 
-void Reader::take_facts(const Header& header) {
+void Reader::take_facts() {
   RankFacts& facts = counted_.facts;
   const TickScale& scale = counted_.scale;
   facts.rank = job_.rank;
@@ -417,7 +417,7 @@ void Reader::take_facts(const Header& header) {
   facts.pid = static_cast<int>(process_.pid);
   facts.cpus = job_.cpus;
   facts.init_ns = scale.ns(job_.init);
-  const Ticks from = std::max(job_.counted_start, header.forgotten.load(std::memory_order_relaxed));
+  const Ticks from = std::max(job_.counted_start, forgotten_);
   const Ticks until = counted_until(last_seen_);
   facts.app_ns = scale.ns(until > from ? until - from : 0);
   facts.threads = static_cast<int>(std::max<std::size_t>(totals_.size(), 1));
@@ -449,12 +449,6 @@ Key Reader::known(Key key) {
 }
 
 bool Reader::is_place(RegionKey key) { return key >> 63 != 0 && is_region(region_of(key)); }
-
-// Converts to counted time.
-Ticks Reader::counted_until(Ticks t) const {
-  if (is_paused(pause_changes_)) return held_;
-  return t > paused_before_ ? t - paused_before_ : 0;
-}
 
 // A profile identifies regions by parent, kind and name, so no two of a process may be equal.
 bool Reader::add_region(journal::RegionEntry entry) {
@@ -540,6 +534,10 @@ void Reader::read_journal(const char* begin, std::uint64_t bytes) {
       journal::SiteEntry site;
       is_right = journal::read(in, site);
       if (is_right) sites_[site.site] = std::move(site.facts);
+    } else if (is_right && head.entry == Entry::module) {
+      journal::ModuleEntry module;
+      is_right = journal::read(in, module);
+      if (is_right) modules_.push_back(std::move(module));
     } else if (is_right && head.entry == Entry::region) {
       journal::RegionEntry region;
       is_right = journal::read(in, region) && add_region(std::move(region));
@@ -566,30 +564,6 @@ void Reader::take_states(const CommState* states, std::uint64_t n, std::uint64_t
     const std::uint64_t handle = state.handle.load(std::memory_order_relaxed);
     if (handle != 0 && record.freed == 0) handles_[handle] = index;
   }
-}
-
-void Reader::take_position(std::uint32_t number, const Thread& thread, std::uint32_t region) {
-  const auto current = copy_of<CurrentCall>(&thread.current);
-  if (current.since == 0) return;  // not a single call
-  Position position;
-  position.region = region;
-  position.thread = static_cast<int>(number);
-  position.inside = copy_of<char*>(&thread.outermost) != nullptr;
-  if (current.since >= beyond_all || current.op >= std::size(op_facts)) {
-    is_damaged_ = true;
-    return;
-  }
-  position.op = current.op;
-  position.site = current.site;
-  position.since = current.since;
-  if (current.comm_by == CurrentCall::index) {
-    position.comm = static_cast<std::uint32_t>(current.comm);
-  } else if (current.comm_by == CurrentCall::handle) {
-    const auto found = handles_.find(current.comm);
-    position.comm = found == handles_.end() ? 0 : found->second;
-  }
-  if (!is_comm(position.comm)) position.comm = 0;
-  counted_.positions.push_back(position);
 }
 
 }  // namespace commlens::arena

@@ -22,6 +22,9 @@ namespace commlens::arena {
 
 class Segments;
 
+// No process lives that long or transfers that many bytes: greater values are damaged data.
+inline constexpr std::uint64_t beyond_all = std::uint64_t{1} << 62;
+
 // Reads the arena of a process that may still run.  What the process counts during the read may be included or not.
 class Reader {
  public:
@@ -65,12 +68,14 @@ class Reader {
   void take_peers(const Segments& segments);
   void take_threads(const Segments& segments);
   void take_thread(std::uint32_t number, const Thread& thread, const Regions* stack);
-  void take_position(std::uint32_t number, const Thread& thread, std::uint32_t region);
+  Ticks take_position(std::uint32_t number, const Thread& thread, std::uint32_t region);
+  Ticks take_open_call(std::uint32_t number, const Thread& thread, const Position& position);
   void take_slices(const std::vector<Sliced>& slices);
-  void take_facts(const Header& header);
+  void take_facts();
   std::vector<Frame> frames_of(const Regions* stack);
   bool add_region(journal::RegionEntry entry);
   bool add_metric(journal::MetricEntry entry);
+  SiteFacts place_of(Site site) const;
   bool is_region(std::uint32_t number) const { return number < counted_.regions.names.size(); }
   bool is_place(RegionKey key);
   Ticks counted_until(Ticks t) const;
@@ -86,10 +91,11 @@ class Reader {
   std::uint64_t present_ = 0, missing_ = 0;  // bytes of the file that are present, and that are not
   Ticks last_seen_ = 0;
   std::uint32_t pause_changes_ = 0;
-  Ticks paused_before_ = 0, held_ = 0;
+  Ticks paused_before_ = 0, held_ = 0, forgotten_ = 0;
   std::uint64_t most_comms_ = 0;
   std::deque<CommRecord> comms_;
   std::unordered_map<Site, SiteFacts> sites_;
+  std::vector<journal::ModuleEntry> modules_;
   std::unordered_map<std::uint64_t, std::uint32_t> handles_;  // bits -> index of the newest that is not freed
   std::set<std::tuple<std::uint32_t, RegionKind, std::string>> known_regions_;
   std::set<std::pair<std::string, std::string>> known_metrics_;

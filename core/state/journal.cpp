@@ -155,6 +155,21 @@ bool read(WireReader& in, SiteEntry& site) {
   return in.ok();
 }
 
+void note(const ModuleEntry& module) noexcept {
+  append(Entry::module, [&](WireWriter& out) {
+    out.number(module.begin);
+    out.number(module.end);
+    module.facts.write(out);
+  });
+}
+
+bool read(WireReader& in, ModuleEntry& module) {
+  module.begin = in.number();
+  module.end = in.number();
+  module.facts = SiteFacts::read(in);
+  return in.ok();
+}
+
 void note(const RegionEntry& region) noexcept {
   append(Entry::region, [&](WireWriter& out) {
     out.number(region.number);

@@ -13,7 +13,7 @@
 #include "core/state/site_facts.h"
 
 // The entries of an arena that are not counters, each written when it becomes known.  Their number is bounded: one per
-// communicator, call site, region, metric and tag of the profile, and one for the job.
+// communicator, call site, module with call sites, region, metric and tag of the profile, and one for the job.
 namespace commlens::journal {
 
 enum class Entry : std::uint32_t {
@@ -23,6 +23,7 @@ enum class Entry : std::uint32_t {
   region,   // a new code region
   metric,
   tag,
+  module,  // a loaded object that contains a call site
 };
 
 // Facts of the job and of this process that are known when counting begins.
@@ -42,6 +43,12 @@ struct SiteEntry {
   SiteFacts facts;
 };
 
+// The addresses of a loaded object.  The call site of a call that did not return has no entry of its own yet.
+struct ModuleEntry {
+  SiteFacts facts;  // offset: of `begin`
+  std::uint64_t begin = 0, end = 0;
+};
+
 struct RegionEntry {
   std::uint32_t number = 0;
   RegionFacts facts;
@@ -56,6 +63,7 @@ struct MetricEntry {
 void note(const JobEntry& job) noexcept;
 void note(const CommRecord& record) noexcept;
 void note(const SiteEntry& site) noexcept;
+void note(const ModuleEntry& module) noexcept;
 void note(const RegionEntry& region) noexcept;
 void note(const MetricEntry& metric) noexcept;
 void note(const TagFacts& tag) noexcept;
@@ -64,6 +72,7 @@ void note(const TagFacts& tag) noexcept;
 bool read(WireReader& in, JobEntry& job);
 bool read(WireReader& in, CommRecord& record);
 bool read(WireReader& in, SiteEntry& site);
+bool read(WireReader& in, ModuleEntry& module);
 bool read(WireReader& in, RegionEntry& region);
 bool read(WireReader& in, MetricEntry& metric);
 bool read(WireReader& in, TagFacts& tag);

@@ -46,6 +46,7 @@ const Module* named_module(const Module& m) {
     if (known.base == m.base && known.path == m.path) return &known;
   }
   sites().named.push_back(m);
+  journal::note(journal::ModuleEntry{{m.path, m.build_id, m.begin - m.base}, m.begin, m.end});
   return &sites().named.back();
 }
 

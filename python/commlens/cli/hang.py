@@ -23,9 +23,9 @@ def hang(where: tuple[Path, ...]) -> None:
     """Show where the ranks of the jobs on this machine are.
 
     Groups the ranks by their current MPI call and its communicator, with the time since the call began. Lists below
-    each group the members of the communicator that are not in that call, and the code regions if the application marks
-    them. A rank outside MPI is listed with its last call. Processes that are still in MPI_Init, and so have no rank
-    yet, are listed at the end.
+    each group the members of the communicator that are not in that call, the source lines that called it, and the code
+    regions if the application marks them. A rank outside MPI is listed with its last call. Processes that are still in
+    MPI_Init, and so have no rank yet, are listed at the end.
 
     Only reads the arenas of the processes; neither stops nor slows them. PLACE is a folder with arenas; by default
     COMMLENS_ARENA_DIR, /dev/shm and $TMPDIR.

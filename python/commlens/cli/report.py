@@ -17,6 +17,7 @@ from commlens.cli.options import (
     profile_argument,
     sql_option,
 )
+from commlens.jobs.hang import Group, draw_end, read_end
 from commlens.profile import open_profile
 from commlens.profile.meta import is_summary
 from commlens.render.screen import Screen
@@ -24,7 +25,7 @@ from commlens.render.table import csv_text, fold, json_text
 from commlens.reports.query import ORDERS, Selection, Shape
 from commlens.reports.regions import refuse_older
 from commlens.reports.report import as_dict, draw, plain_rows, read_report
-from commlens.reports.run import read_run
+from commlens.reports.run import Run, read_run
 from commlens.selection import names
 from commlens.selection.sizes import BinRange, Buckets
 
@@ -122,6 +123,9 @@ def report(
     ranks divided by the number of ranks in the communicator, including ranks that did not make the call. longest: the
     longest single call. share: share of the MPI time of all ranks. sent, received: bytes of all ranks. non-contig.:
     share of the calls with a non-contiguous datatype, shown if there are any.
+
+    A profile that commlens recover made begins with where each rank was when the job ended: its MPI call or the last
+    one, since when, and who was missing there. Times are up to the last sign of life of each rank.
     """
     if top is None:
         top = DEFAULT_TOP if style == "table" else 0
@@ -149,6 +153,7 @@ def report(
             time_ns=time_ns,
         )
         facts = read_run(connection)
+        end = read_end(connection) if facts.ranks["unfinished"] else ([], [])
         result = read_report(connection, selection, shape)
     screen = Screen()
     if show_sql:
@@ -162,9 +167,17 @@ def report(
             csv_text(result.columns[title], [list(row.values()) for row in plain_rows(result, title)])
         )
     else:
-        for name, text in facts.head():
-            screen.lines(fold(f"{name:<14}", text, screen.width))
-        for warning in facts.warnings():
-            screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))
-        screen.lines([Text("")])
+        _print_head(screen, facts, end, top)
         screen.lines(draw(result).lines(screen.width) if result.lines else [Text("no calls match")])
+
+
+def _print_head(screen: Screen, facts: Run, end: tuple[list[Group], list[int]], top: int) -> None:
+    """Print where the ranks were at the end of a killed job, the facts of the run, the warnings, and an empty line."""
+    if any(end):
+        screen.lines([Text("when the job ended", style="bold")])
+        screen.lines([*draw_end(*end, top).lines(screen.width), Text("")])
+    for name, text in facts.head():
+        screen.lines(fold(f"{name:<14}", text, screen.width))
+    for warning in facts.warnings():
+        screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))
+    screen.lines([Text("")])

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from commlens.jobs.arenas import ranges
+from commlens.profile.shape import has_table
 from commlens.render.table import Column, Table
 from commlens.render.units import path_text, time_text
+from commlens.symbols.callsites import callsite_labels
 
 COLUMNS = (
     Column("where", right=False),
@@ -22,10 +24,14 @@ COLUMNS = (
 
 PLACES_SQL = """\
 SELECT position.rank, position.thread, position.inside, op.name AS op, comm.id AS comm, comm.name AS comm_name,
-       comm.user_name, comm.kind, comm.size, MAX(rank.app_ns - position.since_ns, 0) AS since_ns, path
+       comm.user_name, comm.size, position.callsite, MAX(rank.app_ns - position.since_ns, 0) AS since_ns, path
   FROM position JOIN op ON op.id = position.op JOIN comm ON comm.id = position.comm
        JOIN rank ON rank.rank = position.rank LEFT JOIN region_path ON region_path.region = position.region
  ORDER BY position.rank, position.thread"""
+
+SILENT_SQL = """\
+SELECT rank FROM rank
+ WHERE state <> 'finalized' AND NOT EXISTS (SELECT 1 FROM position WHERE position.rank = rank.rank) ORDER BY 1"""
 
 MEMBERS_SQL = """\
 SELECT rank.rank FROM member_range JOIN rank
@@ -51,6 +57,8 @@ class Group:
         Members of the communicator that are not in this call, of those that could be looked at.
     regions : dict of str to list of int
         Path of a code region -> world ranks that are in it; the empty path is outside all of them.
+    sites : dict of str to list of int
+        Where the application called -> world ranks that called there.
     """
 
     op: str
@@ -60,6 +68,22 @@ class Group:
     ranks: dict[int, int] = field(default_factory=dict)
     absent: list[int] = field(default_factory=list)
     regions: dict[str, list[int]] = field(default_factory=dict)
+    sites: dict[str, list[int]] = field(default_factory=dict)
+
+    def sites_text(self) -> str:
+        """Return where these ranks called, or nothing where that is not known.
+
+        >>> Group("", "", True, 1, {0: 1, 1: 1, 2: 1}, sites={"main a.c:7": [0, 1], "app+0x12": [2]}).sites_text()
+        'at main a.c:7: 0-1; app+0x12: 2'
+        >>> Group("", "", True, 1, {0: 1}, sites={"main a.c:7": [0]}).sites_text()
+        'at main a.c:7'
+        """
+        parts = _by_ranks(self.sites, self.ranks)
+        if [site for site, _ in parts] in ([], [UNKNOWN]):
+            return ""
+        if len(parts) == 1:
+            return f"at {parts[0][0]}"
+        return "at " + "; ".join(f"{site}: {ranks}" for site, ranks in parts)
 
     def regions_text(self) -> str:
         """Return the code regions of these ranks; empty if there are none.
@@ -69,9 +93,7 @@ class Group:
         >>> Group("", "", True, 1, {0: 1}, regions={"solve/norm": [0]}).regions_text()
         'region solve/norm'
         """
-        # Ranks outside MPI that have another thread inside it are not in the group.
-        paths = {path: [r for r in ranks if r in self.ranks] for path, ranks in self.regions.items()}
-        parts = [(path, ranges(ranks)) for path, ranks in sorted(paths.items(), key=lambda p: p[1]) if ranks]
+        parts = _by_ranks(self.regions, self.ranks)
         if [path for path, _ in parts] in ([], [""]):
             return ""
         if len(parts) == 1:
@@ -79,15 +101,31 @@ class Group:
         return "region " + "; ".join(f"{path_text(path) or 'none'}: {ranks}" for path, ranks in parts)
 
 
+UNKNOWN = "unknown"
+"""What callsite_labels() returns for no call site."""
+
+
+def _by_ranks(named: Mapping[str, Sequence[int]], members: Container[int]) -> list[tuple[str, str]]:
+    """Return names and the ranks that have them, as ranges, by the first rank.
+
+    Leaves out ranks that are not in the group: ranks outside MPI that have another thread inside it.
+    """
+    found = {name: [rank for rank in ranks if rank in members] for name, ranks in named.items()}
+    return [(name, ranges(ranks)) for name, ranks in sorted(found.items(), key=lambda f: f[1]) if ranks]
+
+
 def read_places(connection: sqlite3.Connection) -> list[Group]:
     """Return the groups, those in a call first, the largest first."""
     groups: dict[tuple[int, str, int], Group] = {}
-    for row in connection.execute(PLACES_SQL):
+    rows = connection.execute(PLACES_SQL).fetchall()
+    labels = callsite_labels(connection, {row["callsite"] for row in rows})
+    for row in rows:
         key = (row["inside"], row["op"], row["comm"])
         name = row["comm_name"] + (f" '{row['user_name']}'" if row["user_name"] else "")
         group = groups.setdefault(key, Group(row["op"], name, bool(row["inside"]), row["size"]))
         group.ranks[row["rank"]] = max(row["since_ns"], group.ranks.get(row["rank"], 0))
         group.regions.setdefault(row["path"] or "", []).append(row["rank"])
+        group.sites.setdefault(labels.get(row["callsite"], UNKNOWN), []).append(row["rank"])
     for (inside, _, comm), group in groups.items():
         if inside and comm != 0:
             members = [rank for (rank,) in connection.execute(MEMBERS_SQL, (comm,))]
@@ -100,14 +138,37 @@ def read_places(connection: sqlite3.Connection) -> list[Group]:
     return sorted((g for g in groups.values() if g.ranks), key=lambda g: (not g.inside, -len(g.ranks), g.op))
 
 
+def read_end(connection: sqlite3.Connection) -> tuple[list[Group], list[int]]:
+    """Return where the ranks of a recovered profile were, and those that had not made an MPI call.
+
+    Both are empty if all ranks reached MPI_Finalize.
+    """
+    if not has_table(connection, "position"):
+        return [], []
+    return read_places(connection), [rank for (rank,) in connection.execute(SILENT_SQL)]
+
+
+def draw_end(groups: Sequence[Group], silent: Sequence[int], top: int) -> Table:
+    """Return where the ranks were when the job ended, as a table of at most `top` groups; 0: all."""
+    table = draw(groups[: top or None])
+    if top and len(groups) > top:
+        table.say(f"and {len(groups) - top} more; --top 0 shows all")
+    if silent:
+        table.say(f"no MPI call after MPI_Init: {ranges(silent)}")
+    return table
+
+
 def draw(groups: Sequence[Group]) -> Table:
-    """Return the groups as a table; below each, the code regions and the missing members."""
+    """Return the groups as a table; below each, the call sites, the code regions and the missing members."""
     table = Table(COLUMNS)
     for group in groups:
         since = sorted(group.ranks.values())
         where = f"in {group.op}" if group.inside else f"outside MPI, last in {group.op}"
         of = "" if group.size is None else str(group.size)
         table.add([where, group.comm, ranges(group.ranks), of, time_text(since[0]), time_text(since[-1])])
+        site = group.sites_text()
+        if site:
+            table.say(site, prefix="  ")
         region = group.regions_text()
         if region:
             table.say(region, prefix="  ")

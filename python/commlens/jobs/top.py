@@ -23,15 +23,14 @@ COLUMNS = (
     Column("ranks in it"),
 )
 
-# Time of a call under way counts as far as it has come: else a job that waits would look idle.
+# The time of a call under way is in its cell, as far as it has come: else a job that waits would look idle.
 TOTALS_SQL = """\
 WITH now AS (
   SELECT key.comm, key.op, SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(bytes_sent) AS sent,
          SUM(bytes_received) AS received, 0 AS inside
     FROM cell JOIN key ON key.id = cell.key GROUP BY key.comm, key.op
   UNION ALL
-  SELECT comm, op, 0, SUM(MAX(rank.app_ns - since_ns, 0)), 0, 0, COUNT(DISTINCT position.rank)
-    FROM position JOIN rank ON rank.rank = position.rank WHERE inside GROUP BY comm, op)
+  SELECT comm, op, 0, 0, 0, 0, COUNT(DISTINCT rank) FROM position WHERE inside GROUP BY comm, op)
 SELECT family.name AS comm, op.name AS op, SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(sent) AS sent,
        SUM(received) AS received, SUM(inside) AS inside
   FROM now JOIN comm ON comm.id = now.comm JOIN family ON family.family = comm.family JOIN op ON op.id = now.op

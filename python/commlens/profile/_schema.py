@@ -67,7 +67,7 @@ CREATE TABLE meta ( -- Facts about the run, one row each: program, nodes, MPI li
             Column('pid', 'INTEGER', '', 'Process id on that host.'),
             Column('cpus', 'TEXT', '', 'CPUs that the process was allowed to run on when MPI was initialised, as ranges: 0-3,8.', most=65536),
             Column('init_ns', 'INTEGER', 'ns', 'Time inside MPI_Init or MPI_Init_thread, without the time of commlens.'),
-            Column('app_ns', 'INTEGER', 'ns', 'Time from the return of MPI_Init to the call of MPI_Finalize, without pauses of counting. If the program cleared the counters, from the last time it did.'),
+            Column('app_ns', 'INTEGER', 'ns', 'Time from the return of MPI_Init to the call of MPI_Finalize, without pauses of counting. If the program cleared the counters, from the last time it did. If the process did not call MPI_Finalize: up to its last sign of life, which is the time of its crash copy, or else the newest time that it stored in its arena.'),
             Column('mpi_ns', 'INTEGER', 'ns', 'Time inside measured MPI calls of this process, summed over its threads: the sum of time_ns of its cells.'),
             Column('threads', 'INTEGER', '', 'Threads that made a measured MPI call or were in a region.'),
             Column('calls', 'INTEGER', '', 'Measured MPI calls of this process; the sum of calls of its cells.'),
@@ -82,7 +82,7 @@ CREATE TABLE rank ( -- One row per process of MPI_COMM_WORLD.
   pid INTEGER, -- Process id on that host.
   cpus TEXT, -- CPUs that the process was allowed to run on when MPI was initialised, as ranges: 0-3,8.
   init_ns INTEGER, -- [ns] Time inside MPI_Init or MPI_Init_thread, without the time of commlens.
-  app_ns INTEGER, -- [ns] Time from the return of MPI_Init to the call of MPI_Finalize, without pauses of counting. If the program cleared the counters, from the last time it did.
+  app_ns INTEGER, -- [ns] Time from the return of MPI_Init to the call of MPI_Finalize, without pauses of counting. If the program cleared the counters, from the last time it did. If the process did not call MPI_Finalize: up to its last sign of life, which is the time of its crash copy, or else the newest time that it stored in its arena.
   mpi_ns INTEGER, -- [ns] Time inside measured MPI calls of this process, summed over its threads: the sum of time_ns of its cells.
   threads INTEGER, -- Threads that made a measured MPI call or were in a region.
   calls INTEGER, -- Measured MPI calls of this process; the sum of calls of its cells.
@@ -455,7 +455,7 @@ CREATE TABLE key ( -- Keys of the cells, without the rank: one row per combinati
         'The counters as stored, one row per key and rank. Counts and bytes are differences to the usual values in table key: if all ranks do the same they are 0, which needs no space. View cell has the counters themselves.',
         (
             Column('id', 'INTEGER', '', 'key.id + world rank; the ids of keys are multiples of the size of MPI_COMM_WORLD.'),
-            Column('calls', 'INTEGER', '', 'Number of calls minus key.usual_calls.', low=-1152921504606846976),
+            Column('calls', 'INTEGER', '', 'Number of calls that returned minus key.usual_calls.', low=-1152921504606846976),
             Column('time_ns', 'INTEGER', 'ns', 'Sum of the times inside these calls.'),
             Column('time_min_ns', 'INTEGER', 'ns', 'Shortest call.'),
             Column('time_max_ns', 'INTEGER', 'ns', 'Longest call.'),
@@ -466,7 +466,7 @@ CREATE TABLE key ( -- Keys of the cells, without the rank: one row per combinati
         """\
 CREATE TABLE cell_row ( -- The counters as stored, one row per key and rank. Counts and bytes are differences to the usual values in table key: if all ranks do the same they are 0, which needs no space. View cell has the counters themselves.
   id INTEGER PRIMARY KEY, -- key.id + world rank; the ids of keys are multiples of the size of MPI_COMM_WORLD.
-  calls INTEGER, -- Number of calls minus key.usual_calls.
+  calls INTEGER, -- Number of calls that returned minus key.usual_calls.
   time_ns INTEGER, -- [ns] Sum of the times inside these calls.
   time_min_ns INTEGER, -- [ns] Shortest call.
   time_max_ns INTEGER, -- [ns] Longest call.
@@ -1220,8 +1220,8 @@ FORMER: dict[str, Relation] = {
         (
             Column('key', 'INTEGER', '', 'Key of the counters, key.id.', ref='key.id'),
             Column('rank', 'INTEGER', '', 'World rank that counted.', high=2147483648, is_of_world=True, ref='rank.rank'),
-            Column('calls', 'INTEGER', '', 'Number of calls.'),
-            Column('time_ns', 'INTEGER', 'ns', 'Sum of the times inside these calls.'),
+            Column('calls', 'INTEGER', '', 'Number of calls that returned.'),
+            Column('time_ns', 'INTEGER', 'ns', 'Sum of the times inside these calls. If meta.open_calls is counted, rows of bin 0 include the calls that did not return, up to the last sign of life of the process.'),
             Column('time_min_ns', 'INTEGER', 'ns', 'Shortest call.'),
             Column('time_max_ns', 'INTEGER', 'ns', 'Longest call.'),
             Column('bytes_sent', 'INTEGER', 'bytes', 'Bytes read from send buffers.'),
@@ -1232,8 +1232,8 @@ FORMER: dict[str, Relation] = {
 CREATE TABLE cell ( -- The counters: one row per key and rank.
   key INTEGER REFERENCES key(id), -- Key of the counters, key.id.
   rank INTEGER REFERENCES rank(rank), -- World rank that counted.
-  calls INTEGER, -- Number of calls.
-  time_ns INTEGER, -- [ns] Sum of the times inside these calls.
+  calls INTEGER, -- Number of calls that returned.
+  time_ns INTEGER, -- [ns] Sum of the times inside these calls. If meta.open_calls is counted, rows of bin 0 include the calls that did not return, up to the last sign of life of the process.
   time_min_ns INTEGER, -- [ns] Shortest call.
   time_max_ns INTEGER, -- [ns] Longest call.
   bytes_sent INTEGER, -- [bytes] Bytes read from send buffers.
@@ -1256,7 +1256,7 @@ META_KEYS: dict[str, str] = {
     'program': 'File name of the executable of world rank 0.',
     'working_directory': 'Working directory of world rank 0 when MPI was initialised.',
     'start_time': 'Time at which MPI_Init returned on world rank 0: UTC, ISO 8601.',
-    'elapsed_ns': 'Time from the return of MPI_Init to the call of MPI_Finalize, in nanoseconds: the largest rank.app_ns.',
+    'elapsed_ns': 'Time from the return of MPI_Init to the call of MPI_Finalize, in nanoseconds: the largest rank.app_ns. In a recovered profile up to the last sign of life.',
     'ranks': 'Number of processes in MPI_COMM_WORLD.',
     'ranks_collected': 'Number of processes whose data is in this file.',
     'slice_ns': 'Length of the time slices in table slice, nanoseconds.',
@@ -1264,6 +1264,7 @@ META_KEYS: dict[str, str] = {
     'nodes': 'Number of different host names.',
     'detail': 'full: every rank has its own rows. summary (COMMLENS_DETAIL): tables line and spread have statistics over all ranks, and the tables of single ranks are empty.',
     'shard': 'Number of this file if it is a shard of a profile, else empty.',
+    'open_calls': 'counted if rows include the time of calls that did not return, as in profiles that commlens recover makes; else empty.',
     'mpi_library': 'First line of the text that MPI_Get_library_version returns.',
     'mpi_family': 'Binary interface of the MPI library: openmpi, mpich or abi.',
     'mpi_standard': 'Version of the MPI standard the library reports, as in 3.1.',

@@ -104,11 +104,18 @@ SELECT (SELECT COUNT(*) FROM region WHERE id <> 0) AS regions, path AS busiest, 
          FROM region_time GROUP BY region ORDER BY 2 DESC, region LIMIT 1) AS most
        LEFT JOIN region_path ON region_path.region = most.region"""
 
-# Calls that never returned are in no cell; app_ns excludes cleared and paused time.  Hence the maximum with 0.
+# app_ns excludes cleared and paused time.  Hence the maximum with 0.
 UNDER_WAY_SQL = """\
 SELECT COUNT(*) AS calls, MAX(MAX(app_ns - since_ns, 0)) AS longest_ns
   FROM position JOIN rank ON rank.rank = position.rank WHERE inside"""
 
+# SIGKILL leaves no time of death.  Such a rank counts up to its last sign of life, other ranks longer.
+SILENT_SQL = """\
+SELECT COUNT(*) AS ranks, MIN(rank) AS rank, MAX(elapsed_ns - app_ns) AS longest_ns
+  FROM rank, (SELECT MAX(app_ns) AS elapsed_ns FROM rank)
+ WHERE state = 'ended' AND elapsed_ns - app_ns > elapsed_ns / 100"""
+
+SILENT = "run: ranks without a time of death"
 RANKS, COST = "run: ranks", "run: what commlens cost"
 FACTS, NODES, IMPORTED = "run: facts", "run: nodes", "run: what the application imports"
 REGIONS, UNDER_WAY = "run: code regions", "run: calls that had not returned"
@@ -120,6 +127,7 @@ STATEMENTS = {
     IMPORTED: IMPORTED_SQL,
     REGIONS: REGIONS_SQL,
     UNDER_WAY: UNDER_WAY_SQL,
+    SILENT: SILENT_SQL,
 }
 SUMMARY_STATEMENTS = {**STATEMENTS, RANKS: SUMMARY_RANKS_SQL, COST: SUMMARY_OVERHEAD_SQL}
 
@@ -140,6 +148,7 @@ class Run:
     imported: dict[str, Any] | None
     regions: dict[str, Any] | None
     under_way: dict[str, Any] | None
+    silent: dict[str, Any]
     statements: list[tuple[str, str]]
 
     def as_dict(self) -> dict[str, Any]:
@@ -152,6 +161,7 @@ class Run:
             "imported": self.imported,
             "regions": self.regions,
             "under_way": self.under_way,
+            "silent": self.silent,
         }
 
     def head(self) -> list[tuple[str, str]]:
@@ -174,7 +184,7 @@ class Run:
             ("MPI", meta.get("mpi_library", "") + (f" ({', '.join(mpi)})" if mpi else "")),
             (
                 "time",
-                f"{time_text(ranks['elapsed_ns'])} from MPI_Init to {'the end' if ranks['unfinished'] else 'MPI_Finalize'}",
+                f"{time_text(ranks['elapsed_ns'])} from MPI_Init to {'the last sign of life' if ranks['unfinished'] else 'MPI_Finalize'}",
             ),
             (
                 "in MPI",
@@ -245,8 +255,16 @@ class Run:
                 _many(self.under_way["calls"], "MPI call"),
                 time_text(self.under_way["longest_ns"]),
             )
+            is_counted = self.meta.get("open_calls") == "counted"
             found.append(
-                f"{calls} had not returned, the longest after {longest}: their time counts as outside MPI"
+                f"{calls} had not returned, the longest after {longest}: "
+                + ("this time counts as in MPI" if is_counted else "their time counts as outside MPI")
+            )
+        if self.silent["ranks"]:
+            found.append(
+                f"{_many(self.silent['ranks'], 'rank')} left no time of death, such as rank {self.silent['rank']}: counted "
+                f"up to the last sign of life, up to {time_text(self.silent['longest_ns'])} before that of the job; "
+                "load balance is not known"
             )
         if self.ranks["lost_calls"]:
             found.append(
@@ -298,6 +316,10 @@ def read_run(connection: sqlite3.Connection) -> Run:
     ranks = dict(connection.execute(statements[RANKS]).fetchone())
     overhead = dict(connection.execute(statements[COST]).fetchone())
 
+    silent = dict(connection.execute(SILENT_SQL).fetchone())
+    if silent["ranks"]:
+        ranks["balance"] = None
+
     def row_of(table: str, sql: str) -> dict[str, Any] | None:
         return dict(connection.execute(sql).fetchone()) if has_table(connection, table) else None
 
@@ -309,5 +331,6 @@ def read_run(connection: sqlite3.Connection) -> Run:
         imported=row_of("coverage", IMPORTED_SQL),
         regions=row_of("region_time", REGIONS_SQL),
         under_way=row_of("position", UNDER_WAY_SQL),
+        silent=silent,
         statements=list(statements.items()),
     )

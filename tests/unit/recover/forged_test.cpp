@@ -16,6 +16,7 @@
 #include "core/recover/merge.h"
 #include "core/recover/read.h"
 #include "core/state/journal.h"
+#include "generated/procedures.h"
 #include "tests/unit/check.h"
 #include "tests/unit/life.h"
 #include "tests/unit/process.h"
@@ -228,6 +229,60 @@ TEST(segments_in_a_hole_take_neither_memory_nor_time) {
     alarm(60);
     forge([] {}, change);
     alarm(0);
+  }
+}
+
+// The last sign of life is 1,000 ticks after the begin of the call.
+TEST(a_call_that_did_not_return_counts_as_time_in_MPI_up_to_the_last_sign_of_life) {
+  struct Case {
+    bool is_inside;
+    std::uint32_t op, region;
+    Ticks paused_at, paused_for;  // relative to the begin of the call; 0: no pause
+    Ticks expected;
+  };
+  const Case cases[] = {
+      {true, op::MPI_Recv, 0, 0, 0, 1000},
+      {false, op::MPI_Recv, 0, 0, 0, 0},                // it returned, so its cell has its time
+      {true, op::unknown, 0, 0, 0, 0},                  // MPI_Finalize
+      {true, op::MPI_Recv, uncounted_region, 0, 0, 0},  // paused when it began
+      {true, op::MPI_Recv, 0, 300, 200, 500},           // only what is sure to count: the time after the pause
+  };
+  for (const Case& c : cases) {
+    const Folder folder;
+    live(folder.path(), [&](Registry&) {
+      count(world, 3, 10);
+      Thread& thread = this_thread();
+      const Ticks since = now();
+      thread.current = {1, since, 0x77, static_cast<std::uint16_t>(c.op), CurrentCall::index};
+      thread.outermost = c.is_inside ? static_cast<char*>(__builtin_frame_address(0)) : nullptr;
+      thread.count_in(c.region);
+      thread.slices.looked = since + 1000;
+      if (c.paused_for != 0) {
+        Pause pause;
+        pause.changes = 2;
+        pause.held = since + c.paused_at;
+        pause.before = c.paused_for;
+        arena::note_pause(pause);
+      }
+      raise(SIGKILL);
+    });
+    in_own_process([&] {
+      arena::Reader reader;
+      CHECK(reader.read(folder.file()));
+      Ticks time = 0;
+      std::uint64_t calls = 0;
+      for (const auto& [at, cell] : reader.counted().cells) {
+        calls += cell.calls;
+        if (at.second != 0x77) continue;
+        CHECK_EQ(at.first, make_key(1, op::MPI_Recv, 0, 0));
+        CHECK_EQ(cell.calls, 0u);
+        CHECK_EQ(cell.time_max, cell.time);
+        time += cell.time;
+      }
+      CHECK_EQ(time, c.expected);
+      CHECK_EQ(calls, 10u);
+      CHECK_EQ(reader.counted().positions.size(), 1u);
+    });
   }
 }
 
