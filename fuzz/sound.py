@@ -49,7 +49,7 @@ def talking_builder() -> ProfileBuilder:
         for op, block in (("MPI_Bcast", 1024), ("MPI_Allreduce", 64), ("MPI_Alltoallv", None)):
             build.count(1, op, rank, 5, 10**6, block, 5 * (block or 70), 5 * (block or 70))
         build.tell_peer("one_to_all", rank, None, 5, 1024, op="MPI_Bcast")
-        build.tell_peer("written", rank, (rank + 2) % 8, 3, 256)
+        build.tell_peer("put", rank, (rank + 2) % 8, 3, 256)
         build.tell_peer("share", rank, (rank + 1) % 8, 3, 14, op="MPI_Alltoallv")
         build.tell_peer("sent", rank % 2, None, 4, 10, inter, first=0, peers=2)
     for rank in range(1, 8):  # a binomial tree from 0

@@ -19,7 +19,7 @@ SPEC = "spec/schema.toml"
 
 TYPES = {"INTEGER", "TEXT", "REAL"}
 UNITS = {"", "ns", "bytes", "processes"}
-FACTS = {"null", "range", "most", "values", "ref", "zero", "since", "absent"}
+FACTS = {"null", "range", "most", "values", "ref", "zero", "since", "absent", "former_name", "former_values"}
 RANGES = {
     "": (0, 1 << 60),
     "world": (0, 1 << 31),
@@ -193,7 +193,11 @@ def python_relation(kind: str, name: str, entry: dict[str, Any]) -> str:
     columns = "\n".join(python_column(kind, c) for c in entry["columns"])
     more = "".join(
         f"        {fact}={value!r},\n"
-        for fact, value in (("key", tuple(key_of(entry))), ("since", entry.get("since", OLDEST)))
+        for fact, value in (
+            ("key", tuple(key_of(entry))),
+            ("since", entry.get("since", OLDEST)),
+            ("former_name", entry.get("former_name", "")),
+        )
         if value and value != OLDEST
     )
     sql = create_table(name, entry) if kind == "table" else create_view(name, entry)
@@ -222,6 +226,8 @@ class Column(NamedTuple):
     null: bool = False
     since: int = {OLDEST}
     absent: str = "NULL"
+    former_name: str = ""
+    former_values: tuple[tuple[str, str], ...] = ()
 
 
 class Relation(NamedTuple):
@@ -233,6 +239,7 @@ class Relation(NamedTuple):
     sql: str
     key: tuple[str, ...] = ()
     since: int = {OLDEST}
+    former_name: str = ""
 '''
 """The types of the reader's module."""
 
@@ -292,7 +299,11 @@ def facts_of(column: dict[str, Any]) -> dict[str, Any]:
         "low": low if low != RANGES[""][0] else None,
         "high": high if high != RANGES[""][1] else None,
         "is_of_world": column.get("range") == "world" or None,
-        **{fact: column.get(fact) for fact in ("most", "ref", "zero", "null", "since", "absent")},
+        **{
+            fact: column.get(fact)
+            for fact in ("most", "ref", "zero", "null", "since", "absent", "former_name")
+        },
+        "former_values": tuple(column["former_values"].items()) if "former_values" in column else None,
         "values": tuple(column["values"]) if "values" in column else None,
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -4,14 +4,14 @@
 
 namespace commlens::out {
 
-inline constexpr int schema_version = 6;
+inline constexpr int schema_version = 7;
 inline constexpr int application_id = 1129073742;
 
 // Turns an empty database into an empty profile: identification and tables,
 inline constexpr char tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 6;
+    R"sql(PRAGMA user_version = 7;
 )sql"
     R"sql(CREATE TABLE meta ( -- Facts about the run, one row each: program, nodes, MPI library and options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
@@ -203,7 +203,7 @@ inline constexpr char tables_sql[] =
 )sql"
     R"sql(CREATE TABLE flow ( -- The kinds of traffic that table peer tells apart; the same in every profile of one schema version.
   id INTEGER PRIMARY KEY, -- Number of the kind.
-  name TEXT, -- sent, received: messages of the application's own two-sided calls, told at both ends. written, read: one-sided, told by the origin. collective: messages inside a collective, told by the sender, where the MPI library lets them be seen; internal: likewise inside any other call. share: what a collective has for each single process, where that is not the same for all; of neighbourhood collectives, and with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape.
+  name TEXT, -- sent, received: messages of the application's own two-sided calls, told at both ends. put, get: one-sided, told by the origin; accumulate is a put. collective: messages inside a collective, told by the sender, where the MPI library lets them be seen; internal: likewise inside any other call. share: what a collective has for each single process, where that is not the same for all; of neighbourhood collectives, and with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape.
   outward INTEGER -- 1: the bytes go from rank to peer; 0: the other way.
 );
 )sql"
@@ -223,21 +223,21 @@ inline constexpr char tables_sql[] =
   bytes INTEGER -- [bytes] Their bytes.
 );
 )sql"
-    R"sql(CREATE TABLE line ( -- What the rows of spread are about, in a profile of summary detail; else empty. NULL means all of them together: the line where all but members are NULL is the whole run. Where procedure and size have one call site only, its line stands for all.
+    R"sql(CREATE TABLE scope ( -- What the rows of spread are about, in a profile of summary detail; else empty. NULL means all of them together: the scope where all but members are NULL is the whole run. Where procedure and size have one call site only, its scope stands for all.
   id INTEGER PRIMARY KEY, -- Number within this file.
-  family INTEGER, -- Family of communicators, comm.family, or NULL; lines of single communicators have none.
+  family INTEGER, -- Family of communicators, comm.family, or NULL; scopes of single communicators have none.
   comm INTEGER REFERENCES comm(id), -- Communicator, or NULL.
   op INTEGER REFERENCES op(id), -- MPI procedure, or NULL.
   bin INTEGER, -- Message size bin, as in key.bin, or NULL.
   callsite INTEGER REFERENCES callsite(id), -- Call site, or NULL.
-  key INTEGER REFERENCES key(id), -- The key it is about, or NULL for lines that add up several.
-  members INTEGER, -- [processes] Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in lines of procedures. Of a set: ranks that completed such requests.
-  region INTEGER REFERENCES region(id) -- Code region, or NULL: lines that have one are about the time in it, and have nothing else.
+  key INTEGER REFERENCES key(id), -- The key it is about, or NULL for scopes that add up several.
+  members INTEGER, -- [processes] Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in scopes of procedures. Of a set: ranks that completed such requests.
+  region INTEGER REFERENCES region(id) -- Code region, or NULL: scopes that have one are about the time in it, and have nothing else.
 );
 )sql"
     R"sql(CREATE TABLE spread ( -- Distribution of a counter over the ranks, in a profile of summary detail; else empty. The ranks reduce it while they collect, so its size does not depend on the number of ranks.
-  line INTEGER REFERENCES line(id), -- Line that the counter belongs to.
-  counter TEXT, -- A column of view cell, summed over the keys of the line. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
+  scope INTEGER REFERENCES scope(id), -- Scope that the counter belongs to.
+  counter TEXT, -- A column of view cell, summed over the keys of the scope. For a region: calls, time_ns, exclusive_ns, mpi_ns and outside_ns (time_ns - mpi_ns), as in view region_rank. For the whole run: a column of table rank, outside_ns (app_ns - mpi_ns), or a row of table overhead (own_init_ns, own_wait_ns, own_collect_ns, own_call_ns, own_calls_ns). Times are in nanoseconds, bytes in bytes. A counter that is 0 on all ranks has no row.
   ranks INTEGER, -- [processes] Number of ranks that made such calls.
   sum INTEGER, -- Sum over these ranks; NULL for time_min_ns and time_max_ns.
   min INTEGER, -- Smallest value of a rank.
@@ -249,7 +249,7 @@ inline constexpr char tables_sql[] =
   p50 INTEGER, -- Median.
   p75 INTEGER, -- 75 % quantile.
   p95 INTEGER, -- 95 % quantile.
-  PRIMARY KEY (line, counter)
+  PRIMARY KEY (scope, counter)
 ) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE position ( -- Last call of each thread of the processes that did not reach MPI_Finalize.
@@ -286,7 +286,7 @@ inline constexpr char tables_sql[] =
 inline constexpr char bare_tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 6;
+    R"sql(PRAGMA user_version = 7;
 )sql"
     R"sql(CREATE TABLE meta (key TEXT,value TEXT,PRIMARY KEY (key)) WITHOUT ROWID;
 )sql"
@@ -328,9 +328,9 @@ inline constexpr char bare_tables_sql[] =
 )sql"
     R"sql(CREATE TABLE peer (comm INTEGER REFERENCES comm(id),flow INTEGER REFERENCES flow(id),op INTEGER REFERENCES op(id),call_bin INTEGER,region INTEGER REFERENCES region(id),slice INTEGER,rank INTEGER REFERENCES rank(rank),peer INTEGER,first INTEGER,peers INTEGER,bin INTEGER,messages INTEGER,bytes INTEGER);
 )sql"
-    R"sql(CREATE TABLE line (id INTEGER PRIMARY KEY,family INTEGER,comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,callsite INTEGER REFERENCES callsite(id),key INTEGER REFERENCES key(id),members INTEGER,region INTEGER REFERENCES region(id));
+    R"sql(CREATE TABLE scope (id INTEGER PRIMARY KEY,family INTEGER,comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,callsite INTEGER REFERENCES callsite(id),key INTEGER REFERENCES key(id),members INTEGER,region INTEGER REFERENCES region(id));
 )sql"
-    R"sql(CREATE TABLE spread (line INTEGER REFERENCES line(id),counter TEXT,ranks INTEGER,sum INTEGER,min INTEGER,min_rank INTEGER,max INTEGER,max_rank INTEGER,p05 INTEGER,p25 INTEGER,p50 INTEGER,p75 INTEGER,p95 INTEGER,PRIMARY KEY (line, counter)) WITHOUT ROWID;
+    R"sql(CREATE TABLE spread (scope INTEGER REFERENCES scope(id),counter TEXT,ranks INTEGER,sum INTEGER,min INTEGER,min_rank INTEGER,max INTEGER,max_rank INTEGER,p05 INTEGER,p25 INTEGER,p50 INTEGER,p75 INTEGER,p95 INTEGER,PRIMARY KEY (scope, counter)) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE position (rank INTEGER REFERENCES rank(rank),thread INTEGER,inside INTEGER,op INTEGER REFERENCES op(id),comm INTEGER REFERENCES comm(id),callsite INTEGER REFERENCES callsite(id),since_ns INTEGER,region INTEGER REFERENCES region(id),PRIMARY KEY (rank, thread)) WITHOUT ROWID;
 )sql"
@@ -356,14 +356,14 @@ SELECT key, SUM(calls) AS calls, SUM(time_ns) AS time_ns, MIN(time_min_ns) AS ti
        SUM(noncontiguous) AS noncontiguous
   FROM cell GROUP BY key
 UNION ALL
-SELECT line.key, SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END),
+SELECT scope.key, SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END),
        SUM(CASE counter WHEN 'time_ns' THEN sum ELSE 0 END),
        COALESCE(MIN(CASE counter WHEN 'time_min_ns' THEN min END), 0),
        COALESCE(MAX(CASE counter WHEN 'time_max_ns' THEN max END), 0),
        SUM(CASE counter WHEN 'bytes_sent' THEN sum ELSE 0 END),
        SUM(CASE counter WHEN 'bytes_received' THEN sum ELSE 0 END),
        SUM(CASE counter WHEN 'noncontiguous' THEN sum ELSE 0 END)
-  FROM line JOIN spread ON spread.line = line.id WHERE line.key IS NOT NULL GROUP BY line.key;
+  FROM scope JOIN spread ON spread.scope = scope.id WHERE scope.key IS NOT NULL GROUP BY scope.key;
 )sql"
     R"sql(CREATE VIEW size_bin AS -- Range of message sizes of every bin.
 WITH RECURSIVE power(bin) AS (SELECT 0 UNION ALL SELECT bin + 1 FROM power WHERE bin < 63)
@@ -465,12 +465,12 @@ WITH total AS (
 SELECT total.comm, size.ranks, calls, time_ns,
        COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent FROM key JOIN cell ON cell.key = key.id
                                  WHERE key.comm = total.comm GROUP BY cell.rank)),
-                (SELECT max FROM line JOIN spread ON spread.line = line.id
-                  WHERE spread.counter = 'time_ns' AND line.comm = total.comm AND line.op IS NULL)) AS rank_max_ns,
+                (SELECT max FROM scope JOIN spread ON spread.scope = scope.id
+                  WHERE spread.counter = 'time_ns' AND scope.comm = total.comm AND scope.op IS NULL)) AS rank_max_ns,
        (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
        bytes_sent, bytes_received
   FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm
-                    UNION ALL SELECT comm, members FROM line WHERE comm IS NOT NULL AND members IS NOT NULL) AS size
+                    UNION ALL SELECT comm, members FROM scope WHERE comm IS NOT NULL AND members IS NOT NULL) AS size
     ON size.comm = total.comm;
 )sql"
     R"sql(CREATE VIEW comm_operation AS -- Totals of every comm, operation and size bin: the rows of report --unfold.
@@ -484,13 +484,13 @@ SELECT total.comm, op, bin, calls, time_ns,
        COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent FROM key JOIN cell ON cell.key = key.id
                                  WHERE key.comm = total.comm AND key.op = total.op AND key.bin = total.bin
                                  GROUP BY cell.rank)),
-                (SELECT max FROM line JOIN spread ON spread.line = line.id
-                  WHERE spread.counter = 'time_ns' AND line.comm = total.comm AND line.op = total.op
-                    AND line.bin = total.bin ORDER BY line.callsite IS NOT NULL LIMIT 1)) AS rank_max_ns,
+                (SELECT max FROM scope JOIN spread ON spread.scope = scope.id
+                  WHERE spread.counter = 'time_ns' AND scope.comm = total.comm AND scope.op = total.op
+                    AND scope.bin = total.bin ORDER BY scope.callsite IS NOT NULL LIMIT 1)) AS rank_max_ns,
        (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
        call_min_ns, call_max_ns, bytes_sent, bytes_received
   FROM total JOIN (SELECT comm, COUNT(*) AS ranks FROM member GROUP BY comm
-                    UNION ALL SELECT comm, members FROM line WHERE comm IS NOT NULL AND members IS NOT NULL) AS size
+                    UNION ALL SELECT comm, members FROM scope WHERE comm IS NOT NULL AND members IS NOT NULL) AS size
     ON size.comm = total.comm;
 )sql"
     R"sql(CREATE VIEW family_total AS -- Totals of every family that has calls: the communicator lines of a report.
@@ -503,14 +503,14 @@ SELECT total.family, size.ranks, calls, time_ns,
        COALESCE((SELECT MAX(spent) FROM (SELECT SUM(cell.time_ns) AS spent
                                   FROM comm JOIN key ON key.comm = comm.id JOIN cell ON cell.key = key.id
                                  WHERE comm.family = total.family GROUP BY cell.rank)),
-                (SELECT max FROM line JOIN spread ON spread.line = line.id
-                  WHERE spread.counter = 'time_ns' AND line.family = total.family AND line.op IS NULL)) AS rank_max_ns,
+                (SELECT max FROM scope JOIN spread ON spread.scope = scope.id
+                  WHERE spread.counter = 'time_ns' AND scope.family = total.family AND scope.op IS NULL)) AS rank_max_ns,
        (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
        bytes_sent, bytes_received
   FROM total
   JOIN (SELECT comm.family, COUNT(DISTINCT member.rank) AS ranks FROM member JOIN comm ON comm.id = member.comm
          GROUP BY comm.family
-        UNION ALL SELECT family, members FROM line WHERE family IS NOT NULL AND members IS NOT NULL) AS size
+        UNION ALL SELECT family, members FROM scope WHERE family IS NOT NULL AND members IS NOT NULL) AS size
     ON size.family = total.family;
 )sql"
     R"sql(CREATE VIEW family_operation AS -- Totals of every family, operation and size bin: the rows of a report without options.
@@ -525,15 +525,15 @@ SELECT total.family, op, bin, calls, time_ns,
                                   FROM comm JOIN key ON key.comm = comm.id JOIN cell ON cell.key = key.id
                                  WHERE comm.family = total.family AND key.op = total.op AND key.bin = total.bin
                                  GROUP BY cell.rank)),
-                (SELECT max FROM line JOIN spread ON spread.line = line.id
-                  WHERE spread.counter = 'time_ns' AND line.family = total.family AND line.op = total.op
-                    AND line.bin = total.bin ORDER BY line.callsite IS NOT NULL LIMIT 1)) AS rank_max_ns,
+                (SELECT max FROM scope JOIN spread ON spread.scope = scope.id
+                  WHERE spread.counter = 'time_ns' AND scope.family = total.family AND scope.op = total.op
+                    AND scope.bin = total.bin ORDER BY scope.callsite IS NOT NULL LIMIT 1)) AS rank_max_ns,
        (2 * time_ns + size.ranks) / (2 * size.ranks) AS rank_avg_ns,
        call_min_ns, call_max_ns, bytes_sent, bytes_received
   FROM total
   JOIN (SELECT comm.family, COUNT(DISTINCT member.rank) AS ranks FROM member JOIN comm ON comm.id = member.comm
          GROUP BY comm.family
-        UNION ALL SELECT family, members FROM line WHERE family IS NOT NULL AND members IS NOT NULL) AS size
+        UNION ALL SELECT family, members FROM scope WHERE family IS NOT NULL AND members IS NOT NULL) AS size
     ON size.family = total.family;
 )sql"
     R"sql(CREATE VIEW region_path AS -- Code regions with their full path.
@@ -559,17 +559,17 @@ WITH total AS (
          COUNT(useful_ns) AS useful_ranks, SUM(useful_ns) AS useful_sum, MAX(useful_ns) AS useful_max
     FROM region_rank GROUP BY region
   UNION ALL
-  SELECT COALESCE(line.region, 0), MAX(spread.ranks),
-         CASE WHEN line.region IS NULL THEN MAX(spread.ranks) ELSE SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END) END,
+  SELECT COALESCE(scope.region, 0), MAX(spread.ranks),
+         CASE WHEN scope.region IS NULL THEN MAX(spread.ranks) ELSE SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END) END,
          SUM(CASE WHEN counter IN ('time_ns', 'app_ns') THEN sum ELSE 0 END),
-         CASE WHEN line.region IS NOT NULL THEN SUM(CASE counter WHEN 'exclusive_ns' THEN sum ELSE 0 END) END,
+         CASE WHEN scope.region IS NOT NULL THEN SUM(CASE counter WHEN 'exclusive_ns' THEN sum ELSE 0 END) END,
          SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END),
          MAX(CASE WHEN counter IN ('time_ns', 'app_ns') THEN min END),
          MAX(CASE WHEN counter IN ('time_ns', 'app_ns') THEN max END),
          MAX(CASE counter WHEN 'outside_ns' THEN spread.ranks END), SUM(CASE counter WHEN 'outside_ns' THEN sum END),
          MAX(CASE counter WHEN 'outside_ns' THEN max END)
-    FROM line JOIN spread ON spread.line = line.id
-   WHERE line.comm IS NULL AND line.family IS NULL GROUP BY COALESCE(line.region, 0))
+    FROM scope JOIN spread ON spread.scope = scope.id
+   WHERE scope.comm IS NULL AND scope.family IS NULL GROUP BY COALESCE(scope.region, 0))
 SELECT region, ranks, calls, time_ns, exclusive_ns, mpi_ns, rank_min_ns, rank_max_ns,
        CASE useful_ranks WHEN ranks THEN 1.0 * useful_sum / ranks / NULLIF(useful_max, 0) END AS load_balance,
        CASE useful_ranks WHEN ranks THEN 1.0 * useful_max / NULLIF(rank_max_ns, 0) END AS communication_efficiency,

@@ -12,8 +12,8 @@ namespace [[gnu::visibility("hidden")]] commlens {
 enum class Flow : std::uint32_t {
   sent,        // two-sided, by the application's own calls
   received,    // the same, counted by the receiver
-  written,     // one-sided: put and accumulate, counted by the origin
-  read,        // one-sided: get, counted by the origin
+  put,         // one-sided: put and accumulate, counted by the origin
+  get,         // one-sided: get, counted by the origin
   collective,  // sent inside a collective, counted below the MPI procedures
   internal,    // sent inside any other call, counted likewise
   share,  // the block that a collective has for that peer (all-to-one: what the root receives from it), however the MPI

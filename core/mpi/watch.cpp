@@ -28,7 +28,7 @@ struct commlens_watched {
 
 namespace {
 
-constexpr Flow flows[] = {Flow::sent, Flow::received, Flow::written, Flow::read, Flow::share};
+constexpr Flow flows[] = {Flow::sent, Flow::received, Flow::put, Flow::get, Flow::share};
 
 commlens_watched* watch_of(MPI_Comm comm, int kind) noexcept try {
   if (!job.ready || !matrix.peers || kind < COMMLENS_SENT || kind > COMMLENS_COLLECTIVE) return nullptr;

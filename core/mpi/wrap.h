@@ -293,7 +293,7 @@ class Call {
     peers(comm, v, Flow::sent, Flow::received);
   }
   COMMLENS_IN_REGISTERS void one_sided(const CommView& comm, const Volume& v) noexcept {
-    peers(comm, v, Flow::written, Flow::read);
+    peers(comm, v, Flow::put, Flow::get);
   }
 
   // Counts a collective by its shape, and its blocks per peer if it has a block for each.

@@ -114,7 +114,7 @@ const char* kind_name(RegionKind kind) {
 constexpr struct {
   const char* name;
   bool outward;
-} flows[] = {{"sent", true},     {"received", false}, {"written", true},    {"read", false},      {"collective", true},
+} flows[] = {{"sent", true},     {"received", false}, {"put", true},    {"get", false},      {"collective", true},
              {"internal", true}, {"share", true},     {"one_to_all", true}, {"all_to_one", true}, {"all_to_all", true}};
 static_assert(std::size(flows) == static_cast<std::size_t>(Flow::count));
 
@@ -402,7 +402,7 @@ const char* name_of(Profile::Counter counter) {
 
 // Fills the distributions of a summary.
 void fill_lines(Database& db, const Profile& profile) {
-  Insert insert(db, "line", 9);
+  Insert insert(db, "scope", 9);
   Insert spread(db, "spread", 13);
   for (std::size_t i = 0; i < profile.lines.size(); ++i) {
     const Profile::Line& l = profile.lines[i];

@@ -318,7 +318,7 @@ def flush_to(folder: str) -> bool:
     return bool(_flush_to(_text(folder)) == 0)
 
 
-WATCHED = ("sent", "received", "written", "read", "collective")
+WATCHED = ("sent", "received", "put", "get", "collective")
 """Kinds of traffic that a watch can count, in the order of the C interface."""
 
 

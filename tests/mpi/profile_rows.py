@@ -161,7 +161,7 @@ class Profile:
             ("metric_value", "region", "region.id"),
             ("tag", "region", "region.id"),
             ("position", "region", "region.id"),
-            ("line", "region", "region.id"),
+            ("scope", "region", "region.id"),
         ):
             there, _, name = target.partition(".")
             lost = f"SELECT {column} FROM {table} WHERE {column} NOT IN (SELECT {name} FROM {there})"

@@ -100,7 +100,7 @@ def test_every_pair_has_the_messages_that_the_monitoring_component_counts(
         profile.check()
         assert profile.meta()["inside"] == "measured"
         assert pairs(profile, "sent", "collective", "internal") == two_sided
-        written, read = pairs(profile, "written"), pairs(profile, "read")
+        written, read = pairs(profile, "put"), pairs(profile, "get")
         assert {(target, origin): n for (origin, target), n in got.items()} == read
         # One of three reads is MPI_Get, for which the component counts an empty message to the target, too.
         asked = {(target, origin): messages // 3 for (origin, target), (messages, _) in read.items()}

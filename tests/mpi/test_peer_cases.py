@@ -78,7 +78,7 @@ def differences(profile: Path) -> list[tuple[int, int, int, int, int, int, str]]
 def test_every_message_is_told_to_whom_it_went(mpi: Mpi, case: str, env: dict[str, str]) -> None:
     result = run(mpi, case, env)
     profile = result.open()
-    for kind in ("sent", "written", "read"):
+    for kind in ("sent", "put", "get"):
         assert told(profile, kind) == said(result, kind), kind
     assert told(profile, "received") == said(result, "sent")
     shown = matrix(result.profile)

@@ -101,7 +101,7 @@ def both_ends(result: Result, pairs: Pairs) -> None:
     assert result.rc == 0, result
     assert told(result, "sent") == pairs
     assert told(result, "received") == pairs
-    assert told(result, "written") == told(result, "read") == {}
+    assert told(result, "put") == told(result, "get") == {}
 
 
 CASES: dict[str, tuple[list[str], Rule]] = {
@@ -160,7 +160,7 @@ def test_one_sided_traffic_is_told_by_its_origin(mpi: Mpi, n: int) -> None:
             add(written, name, members[r], second, 8)
             add(written, name, members[r], right, 8)  # MPI_Fetch_and_op
             add(read, name, right, members[r], 8)
-    for kind, sums in (("written", written), ("read", read)):
+    for kind, sums in (("put", written), ("get", read)):
         pairs = {key[:3]: (sums[(*key[:3], "messages")], sums[(*key[:3], "bytes")]) for key in sums}
         assert told(result, kind) == pairs
     assert told(result, "sent") == told(result, "received") == {}

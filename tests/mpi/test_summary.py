@@ -24,11 +24,11 @@ SELECT family.name, COUNT(DISTINCT rank) AS members FROM member JOIN comm ON com
   JOIN family ON family.family = comm.family
  WHERE comm.kind IN ('intra', 'inter') GROUP BY family.name ORDER BY 1"""
 SAID_MEMBERS_SQL = """
-SELECT family.name, line.members FROM line JOIN family ON family.family = line.family
- WHERE line.op IS NULL AND kind IN ('intra', 'inter') ORDER BY 1"""
+SELECT family.name, scope.members FROM scope JOIN family ON family.family = scope.family
+ WHERE scope.op IS NULL AND kind IN ('intra', 'inter') ORDER BY 1"""
 RANKS_SQL = "SELECT COUNT(*) AS ranks, SUM(calls) AS sum, MIN(calls) AS min, MAX(calls) AS max FROM rank"
 SAID_RANKS_SQL = """
-SELECT ranks, sum, min, max FROM line JOIN spread ON spread.line = line.id
+SELECT ranks, sum, min, max FROM scope JOIN spread ON spread.scope = scope.id
  WHERE family IS NULL AND comm IS NULL AND counter = 'calls'"""
 LINES_SQL = """
 SELECT name, SUM(calls) AS calls, MIN(calls) AS min, MAX(calls) AS max, COUNT(*) AS ranks
@@ -36,8 +36,8 @@ SELECT name, SUM(calls) AS calls, MIN(calls) AS min, MAX(calls) AS max, COUNT(*)
           FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm GROUP BY 1, 2)
        JOIN family USING (family) WHERE kind <> 'set' GROUP BY family ORDER BY 1, 2"""
 SAID_LINES_SQL = """
-SELECT name, sum AS calls, min, max, ranks FROM line JOIN spread ON spread.line = line.id JOIN family USING (family)
- WHERE line.op IS NULL AND kind <> 'set' AND counter = 'calls' ORDER BY 1, 2"""
+SELECT name, sum AS calls, min, max, ranks FROM scope JOIN spread ON spread.scope = scope.id JOIN family USING (family)
+ WHERE scope.op IS NULL AND kind <> 'set' AND counter = 'calls' ORDER BY 1, 2"""
 SAID_OF_ALL_SQL = """
 SELECT name, user_name, topology, communicators FROM family WHERE kind <> 'set' ORDER BY 1, family"""
 COVERAGE_SQL = "SELECT symbol, state, ranks FROM coverage ORDER BY 1"

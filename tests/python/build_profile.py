@@ -55,8 +55,8 @@ OP_ID = {name: id for id, (name, _) in {**OPS, **SELDOM}.items()}
 FLOWS = {
     "sent": True,
     "received": False,
-    "written": True,
-    "read": False,
+    "put": True,
+    "get": False,
     "collective": True,
     "internal": True,
     "share": True,

@@ -104,7 +104,7 @@ def summarised(full: Path) -> Path:
         for number, line in enumerate(lines):
             count = len(members[line]) if line in members else None
             *about, region = line
-            db.execute("INSERT INTO line VALUES (?,?,?,?,?,?,?,?,?)", (number, *about, count, region))
+            db.execute("INSERT INTO scope VALUES (?,?,?,?,?,?,?,?,?)", (number, *about, count, region))
             for counter in {counter for of, counter in values if of == line}:
                 if any(values[line, counter].values()):
                     spread = spread_of(counter, values[line, counter])

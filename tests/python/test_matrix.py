@@ -41,16 +41,16 @@ from commlens.matrix.query import KINDS
 SEEDS = range(4)
 KIND_OF_FLOWS = {
     "p2p": {"sent"},
-    "written": {"written"},
-    "read": {"read"},
-    "one-sided": {"written", "read"},
+    "put": {"put"},
+    "get": {"get"},
+    "one-sided": {"put", "get"},
     "collective": {"collective"},
     "internal": {"internal"},
     "share": {"share"},
     "modelled": set(),
-    "all": {"sent", "written", "read", "collective", "internal"},
+    "all": {"sent", "put", "get", "collective", "internal"},
 }
-OUTWARD = {"sent", "written", "collective", "internal", "share"}
+OUTWARD = {"sent", "put", "collective", "internal", "share"}
 
 Pair = tuple[int, int]
 Sums = dict[Any, tuple[int, int]]  # by pairs of ranks, or of names
@@ -70,7 +70,7 @@ def made_up(seed: int) -> ProfileBuilder:
         source, destination = chance.choice(members), chance.choice(members)
         size, messages = chance.choice([0, 1, 100, 4096, 10**6]), chance.randrange(1, 5)
         where = {"region": chance.choice([0, solve, inner]), "slice": chance.randrange(3)}
-        kind = chance.choice(["sent", "sent", "written", "read", "collective", "internal", "share"])
+        kind = chance.choice(["sent", "sent", "put", "get", "collective", "internal", "share"])
         if kind == "sent":
             build.send(source, destination, messages, size, comm, **where)
             continue
@@ -435,7 +435,7 @@ def test_a_part_of_the_time_or_of_the_program_has_no_ends_to_compare(run: Run, t
     path = build.write(tmp_path / "p.db")
     assert read(run, path, "--region", "solve")["ends"] is None
     assert read(run, path, "--slice", "0")["ends"] is None
-    assert read(run, path, "--kind", "written")["ends"] is None
+    assert read(run, path, "--kind", "put")["ends"] is None
     assert read(run, path)["ends"]["differences"] == []
 
 
@@ -488,7 +488,7 @@ def test_a_peer_is_found_by_its_place_in_the_communicator(tmp_path: Path, run: R
     build.tell_peer("sent", 1, None, 1, 5, freed, first=0)
     build.tell_peer("sent", 2, None, 1, 7, inter, first=0)
     build.tell_peer("received", 3, None, 1, 9, inter, first=1)
-    build.tell_peer("written", 3, None, 4, 11, freed, first=2)
+    build.tell_peer("put", 3, None, 4, 11, freed, first=2)
     build.tell_peer("sent", 0, None, 1, 13, several, first=1)
     path = build.write(tmp_path / "p.db")
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -497,7 +497,7 @@ def test_a_peer_is_found_by_its_place_in_the_communicator(tmp_path: Path, run: R
     assert sums_of(found["pairs"]) == {(1, 3): (1, 5), (2, 1): (1, 7)}
     assert found["not_told_apart"]["messages"] == 1, "it stands for several: nobody knows whose rank 1 it is"
     assert {(d["source"], d["destination"]) for d in found["ends"]["differences"]} == {(1, 3), (2, 1), (2, 3)}
-    assert sums_of(read(run, path, "--kind", "written")["pairs"]) == {(3, 0): (4, 44)}
+    assert sums_of(read(run, path, "--kind", "put")["pairs"]) == {(3, 0): (4, 44)}
 
 
 def test_messages_to_another_world_count_and_are_not_drawn(tmp_path: Path, run: Run) -> None:
@@ -781,7 +781,7 @@ def ring_of_four(tmp_path: Path) -> Path:
     for rank in range(4):
         for other in ((rank + 1) % 4, (rank - 1) % 4):
             build.send(rank, other, 3, 1536 if {rank, other} in ({0, 1}, {2, 3}) else 1024)
-    build.tell_peer("written", 0, 2, 1, 8)
+    build.tell_peer("put", 0, 2, 1, 8)
     build.tell_peer("all_to_all", 0, None, 5, 64, op="MPI_Alltoallv")
     return build.write(tmp_path / "ring.db")
 
@@ -811,7 +811,7 @@ both ends   sent and received are equal in all 8 pairs
 kind of traffic  messages     bytes
 sent                   24  30.0 KiB  drawn
 received               24  30.0 KiB  the other end of sent
-written                 1       8 B  --kind written
+put                     1       8 B  --kind put
 all-to-all              5     320 B  calls by their shape
 
 from  to  messages     bytes   share  from node  to node

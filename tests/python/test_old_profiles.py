@@ -165,7 +165,7 @@ def messages() -> Iterator[Message]:
         for _ in range(STEPS):
             yield Message(rank, (rank + 1) % RANKS, 1000, WORLD)
             yield Message(rank, partner_of(rank), 24, f"s{rank % 2}.1")
-        yield Message(rank, partner_of(rank), 32, WORLD, "written")
+        yield Message(rank, partner_of(rank), 32, WORLD, "put")
     yield Message(0, 3, 16, WORLD)
 
 
@@ -451,7 +451,7 @@ def test_a_version_without_the_matrix_says_so(recorded: Recorded, run: Run, comm
 
 
 @pytest.mark.parametrize("recorded", [recorded for recorded in READABLE if recorded.has_inside], ids=named)
-@pytest.mark.parametrize("kind", ["p2p", "written"])
+@pytest.mark.parametrize("kind", ["p2p", "put"])
 def test_the_matrix_has_the_messages_of_the_program(recorded: Recorded, kind: str) -> None:
     assert kind in KINDS
     expected: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
@@ -480,7 +480,7 @@ def test_messages_inside_collectives_and_shapes_are_those_of_the_program(
     assert kinds == {
         "sent": (len(two_sided), sum(message.bytes for message in two_sided)),
         "received": (len(two_sided), sum(message.bytes for message in two_sided)),
-        "written": (RANKS, RANKS * 32),
+        "put": (RANKS, RANKS * 32),
         "collective": (3 + in_halves + RANKS, 3 * 400 + in_halves * 16),
         "one_to_all": (1, 3 * 400),
         "all_to_all": (in_halves + RANKS, in_halves * 16),

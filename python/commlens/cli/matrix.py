@@ -23,7 +23,7 @@ from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
 
 # Those of commlens.matrix.KINDS: that module needs numpy, which takes longer to load than other commands take.
-KINDS = ("p2p", "written", "read", "one-sided", "collective", "internal", "share", "modelled", "all")
+KINDS = ("p2p", "put", "get", "one-sided", "collective", "internal", "share", "modelled", "all")
 DEFAULT_TOP = 10
 
 SLICES = Parsed("slices", parse_ranks)
@@ -34,7 +34,7 @@ SLICES = Parsed("slices", parse_ranks)
 @click.option(
     "--kind",
     type=click.Choice(KINDS),
-    help="Kind of traffic. p2p: two-sided messages, counted by the sender. written, read, one-sided (both): put and get. "
+    help="Kind of traffic. p2p: two-sided messages, counted by the sender. put (with accumulate), get, one-sided (both): counted by the origin. "
     "collective, internal: messages inside collectives and inside other calls, if the MPI library exposes them. share: "
     "the part of a collective for each process, if the parts differ. modelled: messages that algorithms of collectives "
     "would send; a model, not a measurement. all: the sum of all kinds except share and modelled.  "

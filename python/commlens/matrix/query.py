@@ -26,23 +26,23 @@ from commlens.selection.peers import refuse, refuse_unkept
 # Kind -> the flows that it sums.  A message that sender and receiver count is in only one of them.
 KINDS = {
     "p2p": ("sent",),
-    "written": ("written",),
-    "read": ("read",),
-    "one-sided": ("written", "read"),
+    "put": ("put",),
+    "get": ("get",),
+    "one-sided": ("put", "get"),
     "collective": ("collective",),
     "internal": ("internal",),
     "share": ("share",),
     "modelled": ("modelled",),  # no row of the profile: made by commlens.matrix.model
-    "all": ("sent", "written", "read", "collective", "internal"),
+    "all": ("sent", "put", "get", "collective", "internal"),
 }
 MODELLED = "modelled"
 INSIDE = ("collective", "internal", "share")
 SHAPES = ("one_to_all", "all_to_one", "all_to_all")
 TITLES = {
     "p2p": "two-sided messages, as sent",
-    "written": "one-sided: written",
-    "read": "one-sided: read",
-    "one-sided": "one-sided: written and read",
+    "put": "one-sided: put",
+    "get": "one-sided: get",
+    "one-sided": "one-sided: put and get",
     "collective": "messages inside collectives",
     "internal": "messages inside other calls",
     "share": "shares of collectives",

@@ -43,7 +43,7 @@ UNKNOWN = {
 }
 
 # In this order each table comes after those it refers to; meta and rank say how many ranks there are.
-FIRST = ("meta", "rank", "op", "callsite", "comm", "region", "metric", "flow", "key", "line")
+FIRST = ("meta", "rank", "op", "callsite", "comm", "region", "metric", "flow", "key", "scope")
 ORDER = (*FIRST, *(name for name in TABLES if name not in FIRST), *FORMER)
 
 
@@ -76,7 +76,7 @@ class Table:
         A column that a damaged table lacks is NULL, or empty if the readers require a value.
         """
         if column.name in self.shape.columns:
-            return f'"{column.name}"'
+            return self.shape.value(column.name)
         if column.absent != "NULL" or column.null:
             return column.absent
         return "''" if column.type == "TEXT" else "0"
@@ -127,8 +127,8 @@ class Checker:
                 self._add_unknown(name)
             elif not self._is_sound(table):
                 self._copy(table)
-            elif len(table.shape.columns) < len(relation.columns):
-                self._fill_in(table)
+            elif self._is_older(table):
+                self._translate(table)
             self._more(name)
         except sqlite3.DatabaseError:
             self._empty(name, relation)
@@ -137,8 +137,8 @@ class Checker:
 
     def _table(self, name: str, relation: Relation) -> Table | None:
         """Return a table of the file, or None if it is missing."""
-        self.sources[name] = source = f"main.{name}"
         shape = shape_of(self.connection, "main", name, relation)
+        self.sources[name] = source = f"main.{shape.name}"
         if shape.is_other:
             self.complaints.append(f"table {name} was not written by commlens and is left out")
         elif not shape.columns and self.version >= relation.since:
@@ -278,8 +278,17 @@ class Checker:
         self._set_ids(name)
         return added > 0
 
-    def _fill_in(self, table: Table) -> None:
-        """Replace a table of an older version by a view that has the missing columns."""
+    def _is_older(self, table: Table) -> bool:
+        """Return whether queries on the table of the present version do not fit the table of the file."""
+        shape = table.shape
+        return (
+            shape.name != table.name
+            or bool(shape.translated)
+            or len(shape.columns) < len(table.relation.columns)
+        )
+
+    def _translate(self, table: Table) -> None:
+        """Replace a table of an older version by a view with the names, columns and texts of the present one."""
         values = ", ".join(f"{table.value(c)} AS {c.name}" for c in table.relation.columns)
         self.connection.execute(f"CREATE TEMP VIEW {table.name} AS SELECT {values} FROM {table.source}")
         self.sources[table.name] = f"temp.{table.name}"

@@ -117,8 +117,6 @@ def merge(path: Path, into: Database) -> None:
         into.guard(0)
         merging = Merging(path, folder, into)
         has_names = merging.run()
-    # What its version does not have is not known; the tables for it are there, and empty (has_table()).
-    into.execute(f"PRAGMA main.user_version = {merging.version}")
     checker = Checker(into, is_part=not has_names)
     checker.check()
     for name, source in checker.sources.items():
@@ -126,6 +124,8 @@ def merge(path: Path, into: Database) -> None:
             into.execute(f"DELETE FROM main.{name}")
             into.execute(f"INSERT INTO main.{name} SELECT * FROM temp.{name}")
             into.execute(f"DROP TABLE temp.{name}")
+    # The tables are those of the present version. Those that the version of the files lacks are empty (has_table()).
+    into.execute(f"PRAGMA main.user_version = {merging.version}")
     for complaint in checker.complaints:
         complain(f"{path}: {complaint}")
 
@@ -326,14 +326,14 @@ def copies(connection: sqlite3.Connection, tables: Sequence[str]) -> Iterator[st
         there = shapes[table].columns
         # Columns that older versions lack have the default of the schema.
         values = {
-            column.name: column.name if column.name in there else column.absent
+            column.name: shapes[table].value(column.name) if column.name in there else column.absent
             for column in TABLES[table].columns
             if column.name in there or version < column.since
         }
         if there:
             yield (
                 f"INSERT OR IGNORE INTO main.{table} ({', '.join(values)})"
-                f" SELECT {', '.join(values.values())} FROM part.{table} NOT INDEXED"
+                f" SELECT {', '.join(values.values())} FROM part.{shapes[table].name} NOT INDEXED"
             )
     if "rank" in tables and all(
         len(shapes[name].columns) == len(TABLES[name].columns) and shapes[name].is_ours for name in OF_CELLS

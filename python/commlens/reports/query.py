@@ -150,7 +150,7 @@ class Queries:
             return f""",
   spent AS (
   SELECT {columns}, CASE COUNT(*) WHEN 1 THEN MAX(max) END AS rank_max_ns
-    FROM chosen JOIN (SELECT said.key, max FROM line AS said JOIN spread ON spread.line = said.id
+    FROM chosen JOIN (SELECT said.key, max FROM scope AS said JOIN spread ON spread.scope = said.id
                        WHERE counter = 'time_ns' AND said.key IS NOT NULL) AS said ON said.key = chosen.key
    GROUP BY {columns})"""
         return f""",
@@ -176,7 +176,7 @@ class Queries:
             *(["said.callsite = total.callsite"] if "callsite" in row else []),
         ]
         return f"""\
-(SELECT max FROM line AS said JOIN spread ON spread.line = said.id AND counter = 'time_ns'
+(SELECT max FROM scope AS said JOIN spread ON spread.scope = said.id AND counter = 'time_ns'
      WHERE {" AND ".join(conditions)}
      ORDER BY said.callsite IS NOT NULL LIMIT 1)"""
 
@@ -186,7 +186,7 @@ class Queries:
             whose = "family" if self.shape.fold else "comm"
             return f"""\
 SELECT lines.line, members AS ranks
-    FROM line AS said JOIN lines ON lines.line = said.{whose} AND lines.is_whole
+    FROM scope AS said JOIN lines ON lines.line = said.{whose} AND lines.is_whole
    WHERE members IS NOT NULL"""
         ranks = "".join(f" AND {c}" for c in self.selection.rank_conditions("rank.rank"))
         return f"""\
@@ -286,7 +286,7 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
         """Return the subquery for the denominator of shares: all MPI time of the selected ranks."""
         if self.is_summary:
             return (
-                "(SELECT NULLIF(sum, 0) FROM line AS said JOIN spread ON spread.line = said.id"
+                "(SELECT NULLIF(sum, 0) FROM scope AS said JOIN spread ON spread.scope = said.id"
                 " WHERE said.family IS NULL AND said.comm IS NULL AND said.region IS NULL AND counter = 'mpi_ns')"
             )
         conditions = self.selection.rank_conditions("rank")
@@ -312,7 +312,7 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
     def region_ranks(self) -> str:
         """Return the query for the number of ranks in a region; all ranks are in region 0."""
         if self.is_summary:
-            return "SELECT 0 AS region, MAX(members) AS ranks FROM line WHERE family IS NULL AND comm IS NULL AND region IS NULL"
+            return "SELECT 0 AS region, MAX(members) AS ranks FROM scope WHERE family IS NULL AND comm IS NULL AND region IS NULL"
         conditions = self.selection.rank_conditions("rank")
         return f"SELECT region, COUNT(*) AS ranks FROM region_rank{where(conditions)} GROUP BY region"
 

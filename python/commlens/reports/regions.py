@@ -73,7 +73,7 @@ SHARES = """ranks, calls, still_open, time_ns,
 
 # What shares are shares of: the time of the whole program on all ranks.
 ALL_TIME = "(SELECT NULLIF(SUM(app_ns), 0) FROM rank)"
-SUMMARY_ALL_TIME = """(SELECT NULLIF(sum, 0) FROM line JOIN spread ON spread.line = line.id
+SUMMARY_ALL_TIME = """(SELECT NULLIF(sum, 0) FROM scope JOIN spread ON spread.scope = scope.id
                       WHERE family IS NULL AND comm IS NULL AND region IS NULL AND counter = 'app_ns')"""
 
 # The whole program is region 0.  A profile of summary detail has statistics over all ranks instead of single ranks.
@@ -92,14 +92,14 @@ WITH total AS (
          MAX(CASE counter WHEN 'time_ns' THEN max ELSE 0 END) AS rank_max_ns,
          SUM(CASE counter WHEN 'outside_ns' THEN sum ELSE 0 END) AS useful_ns,
          MAX(CASE counter WHEN 'outside_ns' THEN max ELSE 0 END) AS useful_max_ns
-    FROM line JOIN spread ON spread.line = line.id WHERE region IS NOT NULL GROUP BY region
+    FROM scope JOIN spread ON spread.scope = scope.id WHERE region IS NOT NULL GROUP BY region
   UNION ALL
   SELECT 0, MAX(members), MAX(members), SUM(CASE counter WHEN 'app_ns' THEN sum END), NULL,
          SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END), MAX(CASE counter WHEN 'app_ns' THEN min END),
          MAX(CASE counter WHEN 'app_ns' THEN max END),
          CASE WHEN {is_known} THEN SUM(CASE counter WHEN 'outside_ns' THEN sum END) END,
          CASE WHEN {is_known} THEN MAX(CASE counter WHEN 'outside_ns' THEN max END) END
-    FROM line LEFT JOIN spread ON spread.line = line.id WHERE family IS NULL AND comm IS NULL AND region IS NULL)""".format(
+    FROM scope LEFT JOIN spread ON spread.scope = scope.id WHERE family IS NULL AND comm IS NULL AND region IS NULL)""".format(
     is_known="MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) <= 1"
     " AND MAX(CASE counter WHEN 'outside_ns' THEN ranks END) = MAX(members)"
 )

@@ -49,7 +49,7 @@ SELECT MAX(members) AS ranks,
        SUM(CASE counter WHEN 'lost_calls' THEN sum ELSE 0 END) AS lost_calls,
        MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) AS threads,
        0 AS unfinished, NULL AS ends
-  FROM line LEFT JOIN spread ON spread.line = line.id WHERE family IS NULL AND comm IS NULL AND region IS NULL"""
+  FROM scope LEFT JOIN spread ON spread.scope = scope.id WHERE family IS NULL AND comm IS NULL AND region IS NULL"""
 
 # finalize_ns: of the rank that is there longest.  A rank that gathers waits for others that still collect, and what each
 # phase takes at most is more together; summary detail has no better value.
@@ -68,7 +68,7 @@ SELECT MAX(CASE counter WHEN 'own_init_ns' THEN max END) AS init_ns,
          + (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks')
            * (MAX(CASE counter WHEN 'own_collect_ns' THEN max ELSE 0 END)
               + (SELECT COALESCE(SUM(ns), 0) FROM (SELECT MAX(ns) AS ns FROM overhead GROUP BY what))) AS all_ns
-  FROM line JOIN spread ON spread.line = line.id WHERE family IS NULL AND comm IS NULL AND region IS NULL"""
+  FROM scope JOIN spread ON spread.scope = scope.id WHERE family IS NULL AND comm IS NULL AND region IS NULL"""
 
 NODES_SQL = "SELECT node, COUNT(*) AS ranks FROM rank GROUP BY node ORDER BY MIN(rank)"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Messages that are easily told to the wrong process, or not at all: `peer_cases CASE`.  Each rank keeps a list of its
- * own of what it sends, and prints it: "sent FROM TO MESSAGES BYTES" in world ranks, likewise written, read and share.
+ * own of what it sends, and prints it: "sent FROM TO MESSAGES BYTES" in world ranks, likewise put, get and share.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -18,8 +18,8 @@ static int in[room], out[room];
 
 /* ---- what was said ---- */
 
-enum { sent, written, read_, share, flows };
-static const char* const names[flows] = {"sent", "written", "read", "share"};
+enum { sent, put, get, share, flows };
+static const char* const names[flows] = {"sent", "put", "get", "share"};
 static struct {
   long messages, bytes;
 } told[flows][most];
@@ -38,7 +38,7 @@ static void print(void) {
   for (int flow = 0; flow < flows; ++flow)
     for (int i = 0; i < most; ++i)
       if (told[flow][i].messages != 0)
-        printf("%s %d %d %ld %ld\n", names[flow], flow == read_ ? i : rank, flow == read_ ? rank : i,
+        printf("%s %d %d %ld %ld\n", names[flow], flow == get ? i : rank, flow == get ? rank : i,
                told[flow][i].messages, told[flow][i].bytes);
   fflush(stdout);
 }
@@ -138,7 +138,7 @@ static void proc_null(MPI_Comm comm) {
   MPI_Win_fence(0, win);
   const int next = (rank + 1) % size;
   MPI_Put(out, 2, MPI_INT, next, 0, 2, MPI_INT, win);
-  tell(written, next, 2 * sizeof(int));
+  tell(put, next, 2 * sizeof(int));
   MPI_Win_fence(0, win);
   MPI_Win_free(&win);
   MPI_Sendrecv(out, 5, MPI_INT, next, 0, in, 5, MPI_INT, MPI_ANY_SOURCE, 0, comm, MPI_STATUS_IGNORE);
@@ -470,16 +470,16 @@ static void one_sided(MPI_Comm comm) {
   MPI_Win_lock_all(0, win);
   for (int k = 1; k <= 3; ++k) {
     MPI_Request r;
-    MPI_Put(out, k, MPI_INT, next, 0, k, MPI_INT, win), tell(written, next, 4 * k);
-    DO(MPI_Rput(out, k, MPI_INT, next, 0, k, MPI_INT, win, &r)), tell(written, next, 4 * k);
-    MPI_Accumulate(out, k, MPI_INT, next, 0, k, MPI_INT, MPI_SUM, win), tell(written, next, 4 * k);
-    DO(MPI_Raccumulate(out, k, MPI_INT, next, 0, k, MPI_INT, MPI_SUM, win, &r)), tell(written, next, 4 * k);
-    MPI_Get(in, k, MPI_INT, next, 0, k, MPI_INT, win), tell(read_, next, 4 * k);
-    DO(MPI_Rget(in, k, MPI_INT, next, 0, k, MPI_INT, win, &r)), tell(read_, next, 4 * k);
+    MPI_Put(out, k, MPI_INT, next, 0, k, MPI_INT, win), tell(put, next, 4 * k);
+    DO(MPI_Rput(out, k, MPI_INT, next, 0, k, MPI_INT, win, &r)), tell(put, next, 4 * k);
+    MPI_Accumulate(out, k, MPI_INT, next, 0, k, MPI_INT, MPI_SUM, win), tell(put, next, 4 * k);
+    DO(MPI_Raccumulate(out, k, MPI_INT, next, 0, k, MPI_INT, MPI_SUM, win, &r)), tell(put, next, 4 * k);
+    MPI_Get(in, k, MPI_INT, next, 0, k, MPI_INT, win), tell(get, next, 4 * k);
+    DO(MPI_Rget(in, k, MPI_INT, next, 0, k, MPI_INT, win, &r)), tell(get, next, 4 * k);
     MPI_Get_accumulate(out, k, MPI_INT, result, k, MPI_INT, next, 0, k, MPI_INT, MPI_SUM, win);
-    tell(written, next, 4 * k), tell(read_, next, 4 * k);
+    tell(put, next, 4 * k), tell(get, next, 4 * k);
     MPI_Get_accumulate(NULL, 0, MPI_INT, result, k, MPI_INT, next, 0, k, MPI_INT, MPI_NO_OP, win);
-    tell(read_, next, 4 * k);
+    tell(get, next, 4 * k);
     MPI_Win_flush(next, win);
   }
   MPI_Win_unlock_all(win);

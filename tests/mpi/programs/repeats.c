@@ -457,31 +457,31 @@ static void one_sided(struct State* s, const struct Choice* x) {
     case 0:
       must(s, MPI_Put(out, m, MPI_INT, target, 0, m, MPI_INT, w->win));
       cell(s, "MPI_Put", c->tag, bin_of(bytes), moved, 0);
-      if (!far) peer(s, "written", c->tag, c->world[target], bytes);
+      if (!far) peer(s, "put", c->tag, c->world[target], bytes);
       break;
     case 1:
       must(s, MPI_Get(in, m, MPI_INT, target, 0, m, MPI_INT, w->win));
       cell(s, "MPI_Get", c->tag, bin_of(bytes), 0, moved);
-      if (!far) peer(s, "read", c->tag, c->world[target], bytes);
+      if (!far) peer(s, "get", c->tag, c->world[target], bytes);
       break;
     case 2:
       must(s, MPI_Accumulate(out, m, MPI_INT, target, 0, m, MPI_INT, MPI_SUM, w->win));
       cell(s, "MPI_Accumulate", c->tag, bin_of(bytes), moved, 0);
-      if (!far) peer(s, "written", c->tag, c->world[target], bytes);
+      if (!far) peer(s, "put", c->tag, c->world[target], bytes);
       break;
     case 3: {
       const int reads = x->in_place % 2 != 0;
       must(s, MPI_Fetch_and_op(out, in, MPI_INT, target, 0, reads ? MPI_NO_OP : MPI_SUM, w->win));
       cell(s, "MPI_Fetch_and_op", c->tag, 3, far || reads ? 0 : 4, far ? 0 : 4);
-      if (!far && !reads) peer(s, "written", c->tag, c->world[target], 4);
-      if (!far) peer(s, "read", c->tag, c->world[target], 4);
+      if (!far && !reads) peer(s, "put", c->tag, c->world[target], 4);
+      if (!far) peer(s, "get", c->tag, c->world[target], 4);
       break;
     }
     default:
       must(s, MPI_Compare_and_swap(out, out, in, MPI_INT, target, 0, w->win));
       cell(s, "MPI_Compare_and_swap", c->tag, 3, far ? 0 : 8, far ? 0 : 4);
-      if (!far) peer(s, "written", c->tag, c->world[target], 8);
-      if (!far) peer(s, "read", c->tag, c->world[target], 4);
+      if (!far) peer(s, "put", c->tag, c->world[target], 8);
+      if (!far) peer(s, "get", c->tag, c->world[target], 4);
       break;
   }
   must(s, MPI_Win_flush_all(w->win));
