@@ -2,6 +2,7 @@
 """Write the profile's tables and views from spec/schema.toml.
 
 Out: generated/schema_sql.h               the statements that make an empty profile, for the library
+     generated/schema_rows.h              a struct per table, which the library fills and inserts
      python/commlens/profile/_schema.py   the same statements and the columns' descriptions, for the reader
      docs/reference/tables.md             the same descriptions, for the user
 """
@@ -177,6 +178,50 @@ inline constexpr char views_sql[] =
 {cpp_literal(view_statements(spec))};
 
 }}  // namespace commlens::out
+"""
+
+
+CPP_TYPES = {"INTEGER": "Integer", "TEXT": "Text", "REAL": "Real"}
+CPP_KEYWORDS = {"class"}
+
+
+def row_struct(name: str, table: dict[str, Any]) -> str:
+    """Return the struct for the rows of a table; it names its columns in the same order as its statement."""
+    columns = [
+        (c["name"], c["name"] + "_" * (c["name"] in CPP_KEYWORDS), c["type"]) for c in table["columns"]
+    ]
+    members = "\n".join(f"  {CPP_TYPES[kind]} {member};" for _, member, kind in columns)
+    visits = "\n".join(f'    visit("{name}.{column}", {member});' for column, member, _ in columns)
+    names = ", ".join(f'\\"{column}\\"' for column, _, _ in columns)
+    marks = ", ".join("?" * len(columns))
+    return f"""struct {"".join(word.capitalize() for word in name.split("_"))} {{
+  static constexpr char table[] = "{name}";
+  static constexpr char values[] = "({names}) VALUES ({marks})";
+{members}
+
+  template <class Visit>
+  void each(Visit visit) const {{
+{visits}
+  }}
+}};"""
+
+
+def rows_text(spec: dict[str, Any]) -> str:
+    """Return generated/schema_rows.h."""
+    structs = "\n\n".join(row_struct(name, table) for name, table in spec["table"].items())
+    return f"""// SPDX-License-Identifier: Apache-2.0
+// DO NOT EDIT: written by gen/schema.py from spec/schema.toml.
+#pragma once
+
+#include "core/out/values.h"
+
+// A row of each table of a profile; spec/schema.toml describes the columns.
+// clang-format off
+namespace commlens::out::rows {{
+
+{structs}
+
+}}  // namespace commlens::out::rows
 """
 
 
@@ -386,6 +431,7 @@ def texts() -> dict[str, str]:
     spec = read_spec()
     return {
         "generated/schema_sql.h": header_text(spec),
+        "generated/schema_rows.h": rows_text(spec),
         "python/commlens/profile/_schema.py": python_text(spec),
         "docs/reference/tables.md": markdown_text(spec),
     }

@@ -39,7 +39,6 @@ LONG_FILES: dict[str, int] = {
 LONG_FUNCTIONS: dict[str, int] = {
     "core/collect/package.cpp:std::vector<char> packed": 139,
     "core/mpi/creation.cpp:void add": 115,
-    "core/out/sqlite.cpp:void fill": 88,
     "core/profile/dictionary.cpp:Catalogue Dictionary::catalogue": 99,
     "core/profile/dictionary.cpp:bool Dictionary::add_entries": 66,
     "core/profile/profile.cpp:bool Profile::add": 72,

@@ -253,8 +253,8 @@ TEST(a_summary_says_what_the_rows_of_all_ranks_say) {
     const auto spread = [](const std::string& name, const std::string& counter) {
       const std::string sum = counter == "time_min_ns" || counter == "time_max_ns" ? "'-'" : "sum";
       return "SELECT " + name + ", ranks, " + sum +
-             ", min, min_rank, max, max_rank FROM spread JOIN line ON line.id = spread.line "
-             "JOIN key ON key.id = line.key JOIN comm ON comm.id = key.comm WHERE counter = '" +
+             ", min, min_rank, max, max_rank FROM spread JOIN scope ON scope.id = spread.scope "
+             "JOIN key ON key.id = scope.key JOIN comm ON comm.id = key.comm WHERE counter = '" +
              counter + "' ORDER BY 1";
     };
     const std::string key = kin + " || ' ' || key.op || ' ' || key.bin || ' ' || " + site;
@@ -275,10 +275,10 @@ TEST(a_summary_says_what_the_rows_of_all_ranks_say) {
           "SELECT (SELECT name FROM family WHERE family.family = v.family), * FROM " + view + " AS v ORDER BY 2, 3, 4",
           "SELECT (SELECT name FROM family WHERE family.family = v.family), * FROM " + view + " AS v ORDER BY 2, 3, 4");
     same("SELECT COUNT(*), SUM(app_ns), MAX(app_ns), SUM(mpi_ns), MIN(mpi_ns), MAX(mpi_ns), SUM(calls) FROM rank",
-         "SELECT app.ranks, app.sum, app.max, mpi.sum, mpi.min, mpi.max, calls.sum FROM line "
-         "JOIN spread AS app ON app.line = line.id AND app.counter = 'app_ns' "
-         "JOIN spread AS mpi ON mpi.line = line.id AND mpi.counter = 'mpi_ns' "
-         "JOIN spread AS calls ON calls.line = line.id AND calls.counter = 'calls' "
+         "SELECT app.ranks, app.sum, app.max, mpi.sum, mpi.min, mpi.max, calls.sum FROM scope "
+         "JOIN spread AS app ON app.scope = scope.id AND app.counter = 'app_ns' "
+         "JOIN spread AS mpi ON mpi.scope = scope.id AND mpi.counter = 'mpi_ns' "
+         "JOIN spread AS calls ON calls.scope = scope.id AND calls.counter = 'calls' "
          "WHERE family IS NULL AND comm IS NULL");
     same("SELECT value FROM meta WHERE key IN ('ranks', 'ranks_collected', 'elapsed_ns', 'nodes') ORDER BY key",
          "SELECT value FROM meta WHERE key IN ('ranks', 'ranks_collected', 'elapsed_ns', 'nodes') ORDER BY key");
@@ -300,7 +300,7 @@ TEST(a_summary_is_as_large_for_many_ranks_as_for_few) {
     const fs::path name = place.root / (std::to_string(ranks) + ".db");
     CHECK_EQ(collected(job, name, 0, 0), ranks);
     sizes.push_back(fs::file_size(name));
-    CHECK_EQ(asked(name, "SELECT COUNT(*) FROM line WHERE key IS NOT NULL")[0], "28");
+    CHECK_EQ(asked(name, "SELECT COUNT(*) FROM scope WHERE key IS NOT NULL")[0], "28");
   }
   CHECK(sizes[2] < sizes[0] + sizes[0] / 8);
 }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "core/out/database.h"
+#include "core/out/gap.h"
+#include "core/out/sqlite.h"
+#include "core/profile/profile.h"
+
+// Turns the data of a profile into the rows of its tables.
+namespace commlens::out {
+
+// Which part of a profile a file contains.
+enum class Part { whole, shard, index };
+
+// Fill the tables that all ranks share: names, communicators, keys.  A shard gets only the rows that its ranks use.
+void fill_shared(Database& db, const Profile& profile, const Meta& meta, Part part);
+
+// Fill the tables with rows per rank: of counters, of regions, of the communication matrix.
+void fill_ranks(Database& db, const Profile& profile, const Phases& phases, Gap& gap);
+void fill_regions(Database& db, const Profile& profile);
+void fill_peers(Database& db, const Profile& profile);
+
+// Fills the distributions of a summary.
+void fill_scopes(Database& db, const Profile& profile);
+
+// Fills the list of shards.
+void fill_shards(Database& db, const std::vector<Shard>& shards);
+
+}  // namespace commlens::out
