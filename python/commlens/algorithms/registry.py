@@ -204,10 +204,10 @@ def _mirrored_needs(call: Call) -> bool:
     return needs_power_of_two(call) and _uniform(call)
 
 
-def _table() -> list[Algorithm]:
+def _barriers_and_trees() -> list[Algorithm]:
     src = _SOURCES
     linear_reduce, linear_bcast = tree_reduce(TREES["linear"]), tree_bcast(TREES["linear"])
-    rows = [
+    return [
         Algorithm("barrier", "linear", exchanges.linear_barrier, src["plain"], openmpi=1),
         Algorithm("barrier", "double_ring", exchanges.double_ring_barrier, src["tuned"], openmpi=2),
         Algorithm("barrier", "recursive_doubling", exchanges.recursive_doubling_barrier, src["tuned"], openmpi=3),
@@ -228,6 +228,12 @@ def _table() -> list[Algorithm]:
         Algorithm("allreduce", "swing", reductions.swing_allreduce, src["swing"], needs=needs_power_of_two),
         Algorithm("allreduce", "swing_latency", reductions.swing_latency_allreduce, src["swing"], needs=needs_power_of_two),
         Algorithm("allreduce", "hierarchical", hierarchical.allreduce, src["nodes"], ("nodes", "segment"), mpich="smp", needs=hierarchical.has_nodes),
+    ]  # fmt: skip
+
+
+def _gathers_and_scatters() -> list[Algorithm]:
+    src = _SOURCES
+    return [
         Algorithm("gather", "linear", rooted.linear_gather, src["plain"], openmpi=1),
         Algorithm("gather", "binomial", rooted.binomial_gather, src["tuned"], openmpi=2, mpich="binomial"),
         Algorithm("gather", "linear_sync", rooted.synchronised_gather, src["tuned"], ("segment",), openmpi=3),
@@ -241,6 +247,11 @@ def _table() -> list[Algorithm]:
         Algorithm("scatterv", "linear", rooted.linear_scatterv, src["plain"], mpich="linear"),
         Algorithm("scatterv", "hierarchical", hierarchical.scatter, src["nodes"], ("nodes",), needs=hierarchical.has_nodes),
     ]  # fmt: skip
+
+
+def _allgathers() -> list[Algorithm]:
+    src = _SOURCES
+    rows: list[Algorithm] = []
     for collective in ("allgather", "allgatherv"):
         one_more = int(collective == "allgather")  # Open MPI has recursive doubling for equal parts only
         rows += [
@@ -253,7 +264,12 @@ def _table() -> list[Algorithm]:
             Algorithm(collective, "spread", exchanges.spread_allgather, src["plain"]),
             Algorithm(collective, "hierarchical", hierarchical.allgather, src["nodes"], ("nodes",), needs=hierarchical.has_nodes),
         ]  # fmt: skip
-    rows += [
+    return rows
+
+
+def _alltoalls() -> list[Algorithm]:
+    src = _SOURCES
+    return [
         Algorithm("alltoall", "linear", exchanges.spread_alltoall, src["plain"], openmpi=1, mpich="scattered"),
         Algorithm("alltoall", "pairwise", exchanges.pairwise_alltoall, src["thakur"], openmpi=2, mpich="pairwise"),
         Algorithm("alltoall", "bruck", exchanges.bruck_alltoall, src["bruck"], ("radix",), openmpi=3, mpich="brucks", needs=_uniform),
@@ -265,6 +281,12 @@ def _table() -> list[Algorithm]:
         Algorithm("alltoallv", "pairwise_with_self", exchanges.pairwise_alltoall_with_self, src["thakur"]),
         Algorithm("alltoallw", "linear", exchanges.spread_alltoall_of_some, src["plain"], mpich="scattered"),
         Algorithm("alltoallw", "pairwise", exchanges.pairwise_alltoall, src["thakur"], mpich="pairwise_sendrecv_replace"),
+    ]  # fmt: skip
+
+
+def _partial_reductions() -> list[Algorithm]:
+    src = _SOURCES
+    return [
         Algorithm("reduce_scatter", "recursive_halving", reductions.recursive_halving, src["thakur"], openmpi=2, mpich="recursive_halving"),
         Algorithm("reduce_scatter", "ring", reductions.ring_reduce_scatter, src["tuned"], openmpi=3),
         Algorithm("reduce_scatter", "butterfly", reductions.butterfly, src["traff"], openmpi=4),
@@ -281,10 +303,15 @@ def _table() -> list[Algorithm]:
         Algorithm("exscan", "linear", reductions.linear_scan, src["plain"], openmpi=1),
         Algorithm("exscan", "recursive_doubling", reductions.recursive_doubling_scan, src["scan"], openmpi=2, mpich="recursive_doubling"),
     ]  # fmt: skip
-    return rows
 
 
-ALGORITHMS: tuple[Algorithm, ...] = tuple(_table())
+ALGORITHMS: tuple[Algorithm, ...] = (
+    *_barriers_and_trees(),
+    *_gathers_and_scatters(),
+    *_allgathers(),
+    *_alltoalls(),
+    *_partial_reductions(),
+)
 
 # What a collective may be made of: first and second one, and Open MPI's number for it, whatever they are.
 _MADE_OF = {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -25,6 +26,8 @@ from commlens.render.table import csv_text, json_text
 # Those of commlens.matrix.KINDS: that module needs numpy, which takes longer to load than other commands take.
 KINDS = ("p2p", "put", "get", "one-sided", "collective", "internal", "share", "modelled", "all")
 DEFAULT_TOP = 10
+
+Ranges = tuple[tuple[int, int], ...]
 
 SLICES = Parsed("slices", parse_ranks)
 
@@ -111,7 +114,7 @@ def matrix(
     comms: tuple[str, ...],
     operations: tuple[str, ...],
     regions: tuple[str, ...],
-    slices: tuple[tuple[int, int], ...] | None,
+    slices: Ranges | None,
     algorithms: tuple[str, ...],
     what: str,
     by: str,
@@ -144,19 +147,12 @@ def matrix(
         selection = selected(connection, kind or "", comms, operations, regions, slices or (), algorithms)
         found = read_matrix(connection, selection)
         known = read_topology(topologies, found.nodes.values())
-        whole = not regions and not slices
-        facts = read_facts(connection, found, what, by, known, top, whole=whole)
+        facts = read_facts(connection, found, what, by, known, top, whole=not (regions or slices))
     if check and facts.ends is None:
         raise CommlensError(
             "--check compares both ends of two-sided messages: for --kind p2p or all, without --region and --slice"
         )
-    chosen = [
-        *(["on " + ", ".join(comms)] if comms else []),
-        *(["in " + ", ".join(operations)] if operations else []),
-        *(["in region " + ", ".join(regions)] if regions else []),
-        *(["in slices " + ", ".join(map(range_text, slices))] if slices else []),
-    ]
-    heading = "".join(f" {words}" for words in chosen)
+    heading = _heading(comms, operations, regions, slices)
     screen = Screen()
     if show_sql:
         for title, statement in found.statements:
@@ -172,6 +168,23 @@ def matrix(
         show(facts, screen, heading)
     if check and facts.ends is not None and facts.ends.differences:
         click.get_current_context().exit(1)
+
+
+def _heading(
+    comms: Sequence[str], operations: Sequence[str], regions: Sequence[str], slices: Ranges | None
+) -> str:
+    """Return the words for what the options select.
+
+    >>> _heading(["W0.0"], [], ["solve"], ((0, 2),))
+    ' on W0.0 in region solve in slices 0-2'
+    """
+    chosen = [
+        *(["on " + ", ".join(comms)] if comms else []),
+        *(["in " + ", ".join(operations)] if operations else []),
+        *(["in region " + ", ".join(regions)] if regions else []),
+        *(["in slices " + ", ".join(map(range_text, slices))] if slices else []),
+    ]
+    return "".join(f" {words}" for words in chosen)
 
 
 def range_text(bounds: tuple[int, int]) -> str:

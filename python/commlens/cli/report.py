@@ -24,7 +24,7 @@ from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 from commlens.reports.query import ORDERS, Selection, Shape
 from commlens.reports.regions import refuse_older
-from commlens.reports.report import as_dict, draw, plain_rows, read_report
+from commlens.reports.report import Report, as_dict, draw, plain_rows, read_report
 from commlens.reports.run import Run, read_run
 from commlens.selection import names
 from commlens.selection.sizes import BinRange, Buckets
@@ -129,46 +129,48 @@ def report(
     """
     if top is None:
         top = DEFAULT_TOP if style == "table" else 0
-    shape = Shape(
-        fold=not unfold,
-        callsites=callsites,
-        all_ranks=all_ranks,
-        by_region=by == "region",
-        buckets=buckets,
-        sort=sort,
-        top=top or None,
-    )
+    shape = Shape(not unfold, callsites, all_ranks, by == "region", buckets, sort, top or None)
     with open_profile(profile) as connection:
         if shape.by_region:
             refuse_older(connection)
         names.check_communicators(connection, comms)
         if not is_summary(connection):
             names.check_ranks(connection, ranks or ())
+        wanted = names.matching_operations(connection, operations)
         selection = Selection(
-            comms=comms,
-            operations=names.matching_operations(connection, operations),
-            classes=classes,
-            ranks=ranks or (),
-            size=size,
-            time_ns=time_ns,
+            comms=comms, operations=wanted, classes=classes, ranks=ranks or (), size=size, time_ns=time_ns
         )
         facts = read_run(connection)
         end = read_end(connection) if facts.ranks["unfinished"] else ([], [])
         result = read_report(connection, selection, shape)
-    screen = Screen()
     if show_sql:
-        for title, statement in (*facts.statements, *result.statements):
-            screen.plain(f"-- {title}\n{statement};\n\n")
+        _print_sql(Screen(), facts, result)
     elif style == "json":
-        screen.json(json_text(as_dict(result, facts)))
+        Screen().json(json_text(as_dict(result, facts)))
     elif style == "csv":
-        title = "ranks" if all_ranks else "operations"
-        screen.plain(
-            csv_text(result.columns[title], [list(row.values()) for row in plain_rows(result, title)])
-        )
+        _print_csv(Screen(), result, "ranks" if all_ranks else "operations")
     else:
-        _print_head(screen, facts, end, top)
-        screen.lines(draw(result).lines(screen.width) if result.lines else [Text("no calls match")])
+        _print_table(Screen(), facts, end, result, top)
+
+
+def _print_sql(screen: Screen, facts: Run, result: Report) -> None:
+    """Print the statements that read the rows."""
+    for title, statement in (*facts.statements, *result.statements):
+        screen.plain(f"-- {title}\n{statement};\n\n")
+
+
+def _print_csv(screen: Screen, result: Report, title: str) -> None:
+    """Print one kind of rows with all columns."""
+    rows = [list(row.values()) for row in plain_rows(result, title)]
+    screen.plain(csv_text(result.columns[title], rows))
+
+
+def _print_table(
+    screen: Screen, facts: Run, end: tuple[list[Group], list[int]], result: Report, top: int
+) -> None:
+    """Print the facts of the run, and the communicators with their operations."""
+    _print_head(screen, facts, end, top)
+    screen.lines(draw(result).lines(screen.width) if result.lines else [Text("no calls match")])
 
 
 def _print_head(screen: Screen, facts: Run, end: tuple[list[Group], list[int]], top: int) -> None:

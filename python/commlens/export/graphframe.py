@@ -98,12 +98,11 @@ def hatchet(
         }
         for part in tracked(tree.nodes, os.fspath(profile)):
             parent = None if part.parent is None else made[part.parent]
-            one = node.Node(frame.Frame(name=part.name, type=part.kind), parent, hnid=part.number)
+            made.append(node.Node(frame.Frame(name=part.name, type=part.kind), parent, hnid=part.number))
             if parent is not None:
-                parent.add_child(one)
-            made.append(one)
+                parent.add_child(made[-1])
             for row in tree.values(part):
-                cells = {"node": one, "rank": row.rank, "name": part.name, "type": part.kind}
+                cells = {"node": made[-1], "rank": row.rank, "name": part.name, "type": part.kind}
                 for name, value in (*cells.items(), *metrics(row, told).items()):
                     columns[name].append(value)
         whole = graph.Graph([one for one in made if not one.parents])

@@ -199,6 +199,19 @@ class Matrix:
         return Pairs.joined([self.pairs, self.spread]) if len(self.spread) else self.pairs
 
 
+def add_modelled(
+    traffic: dict[tuple[int, str], Traffic],
+    kinds: dict[str, tuple[int, int]],
+    modelled: Mapping[int, Sequence[Pairs]],
+) -> None:
+    """Add the messages that a model of the collectives gives for each communicator, as a kind of their own."""
+    for comm, some in modelled.items():
+        traffic[comm, MODELLED] = Traffic(Pairs.joined(some))
+    everything = Pairs.joined(traffic[comm, MODELLED].pairs for comm in modelled)
+    if len(everything):
+        kinds[MODELLED] = (everything.total("messages"), everything.total("bytes"))
+
+
 def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
     """Read the communication matrix.
 
@@ -230,13 +243,9 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
     remarks: list[str] = []
     if selection.kind == MODELLED:
         made = model(connection, selection.comms, selection.operations, selection.algorithms)
-        for comm, some in made.pairs.items():
-            traffic[comm, MODELLED] = Traffic(Pairs.joined(some))
+        add_modelled(traffic, kinds, made.pairs)
         statements += made.statements
         remarks = list(made.remarks())
-        everything = Pairs.joined(traffic[comm, MODELLED].pairs for comm in made.pairs)
-        if len(everything):
-            kinds[MODELLED] = (everything.total("messages"), everything.total("bytes"))
     wanted = [part for (_, flow), part in traffic.items() if flow in flows]
     pairs, spread = (Pairs.joined(getattr(part, which) for part in wanted) for which in ("pairs", "spread"))
     both = Pairs.joined([pairs, spread])
