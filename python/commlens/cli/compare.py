@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.text import Text
@@ -12,16 +12,19 @@ from commlens.base.errors import CommlensError
 from commlens.cli.options import SIZES, Parsed, comm_option, format_option, op_option, top_option
 from commlens.cli.refusals import INCOMPLETE, print_error
 from commlens.cli.report import CLASSES
-from commlens.compare.gate import Condition, failing, parse_condition
-from commlens.compare.model import Comparison, as_dict, compare, rule_of
 from commlens.compare.read import RunData, read_run
-from commlens.compare.text import draw, failure_text, headline, outlier_lines
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 from commlens.selection.conditions import any_of, comm_condition, where
 from commlens.selection.names import check_communicators
 from commlens.selection.sizes import BinRange
+
+if TYPE_CHECKING:
+    from commlens.compare.gate import Condition
+    from commlens.compare.model import Comparison
+
+# The other modules of commlens.compare need numpy, which takes longer to load than other commands take.
 
 FAILED = 1
 SIDES = "\0"  # stands for --, which click would drop; no file has this name
@@ -47,6 +50,13 @@ def split(profiles: tuple[str, ...]) -> tuple[list[str], list[str]]:
     if not before or not after or SIDES in after:
         raise click.UsageError("put profiles on both sides of one --")
     return before, after
+
+
+def parse_condition(text: str) -> Condition:
+    """Return the condition of --fail-if."""
+    from commlens.compare import gate
+
+    return gate.parse_condition(text)
 
 
 @click.command("compare", cls=SidesCommand)
@@ -118,6 +128,10 @@ def compare_command(
 
     Exit code 1: a condition of --fail-if is met. 2: a profile cannot be read. 3: --keep-going left out profiles.
     """
+    from commlens.compare.gate import failing
+    from commlens.compare.model import compare
+    from commlens.compare.text import failure_text
+
     sides = split(profiles)
     runs, is_partial = read_sides(sides, operations, classes, size, keep_going=keep_going)
     chosen = families_of(runs[0][0].path, comms) if comms else None
@@ -127,6 +141,14 @@ def compare_command(
         for condition in conditions
         for row in failing(result, condition, untested=untested)
     ]
+    show(result, failures, top, style)
+    context.exit(FAILED if failures else INCOMPLETE if is_partial else 0)
+
+
+def show(result: Comparison, failures: list[str], top: int, style: str) -> None:
+    """Print the comparison in the format that the user chose."""
+    from commlens.compare.text import draw, headline, outlier_lines
+
     screen = Screen()
     if style == "json":
         screen.json(json_text(document(result, failures)))
@@ -143,16 +165,20 @@ def compare_command(
         for line in failures:
             screen.lines([Text("")])
             screen.line(line, "bold red")
-    context.exit(FAILED if failures else INCOMPLETE if is_partial else 0)
 
 
 def row_dicts(result: Comparison) -> list[dict[str, Any]]:
     """Return all rows for csv and json, those of the whole run first."""
+    from commlens.compare.model import as_dict
+
     return [as_dict(row) for row in (result.elapsed, result.whole, *result.rows)]
 
 
 def document(result: Comparison, failures: list[str]) -> dict[str, Any]:
     """Return the comparison for json."""
+    from commlens.compare.model import rule_of
+    from commlens.compare.text import headline, outlier_lines
+
     return {
         "a": [run.path for run in result.sides[0]],
         "b": [run.path for run in result.sides[1]],

@@ -65,7 +65,7 @@ def runs_needed(rows: int) -> int:
     """Return the number of runs on each side with which one row of `rows` can reach significance.
 
     >>> runs_needed(1), runs_needed(100)
-    (4, 9)
+    (4, 8)
     """
     n = 2
     while smallest_p(n, n) * rows > ALPHA:
