@@ -13,6 +13,7 @@
 
 #include "core/base/blocked_signal.h"
 #include "core/base/privileged.h"
+#include "generated/launchers.h"
 
 namespace commlens {
 
@@ -91,7 +92,7 @@ void say_lines(const char* lines, std::size_t bytes) noexcept {
 }
 
 int launcher_rank() noexcept {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "PALS_RANKID"}) {
+  for (const char* name : COMMLENS_VARIABLES_RANK) {
     const char* const text = std::getenv(name);
     if (text != nullptr && *text >= '0' && *text <= '9') return std::atoi(text);
   }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <exception>
+#include <initializer_list>
 #include <new>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@
 #include "core/state/journal.h"
 #include "core/state/regions.h"
 #include "core/state/threads.h"
+#include "generated/launchers.h"
 
 namespace commlens {
 namespace {
@@ -97,7 +99,7 @@ std::string first_line(const std::string& text) {
 }
 
 std::string job_id() {
-  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "COBALT_JOBID"}) {
+  for (const char* name : COMMLENS_VARIABLES_JOB_ID) {
     const char* const id = std::getenv(name);
     if (id != nullptr && *id != '\0') return id;
   }
@@ -274,14 +276,13 @@ Contribution own_contribution_to_all(Ticks begin) {
 // which only processes of this user can read, makes their names hard to guess.
 Identity id_of_launch() {
   std::string text;
-  for (const char* name : {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
-                           "PBS_JOBID", "LSB_JOBID", "PALS_APID"}) {
+  for (const char* name : COMMLENS_VARIABLES_LAUNCH) {
     const char* const value = std::getenv(name);
     text += value == nullptr ? "-" : value;
     text += '\n';
   }
-  if (std::getenv("PMIX_NAMESPACE") == nullptr && std::getenv("SLURM_STEP_ID") == nullptr &&
-      std::getenv("PALS_APID") == nullptr) {
+  const std::initializer_list<const char*> certain = COMMLENS_VARIABLES_ONE_LAUNCH;
+  if (std::none_of(certain.begin(), certain.end(), [](const char* name) { return std::getenv(name) != nullptr; })) {
     const pid_t process = launcher_process();
     // The arguments of Hydra's proxies contain the address of their launcher and the number of their world.  Without
     // them, a process id may be reused, and files of a killed job with the same id may still exist; the start time

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/base/privileged.h"
+#include "generated/launchers.h"
 
 enum { shell_not_found = 127, shell_not_executable = 126 };
 
@@ -26,14 +27,9 @@ enum { shell_not_found = 127, shell_not_executable = 126 };
 struct family {
   const char* name;
   const char* title;
-  const char* libraries[5];  // prefixes of the file names of its libraries; NULL ends them
+  const char* libraries[most_family_libraries];  // prefixes of the file names of its libraries; NULL ends them
 };
-enum { openmpi, mpich, abi, families };
-static const struct family known[families] = {
-    {"openmpi", "Open MPI", {"libmpi.so.40", "libmpi_mpifh.so", "libmpi_usempi", "libmpi_cxx.so.40", NULL}},
-    {"mpich", "MPICH", {"libmpich", "libmpi.so.12", "libmpifort.so.12", "libmpicxx.so.12", NULL}},
-    {"abi", "the standard ABI", {"libmpi_abi.so", "libmpifort_abi.so", NULL}},
-};
+static const struct family known[family_count] = COMMLENS_FAMILIES;
 
 // What the file of a program shows about it.
 struct program {
@@ -44,7 +40,7 @@ struct program {
 
 // Returns whether this process prints messages: rank 0 does, and every process if there is no launcher.
 static bool may_speak(void) {
-  static const char* const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "PALS_RANKID"};
+  static const char* const names[] = COMMLENS_VARIABLES_RANK;
   for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
     const char* const text = getenv(names[i]);
     if (text != NULL) return strcmp(text, "0") == 0;
@@ -71,7 +67,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char* format, ...) {
 }
 
 static const struct family* family_of_library(const char* name) {
-  for (int f = 0; f < families; ++f) {
+  for (int f = 0; f < family_count; ++f) {
     for (const char* const* library = known[f].libraries; *library != NULL; ++library) {
       if (strncmp(name, *library, strlen(*library)) == 0) return &known[f];
     }
@@ -80,7 +76,7 @@ static const struct family* family_of_library(const char* name) {
 }
 
 static const struct family* family_called(const char* name) {
-  for (int f = 0; f < families; ++f) {
+  for (int f = 0; f < family_count; ++f) {
     if (strcmp(name, known[f].name) == 0) return &known[f];
   }
   return NULL;
@@ -173,11 +169,12 @@ static bool find_program(const char* name, char* path) {
 // Returns the family of the MPI library whose launcher started this process, or NULL.  Needed for programs that load
 // MPI later (Python, shell scripts, a library in between), whose file does not show it.
 static const struct family* family_of_launcher(void) {
-  if (getenv("OMPI_COMM_WORLD_RANK") != NULL || getenv("OMPI_COMM_WORLD_SIZE") != NULL) return &known[openmpi];
-  if (getenv("PMI_RANK") != NULL || getenv("PMI_SIZE") != NULL || getenv("MPI_LOCALNRANKS") != NULL) {
-    return &known[mpich];
+  static const struct {
+    const char *variable, *family;
+  } signs[] = COMMLENS_LAUNCHER_VARIABLES;
+  for (size_t i = 0; i < sizeof signs / sizeof *signs; ++i) {
+    if (getenv(signs[i].variable) != NULL) return family_called(signs[i].family);
   }
-  if (getenv("PMIX_RANK") != NULL) return &known[openmpi];
   return NULL;
 }
 
@@ -397,7 +394,7 @@ static void prepare(char** program, const char* path) {
   }
   // Neither the file nor a launcher shows the family: takes the first that is installed.  If it is the wrong one, the
   // library itself prints a message.
-  for (int f = 0; f < families; ++f) {
+  for (int f = 0; f < family_count; ++f) {
     if (find_library(known[f].name, our_library, library)) {
       preload(library, program);
       return;

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from commlens.base.users import name_of
+from commlens.doctor._launchers import NODE_VARIABLES
 from commlens.doctor.command import CONTAINERS, Command
 from commlens.doctor.finding import Finding, ok, problem, warning
 from commlens.launch._options import OPTIONS
@@ -206,7 +207,7 @@ def launch(command: Command) -> list[Finding]:
             found.append(warning("launch", f"{what}: {', '.join(lost)} will not reach the ranks", advice))
         else:
             found.append(ok("launch", f"{what}, but commlens-run needs nothing from the environment"))
-    nodes = [env.get(n, "1") for n in ("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "PBS_NUM_NODES")]
+    nodes = [env.get(n, "1") for n in NODE_VARIABLES]
     several = any(n.isdigit() and int(n) > 1 for n in nodes) or any("host" in o for o in options)
     if several and ours and name.startswith(("mpirun", "mpiexec", "orterun")):
         lost = [n for n in ours if n not in options]

@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The binary interfaces of MPI, distinguished as in core/programs/commlens_run.c."""
+"""The binary interfaces of MPI, distinguished by the same facts as in core/programs/commlens_run.c."""
 
 from __future__ import annotations
 
-TITLES = {"openmpi": "Open MPI", "mpich": "MPICH", "abi": "the standard ABI"}
+from commlens.doctor._launchers import LAUNCHERS, LIBRARIES, TITLES
 
-LIBRARIES = {
-    "openmpi": ("libmpi.so.40", "libmpi_mpifh.so", "libmpi_usempi", "libmpi_cxx.so.40"),
-    "mpich": ("libmpich", "libmpi.so.12", "libmpifort.so.12", "libmpicxx.so.12"),
-    "abi": ("libmpi_abi.so", "libmpifort_abi.so"),
-}
-
-# Programs that start ranks, by a part of their resolved name.
-LAUNCHERS = {
-    "openmpi": ("orterun", "prterun", "prun", "openmpi", "ompi"),
-    "mpich": ("hydra", "mpich"),
-}
+__all__ = ["TITLES", "family_of_launcher", "family_of_library"]
 
 
 def family_of_library(name: str) -> str | None:

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// DO NOT EDIT: written by gen/launchers.py from spec/launchers.toml and spec/abi.toml.
+#pragma once
+
+// Lists for C and C++, as initialisers of arrays.
+// clang-format off
+
+// The rank of this process in its job.
+#define COMMLENS_VARIABLES_RANK {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "PALS_RANKID"}
+
+// The number or name that the batch system gave the job.
+#define COMMLENS_VARIABLES_JOB_ID {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "COBALT_JOBID"}
+
+// What distinguishes one launch from another; all of them together. Open MPI's random key comes first.
+#define COMMLENS_VARIABLES_LAUNCH {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID"}
+
+// Those of launch that no other launch of the same user on this machine has.
+#define COMMLENS_VARIABLES_ONE_LAUNCH {"PMIX_NAMESPACE", "SLURM_STEP_ID", "PALS_APID"}
+
+// The number of nodes of the job; any of them.
+#define COMMLENS_VARIABLES_NODES {"SLURM_JOB_NUM_NODES", "SLURM_NNODES", "PBS_NUM_NODES"}
+
+// Name, title, and prefixes of the file names of the libraries of each family; NULL ends them.
+enum { most_family_libraries = 5, family_count = 3 };
+#define COMMLENS_FAMILIES { \
+    {"openmpi", "Open MPI", {"libmpi.so.40", "libmpi_mpifh.so", "libmpi_usempi", "libmpi_cxx.so.40", NULL}}, \
+    {"mpich", "MPICH", {"libmpich", "libmpi.so.12", "libmpifort.so.12", "libmpicxx.so.12", NULL}}, \
+    {"abi", "the standard ABI", {"libmpi_abi.so", "libmpifort_abi.so", NULL}}}
+
+// Variables that the launcher of a family sets, and the family; the first one that is set counts.
+#define COMMLENS_LAUNCHER_VARIABLES { \
+    {"OMPI_COMM_WORLD_RANK", "openmpi"}, \
+    {"OMPI_COMM_WORLD_SIZE", "openmpi"}, \
+    {"PMI_RANK", "mpich"}, \
+    {"PMI_SIZE", "mpich"}, \
+    {"MPI_LOCALNRANKS", "mpich"}, \
+    {"PMIX_RANK", "openmpi"}}
