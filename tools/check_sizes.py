@@ -38,12 +38,10 @@ LONG_FILES: dict[str, int] = {
 
 LONG_FUNCTIONS: dict[str, int] = {
     "core/collect/package.cpp:std::vector<char> packed": 139,
-    "core/mpi/creation.cpp:void add": 115,
     "core/profile/dictionary.cpp:Catalogue Dictionary::catalogue": 99,
     "core/profile/dictionary.cpp:bool Dictionary::add_entries": 66,
     "core/profile/profile.cpp:bool Profile::add": 72,
     "core/profile/profile.cpp:bool Profile::read": 107,
-    "core/state/online.cpp:const std::vector<Variable>& variables": 83,
     "fuzz/collectives.py:Collectives.inter_args": 77,
     "fuzz/collectives.py:Collectives.intra_args": 81,
     "fuzz/files.py:Files.transfer": 68,

@@ -197,11 +197,24 @@ std::unordered_map<Payload, Pending>& pending() {
 // exists when the request completes.  So the value that MPI stored during the call is preferred, if there is one.
 MPI_Comm made_by(const Pending& p) noexcept { return p.value != api.comm_null ? p.value : *p.variable; }
 
-void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std::uint32_t n_on_parent, Site site) {
-  CommRecord record;
-  CommView& view = record.view;
-  const bool has_all_of_parent = is_duplicate(op) && parent.index != 0 && !parent.inter;
-  if (has_all_of_parent) {
+// What identifies the members of a communicator, equal on all of them.
+struct Membership {
+  Identity leaders = 0;
+  Identity processes = 0;  // only of communicators that are identified by their processes
+  bool all_here = true;    // whether all of these processes are known
+};
+
+bool is_by_processes(const Origin& origin) noexcept {
+  return origin.how == Origin::How::by_processes || origin.how == Origin::How::by_meeting;
+}
+
+// Whether a communicator has the processes of its parent, in the same order.
+bool has_all_of_parent(Op op, const CommView& parent) noexcept {
+  return is_duplicate(op) && parent.index != 0 && !parent.inter;
+}
+
+void describe_own_place(Op op, const CommView& parent, MPI_Comm made, CommView& view) {
+  if (has_all_of_parent(op, parent)) {
     view.rank = parent.rank;
     view.size = parent.size;
   } else {
@@ -212,101 +225,114 @@ void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std
     view.inter = inter != 0;
   }
   view.blocks = view.size;
-  record.kind = view.inter ? CommKind::inter : CommKind::intra;
-  record.parent = parent.index;
-  record.op = op;
-  record.letter = op == op::unknown ? letter_unknown : op_facts[op].letter;
-  record.site = site;
+}
 
-  Identity leaders;
-  Identity processes = 0;
-  bool all_here = true;
-  const bool by_processes = origin.how == Origin::How::by_processes || origin.how == Origin::How::by_meeting;
-  if (view.inter) {
-    const Groups groups(made, true);
-    api.Comm_remote_size(made, &record.remote_size);
-    view.blocks = record.remote_size;
-    const int local = view.rank == 0 ? job.rank : leader_of(groups.local);
-    const int remote = leader_of(groups.remote);
-    // Both sides order the leaders alike; one of another world is always second.
-    const bool swap = remote >= 0 && (local < 0 || remote < local);
-    record.second_side = swap;
-    record.leader = swap ? remote : local;
-    leaders = combine(static_cast<Identity>(swap ? remote : local), static_cast<Identity>(swap ? local : remote));
-    if (local < 0 && remote < 0) leaders = members_of(made);
-    if (by_processes) {
-      bool local_here = true, remote_here = true;
-      const Identity a = processes_of(groups.local, local_here);
-      const Identity b = processes_of(groups.remote, remote_here);
-      processes = swap ? combine(b, a) : combine(a, b);
-      all_here = local_here && remote_here;
-    }
+// Stores the sizes and the leader of an intercommunicator, and returns its members.
+Membership members_of_inter(MPI_Comm made, const Origin& origin, CommRecord& record) {
+  Membership members;
+  const Groups groups(made, true);
+  api.Comm_remote_size(made, &record.remote_size);
+  record.view.blocks = record.remote_size;
+  const int local = record.view.rank == 0 ? job.rank : leader_of(groups.local);
+  const int remote = leader_of(groups.remote);
+  // Both sides order the leaders alike; one of another world is always second.
+  const bool swap = remote >= 0 && (local < 0 || remote < local);
+  record.second_side = swap;
+  record.leader = swap ? remote : local;
+  members.leaders = combine(static_cast<Identity>(swap ? remote : local), static_cast<Identity>(swap ? local : remote));
+  if (local < 0 && remote < 0) members.leaders = members_of(made);
+  if (is_by_processes(origin)) {
+    bool local_here = true, remote_here = true;
+    const Identity a = processes_of(groups.local, local_here);
+    const Identity b = processes_of(groups.remote, remote_here);
+    members.processes = swap ? combine(b, a) : combine(a, b);
+    members.all_here = local_here && remote_here;
+  }
+  return members;
+}
+
+// Stores the leader of an intracommunicator, and returns its members.
+Membership members_of_intra(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, CommRecord& record) {
+  Membership members;
+  if (is_by_processes(origin)) {
+    const Groups groups(made, false);
+    record.leader = leader_of(groups.local);
+    members.processes = processes_of(groups.local, members.all_here);
+  } else if (record.view.rank == 0) {
+    record.leader = job.rank;
+  } else if (has_all_of_parent(op, parent)) {
+    record.leader = registry->leader(parent.index);
+  } else if (origin.leader >= 0) {
+    record.leader = origin.leader;
   } else {
-    if (by_processes) {
-      const Groups groups(made, false);
-      record.leader = leader_of(groups.local);
-      processes = processes_of(groups.local, all_here);
-    } else if (view.rank == 0) {
-      record.leader = job.rank;
-    } else if (has_all_of_parent) {
-      record.leader = registry->leader(parent.index);
-    } else if (origin.leader >= 0) {
-      record.leader = origin.leader;
-    } else {
-      // Expensive: Open MPI searches the world, and MPICH keeps a group of the communicator's size in it.
-      record.leader = leader_of(Groups(made, false).local);
-    }
-    // A leader of another world has no rank here.  The members in this world identify the communicator as well.
-    leaders = record.leader >= 0 ? static_cast<Identity>(record.leader) : members_of(made);
-    describe_topology(made, op, parent, record);
+    // Expensive: Open MPI searches the world, and MPICH keeps a group of the communicator's size in it.
+    record.leader = leader_of(Groups(made, false).local);
   }
+  // A leader of another world has no rank here.  The members in this world identify the communicator as well.
+  members.leaders = record.leader >= 0 ? static_cast<Identity>(record.leader) : members_of(made);
+  return members;
+}
 
-  // `origin_identity`: identity shared by all communicators that were created in the same way, equal on all members.
-  // `number`: its number among them, or among the creations on its parent.  If there is a tag, the number among those
-  // with the same tag identifies it.  Threads that create communicators of one group at the same time use different
-  // tags.
+// Returns the identity that all communicators share that were created in the same way, equal on all members.
+Identity identity_of_origin(Op op, const Lineage& from, const Origin& origin, const Membership& members) noexcept {
+  Identity identity = combine(from.root != 0 ? from.root : from.identity, op);
+  // Both sides of an intercommunicator must get the same number, though they have called different procedures and have
+  // no parent in common.  If the other side is of another world, it has a profile of its own.
+  if (is_by_processes(origin)) identity = members.processes;
+  if (origin.how == Origin::How::under_group) identity = combine(identity, origin.processes);
+  return combine(identity, members.leaders);
+}
+
+// Stores identity, kin and depth.  The communicator's number is the one among those of the same origin, or among the
+// creations on its parent.  If there is a tag, the number among those with the same tag identifies it.  Threads that
+// create communicators of one group at the same time use different tags.
+void identify(Op op, const CommView& parent, const Origin& origin, const Membership& members, std::uint32_t n_on_parent,
+              CommRecord& record) {
   const Lineage from = registry->lineage(parent.index);
-  Identity origin_identity = combine(from.root != 0 ? from.root : from.identity, op);
-  switch (origin.how) {
-    case Origin::How::on_parent: break;
-    case Origin::How::under_group: origin_identity = combine(origin_identity, origin.processes); break;
-    case Origin::How::by_world: break;
-    case Origin::How::by_meeting:
-    case Origin::How::by_processes:
-      // Both sides must get the same number, though they have called different procedures and have no parent in common.
-      // If the other side is of another world, it has a profile of its own.
-      origin_identity = processes;
-      break;
-  }
-  origin_identity = combine(origin_identity, leaders);
+  Identity of_origin = identity_of_origin(op, from, origin, members);
   const bool has_tag = origin.how != Origin::How::on_parent && origin.how != Origin::How::by_world;
-  const std::uint32_t number = has_tag ? registry->next_under(origin_identity) : n_on_parent;
+  const std::uint32_t number = has_tag ? registry->next_under(of_origin) : n_on_parent;
 
   // All members count alike, so all decide alike.
   const auto limit = static_cast<std::uint32_t>(options().number(Option::comms));
   const bool child = origin.how == Origin::How::on_parent || origin.how == Origin::How::under_group;
-  const auto first = static_cast<Identity>(record.second_side ? record.remote_size : view.size);
-  const auto second = static_cast<Identity>(record.second_side ? view.size : record.remote_size);
+  const auto first = static_cast<Identity>(record.second_side ? record.remote_size : record.view.size);
+  const auto second = static_cast<Identity>(record.second_side ? record.view.size : record.remote_size);
   record.depth = child ? from.depth + 1 : 1;
   const bool is_beyond = number >= limit || (child && (from.root != 0 || record.depth > limit));
   const Identity tag = is_beyond ? 0 : origin.key;  // those beyond the limit share a record, whatever their tags
   std::uint32_t n = is_beyond ? limit : number;
   if (has_tag && !is_beyond) {
-    origin_identity = combine(origin_identity, tag);
-    n = registry->next_under(origin_identity);
+    of_origin = combine(of_origin, tag);
+    n = registry->next_under(of_origin);
   }
-  record.kin = by_processes ? combine(tag, limit_mark) : combine(from.kin, op);
+  record.kin = is_by_processes(origin) ? combine(tag, limit_mark) : combine(from.kin, op);
   if (origin.how == Origin::How::under_group) record.kin = combine(record.kin, tag);
   record.kin = combine(combine(combine(record.kin, first), second), n);
   if (is_beyond) {
-    record.root = child ? (from.root != 0 ? from.root : from.identity) : origin_identity;
-    record.identity = combine(combine(combine(origin_identity, first), second), limit_mark);
+    record.root = child ? (from.root != 0 ? from.root : from.identity) : of_origin;
+    record.identity = combine(combine(combine(of_origin, first), second), limit_mark);
   } else if (origin.how == Origin::How::by_world) {
     record.identity = mixed(op);
   } else {
-    record.identity = combine(origin_identity, n);
-    if (!all_here) record.identity = combine(record.identity, unknown_processes);
+    record.identity = combine(of_origin, n);
+    if (!members.all_here) record.identity = combine(record.identity, unknown_processes);
   }
+}
+
+void add(Op op, const CommView& parent, MPI_Comm made, const Origin& origin, std::uint32_t n_on_parent, Site site) {
+  CommRecord record;
+  describe_own_place(op, parent, made, record.view);
+  record.kind = record.view.inter ? CommKind::inter : CommKind::intra;
+  record.parent = parent.index;
+  record.op = op;
+  record.letter = op == op::unknown ? letter_unknown : op_facts[op].letter;
+  record.site = site;
+  const Membership members =
+      record.view.inter ? members_of_inter(made, origin, record) : members_of_intra(op, parent, made, origin, record);
+  if (!record.view.inter) describe_topology(made, op, parent, record);
+  identify(op, parent, origin, members, n_on_parent, record);
+
   const CommView& known =
       record.root != 0 ? registry->add_sibling(std::move(record)) : registry->add(std::move(record), true);
   if (known.index == 0 || !comms.put(bits(made), const_cast<CommView*>(&known))) say_no_memory();
