@@ -2,8 +2,8 @@
 #include "core/profile/dictionary.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "core/profile/parents.h"
 #include "generated/procedures.h"
 
 namespace commlens {
@@ -25,34 +25,6 @@ Identity identity_from(Identity first, Numbers... others) {
 
 // Kinds of entries; part of each identity, so that entries of different kinds never have the same one.
 enum : Identity { comm_entry = 1, site_entry, key_entry, import_entry, region_entry, metric_entry, tag_entry };
-
-// The counters whose majority value is stored with a key.
-constexpr std::uint64_t Catalogue::KeyFacts::* counters[] = {
-    &Catalogue::KeyFacts::calls, &Catalogue::KeyFacts::bytes_sent, &Catalogue::KeyFacts::bytes_received,
-    &Catalogue::KeyFacts::noncontiguous};
-
-auto key_of(const Catalogue::KeyFacts& k) { return std::make_tuple(k.comm, k.op, k.bin, k.region, k.site); }
-
-// Calls visit(i, parent) for each of `n` entries, after the visit of its parent, whatever its number.  Entry 0 is
-// nobody's child.  Not recursive: a program may create communicators from communicators a million times.  The parents
-// in a damaged arena may form a cycle; the visit breaks it at one entry, whose parent becomes 0.
-template <class ParentOf, class Visit>
-void each_behind_its_parent(std::size_t n, ParentOf parent_of, Visit visit) {
-  enum State : char { unmet, met, done };
-  std::vector<State> states(n, unmet);
-  std::vector<std::size_t> way;
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t at = i; states[at] == unmet; at = parent_of(at)) {
-      states[at] = met;
-      way.push_back(at);
-    }
-    for (; !way.empty(); way.pop_back()) {
-      const std::size_t at = way.back(), parent = parent_of(at);
-      visit(at, states[parent] == done ? parent : 0);
-      states[at] = done;
-    }
-  }
-}
 
 auto place(const CommDraft& d) { return std::make_tuple(d.second_side, d.rank_in_comm, d.world_rank); }
 
@@ -233,7 +205,7 @@ std::uint32_t Dictionary::key(const Catalogue::KeyFacts& key) {
   // The majority vote of Boyer and Moore: finds the value that more than half of the ranks have, in one pass.
   Catalogue::KeyFacts& usual = keys_[index];
   std::size_t i = 0;
-  for (const auto field : counters) {
+  for (const auto field : counters_of_key) {
     std::uint32_t& votes = votes_[index][i++];
     if (usual.*field == key.*field) {
       ++votes;
@@ -383,7 +355,7 @@ std::vector<char> Dictionary::entries(const std::vector<char>& wanted) const {
     for (const std::uint32_t n : {key.op, key.bin}) out.number(n);
     out.number(regions_[key.region].identity);
     out.number(site_identities_[key.site]);
-    for (const auto field : counters) out.number(key.*field);
+    for (const auto field : counters_of_key) out.number(key.*field);
   }
   for (const auto& [import, ranks] : imports_) {
     if (!is_wanted(import_entry)) continue;
@@ -443,50 +415,55 @@ void Dictionary::add_same(const Block& from) {
   add_block(from);
 }
 
+bool Dictionary::add_comm(WireReader& in) {
+  CommDraft d;
+  Catalogue::Comm& c = d.comm;
+  c.identity = in.number();
+  c.kind = static_cast<CommKind>(in.number());
+  d.parent = in.number();
+  c.op = static_cast<std::uint32_t>(in.number());
+  d.letter = static_cast<char>(in.number());
+  c.site = static_cast<int>(site_of(in.number()));
+  for (int* const n : {&c.leader, &c.size, &c.remote_size, &d.rank_in_comm, &d.world_rank})
+    *n = static_cast<int>(in.signed_number());
+  d.second_side = in.number() != 0;
+  d.count = static_cast<std::uint32_t>(in.number());
+  d.differences = static_cast<unsigned>(in.number());
+  c.communicators = static_cast<std::uint32_t>(in.number());
+  c.created_ns = in.signed_number();
+  c.freed_ns = in.signed_number();
+  c.user_name = in.text();
+  c.topology = in.text();
+  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) d.set.push_back(in.number());
+  MemberRuns members[2];
+  for (MemberRuns& side : members) {
+    for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
+      MemberRuns::Run run{};
+      for (int* const field : {&run.rank, &run.world, &run.stride, &run.count})
+        *field = static_cast<int>(in.signed_number());
+      side.add(run);
+    }
+  }
+  if (!in.ok()) return false;
+  Draft& draft = absorb(std::move(d));
+  for (int side = 0; side < 2; ++side) draft.members[side].add(members[side]);
+  return true;
+}
+
 bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) {
   WireReader in(bytes.data(), bytes.size());
   for (std::uint64_t kind = in.number(); in.ok(); kind = in.number()) {
     if (kind == site_entry) {
       site(SiteFacts::read(in));
     } else if (kind == comm_entry) {
-      CommDraft d;
-      Catalogue::Comm& c = d.comm;
-      c.identity = in.number();
-      c.kind = static_cast<CommKind>(in.number());
-      d.parent = in.number();
-      c.op = static_cast<std::uint32_t>(in.number());
-      d.letter = static_cast<char>(in.number());
-      c.site = static_cast<int>(site_of(in.number()));
-      for (int* const n : {&c.leader, &c.size, &c.remote_size, &d.rank_in_comm, &d.world_rank})
-        *n = static_cast<int>(in.signed_number());
-      d.second_side = in.number() != 0;
-      d.count = static_cast<std::uint32_t>(in.number());
-      d.differences = static_cast<unsigned>(in.number());
-      c.communicators = static_cast<std::uint32_t>(in.number());
-      c.created_ns = in.signed_number();
-      c.freed_ns = in.signed_number();
-      c.user_name = in.text();
-      c.topology = in.text();
-      for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) d.set.push_back(in.number());
-      MemberRuns members[2];
-      for (MemberRuns& side : members) {
-        for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-          MemberRuns::Run run{};
-          for (int* const field : {&run.rank, &run.world, &run.stride, &run.count})
-            *field = static_cast<int>(in.signed_number());
-          side.add(run);
-        }
-      }
-      if (!in.ok()) return false;
-      Draft& draft = absorb(std::move(d));
-      for (int side = 0; side < 2; ++side) draft.members[side].add(members[side]);
+      if (!add_comm(in)) return false;
     } else if (kind == key_entry) {
       Catalogue::KeyFacts facts{};
       facts.comm = draft_index(in.number());
       for (std::uint32_t* const n : {&facts.op, &facts.bin}) *n = static_cast<std::uint32_t>(in.number());
       facts.region = region_of(in.number());
       facts.site = site_of(in.number());
-      for (const auto field : counters) facts.*field = in.number();
+      for (const auto field : counters_of_key) facts.*field = in.number();
       if (by_key_.count(key_of(facts)) == 0) key(facts);
     } else if (kind == region_entry) {
       const std::uint32_t parent = region_of(in.number());
@@ -508,128 +485,6 @@ bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) 
   }
   add_block(from);
   return true;
-}
-
-// Adds the regions in the order of their names, each followed by the regions within it.  Returns their new numbers.
-std::vector<std::uint32_t> Dictionary::add_regions(Catalogue& to) const {
-  std::vector<std::vector<std::uint32_t>> within(regions_.size());
-  for (std::uint32_t i = 1; i < regions_.size(); ++i) within[static_cast<std::size_t>(regions_[i].parent)].push_back(i);
-  std::vector<std::uint32_t> numbers(regions_.size(), 0);
-  std::vector<std::uint32_t> next{0};
-  while (!next.empty()) {
-    const std::uint32_t old = next.back();
-    next.pop_back();
-    numbers[old] = static_cast<std::uint32_t>(to.regions.size());
-    Catalogue::Region region = regions_[old];
-    if (region.parent >= 0) region.parent = static_cast<int>(numbers[static_cast<std::size_t>(region.parent)]);
-    to.regions.push_back(std::move(region));
-    // `next` is a stack, so the regions are pushed in descending order.
-    std::sort(within[old].begin(), within[old].end(), [this](std::uint32_t a, std::uint32_t b) {
-      return std::tie(regions_[a].name, regions_[a].kind) > std::tie(regions_[b].name, regions_[b].kind);
-    });
-    next.insert(next.end(), within[old].begin(), within[old].end());
-  }
-  return numbers;
-}
-
-Catalogue Dictionary::catalogue() const {
-  Catalogue result;
-  // Call sites are ordered by module and offset, independent of the order of arrival.
-  std::vector<std::uint32_t> site_order(sites_.size());
-  std::iota(site_order.begin(), site_order.end(), 0u);
-  const auto site_place = [this](std::uint32_t i) {
-    return std::tie(sites_[i].module, sites_[i].build_id, sites_[i].offset);
-  };
-  std::sort(site_order.begin() + 1, site_order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return site_place(a) < site_place(b); });
-  std::vector<std::uint32_t> new_site(sites_.size());
-  for (const std::uint32_t old : site_order) {
-    new_site[old] = static_cast<std::uint32_t>(result.sites.size());
-    result.sites.push_back(sites_[old]);
-  }
-
-  const std::vector<std::uint32_t> new_region = add_regions(result);
-  result.metrics = metrics_;
-  std::sort(result.metrics.begin() + 1, result.metrics.end(), [](const MetricFacts& a, const MetricFacts& b) {
-    return std::tie(a.name, a.unit) < std::tie(b.name, b.unit);
-  });
-  for (const auto& [region, name, value] : tags_) result.tags.push_back({new_region[region_of(region)], name, value});
-
-  // Communicators are ordered as their leaders obtained them: MPI_COMM_WORLD first, MPI_COMM_SELF and then sets last.
-  std::vector<std::uint32_t> order(drafts_.size());
-  std::iota(order.begin(), order.end(), 0u);
-  const auto comm_place = [this](std::uint32_t i) {
-    const CommDraft& d = drafts_[i].facts;
-    return std::make_tuple(d.comm.kind == CommKind::set, d.letter == letter_self, d.count, d.world_rank, d.letter,
-                           d.comm.identity);
-  };
-  std::sort(order.begin() + 1, order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return comm_place(a) < comm_place(b); });
-  std::vector<std::uint32_t> new_comm(order.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) new_comm[order[i]] = i;
-
-  std::vector<Catalogue::Comm>& comms = result.comms;
-  for (const std::uint32_t old : order) {
-    const CommDraft& d = drafts_[old].facts;
-    const MemberRuns* const members = drafts_[old].members;
-    Catalogue::Comm c = d.comm;
-    c.communicators = std::max(c.communicators, 1u);  // the leader may not have reported
-    c.site = c.site <= 0 ? -1 : static_cast<int>(new_site[static_cast<std::size_t>(c.site)]);
-    if (old == 0) {
-      c.name = "-";
-    } else if (c.kind != CommKind::set) {
-      // MPI_COMM_WORLD is W0.0 even if the data of rank 0 is missing.
-      const int leader = d.letter == letter_world ? 0 : d.world_rank;
-      const bool has_many_leaders = (d.differences & different_leaders) != 0;
-      c.name = std::string(1, d.letter) + (has_many_leaders ? "*" : std::to_string(leader)) + "." +
-               std::to_string(d.count) + (c.communicators > 1 && !has_many_leaders ? "+" : "");
-      c.members = members[0].text();
-      if (c.kind == CommKind::inter && !folds_) c.members += " | " + members[1].text();
-      const auto parent = by_identity_.find(d.parent);
-      if (d.parent != 0 && parent != by_identity_.end()) c.parent = static_cast<int>(new_comm[parent->second]);
-    } else {
-      for (const Identity member : d.set) {
-        const auto found = by_identity_.find(member);
-        if (found != by_identity_.end()) c.set.push_back(static_cast<int>(new_comm[found->second]));
-      }
-      std::sort(c.set.begin(), c.set.end());
-    }
-    comms.push_back(std::move(c));
-  }
-  for (Catalogue::Comm& c : comms) {
-    if (c.kind != CommKind::set) continue;
-    for (const int index : c.set) {
-      const Catalogue::Comm& member = comms[static_cast<std::size_t>(index)];
-      // No process creates a set of sets, but a damaged arena may contain one, and names of names would grow without
-      // bounds.
-      c.name += (c.name.empty() ? "{" : ",") + (member.kind == CommKind::set ? "*" : member.name);
-    }
-    c.name += c.set.empty() ? "{*}" : "}";
-  }
-
-  // The order above does not guarantee that parents come before their children.
-  std::map<std::tuple<int, std::uint32_t, int, char>, int> families;
-  const auto parent_of = [&comms](std::size_t i) { return static_cast<std::size_t>(std::max(comms[i].parent, 0)); };
-  each_behind_its_parent(comms.size(), parent_of, [&](std::size_t i, std::size_t parent) {
-    if (i == 0) return;
-    Catalogue::Comm& c = comms[i];
-    if (parent == 0) c.parent = -1;
-    const int family = c.parent < 0 ? -1 : comms[parent].family;
-    const char letter = c.kind == CommKind::set ? '{' : c.name[0];
-    c.family =
-        families.try_emplace({family, c.op, c.site, letter}, static_cast<int>(families.size()) + 1).first->second;
-  });
-
-  // Keys are ordered by communicator, rows by key: readers that need rows together find them next to each other.
-  for (Catalogue::KeyFacts key : keys_) {
-    key.comm = new_comm[key.comm];
-    key.site = new_site[key.site];
-    key.region = new_region[key.region];
-    result.keys.push_back(key);
-  }
-  std::sort(result.keys.begin(), result.keys.end(),
-            [](const Catalogue::KeyFacts& a, const Catalogue::KeyFacts& b) { return key_of(a) < key_of(b); });
-  return result;
 }
 
 std::map<std::pair<std::string, std::string>, Dictionary::ImportedName> Dictionary::coverage() const {
@@ -674,104 +529,6 @@ Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {
     numbers.keys.push_back(static_cast<std::uint32_t>(catalogue.find(key)));
   }
   return numbers;
-}
-
-std::size_t Catalogue::find(const KeyFacts& key) const {
-  const auto at = std::lower_bound(keys.begin(), keys.end(), key,
-                                   [](const KeyFacts& a, const KeyFacts& b) { return key_of(a) < key_of(b); });
-  return static_cast<std::size_t>(at - keys.begin());
-}
-
-std::vector<char> Catalogue::packed() const {
-  WireWriter out;
-  out.number(sites.size() - 1);
-  for (std::size_t i = 1; i < sites.size(); ++i) sites[i].write(out);
-  out.number(comms.size());
-  for (const Comm& c : comms) {
-    out.number(c.identity);
-    out.number(static_cast<std::uint64_t>(c.kind));
-    for (const std::string* const text : {&c.name, &c.user_name, &c.topology, &c.members}) out.text(*text);
-    for (const int n : {c.parent, c.site, c.size, c.remote_size, c.leader, c.family}) out.signed_number(n);
-    out.number(c.op);
-    out.number(c.communicators);
-    out.signed_number(c.created_ns);
-    out.signed_number(c.freed_ns);
-    out.number(c.set.size());
-    for (const int member : c.set) out.signed_number(member);
-  }
-  out.number(regions.size() - 1);
-  for (std::size_t i = 1; i < regions.size(); ++i) {
-    out.number(regions[i].identity);
-    out.signed_number(regions[i].parent);
-    out.number(static_cast<std::uint64_t>(regions[i].kind));
-    out.text(regions[i].name);
-  }
-  out.number(metrics.size() - 1);
-  for (std::size_t i = 1; i < metrics.size(); ++i) {
-    out.text(metrics[i].name);
-    out.text(metrics[i].unit);
-  }
-  out.number(tags.size());
-  for (const Tag& tag : tags) {
-    out.number(tag.region);
-    out.text(tag.name);
-    out.text(tag.value);
-  }
-  out.number(keys.size());
-  for (const KeyFacts& k : keys) {
-    for (const std::uint32_t n : {k.comm, k.op, k.bin, k.region, k.site}) out.number(n);
-    for (const auto field : counters) out.number(k.*field);
-  }
-  return out.bytes();
-}
-
-bool Catalogue::unpack(const std::vector<char>& bytes) {
-  WireReader in(bytes.data(), bytes.size());
-  sites.assign(1, {"", "", 0});
-  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) sites.push_back(SiteFacts::read(in));
-  comms.clear();
-  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    Comm& c = comms.emplace_back();
-    c.identity = in.number();
-    c.kind = static_cast<CommKind>(in.number());
-    for (std::string* const text : {&c.name, &c.user_name, &c.topology, &c.members}) *text = in.text();
-    for (int* const field : {&c.parent, &c.site, &c.size, &c.remote_size, &c.leader, &c.family})
-      *field = static_cast<int>(in.signed_number());
-    c.op = static_cast<std::uint32_t>(in.number());
-    c.communicators = static_cast<std::uint32_t>(in.number());
-    c.created_ns = in.signed_number();
-    c.freed_ns = in.signed_number();
-    for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) c.set.push_back(static_cast<int>(in.signed_number()));
-  }
-  regions.assign(1, {});
-  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    Region& region = regions.emplace_back();
-    region.identity = in.number();
-    region.parent = static_cast<int>(in.signed_number());
-    region.kind = static_cast<RegionKind>(in.number());
-    region.name = in.text();
-  }
-  metrics.assign(1, {});
-  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    MetricFacts& metric = metrics.emplace_back();
-    metric.name = in.text();
-    metric.unit = in.text();
-  }
-  tags.clear();
-  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    Tag& tag = tags.emplace_back();
-    tag.region = static_cast<std::uint32_t>(in.number());
-    tag.name = in.text();
-    tag.value = in.text();
-  }
-  keys.clear();
-  for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
-    KeyFacts& k = keys.emplace_back();
-    for (std::uint32_t* const field : {&k.comm, &k.op, &k.bin, &k.region, &k.site})
-      *field = static_cast<std::uint32_t>(in.number());
-    for (const auto field : counters) k.*field = in.number();
-  }
-  return in.ok();
 }
 
 }  // namespace commlens

@@ -14,55 +14,11 @@
 #include "core/base/identity.h"
 #include "core/base/wire.h"
 #include "core/process/coverage.h"
+#include "core/profile/catalogue.h"
 #include "core/profile/members.h"
 #include "core/state/counted.h"
 
 namespace commlens {
-
-// The final dictionary of a profile: what its rows refer to by number, with the numbers that are written to the file.
-struct Catalogue {
-  struct Comm {
-    Identity identity = 0;
-    CommKind kind = CommKind::none;
-    std::string name, user_name, topology, members;
-    int parent = -1;  // index into comms, -1: none
-    std::uint32_t op = 0;
-    int site = -1;  // index into sites, -1: none
-    int size = -1, remote_size = -1, leader = -1;
-    std::int64_t created_ns = -1, freed_ns = -1;
-    int family = 0;
-    std::uint32_t communicators = 1;
-    std::vector<int> set;  // indices into comms
-  };
-  struct Region {
-    Identity identity = 0;  // of its whole path
-    int parent = -1;        // index into regions, -1: none
-    RegionKind kind = RegionKind::program;
-    std::string name;
-  };
-  struct Tag {
-    std::uint32_t region;  // index
-    std::string name, value;
-  };
-  struct KeyFacts {
-    std::uint32_t comm, op, bin, region, site;                       // indices
-    std::uint64_t calls, bytes_sent, bytes_received, noncontiguous;  // those of the majority of ranks, if there is one
-  };
-
-  std::vector<Comm> comms;           // comms[0] is "no communicator"
-  std::vector<SiteFacts> sites;      // sites[0] is "no call site"
-  std::vector<Region> regions;       // regions[0] is the whole program; parents first
-  std::vector<MetricFacts> metrics;  // metrics[0] is none
-  std::vector<Tag> tags;
-  std::vector<KeyFacts> keys;  // sorted by comm, op, bin, region, site
-
-  // Returns the index of a key.  pre: `keys` contains it.
-  std::size_t find(const KeyFacts& key) const;
-
-  // Serialisation, for the way from rank 0 to the other aggregators.  unpack() returns false if the bytes are garbled.
-  std::vector<char> packed() const;
-  bool unpack(const std::vector<char>& bytes);
-};
 
 // Bits: the facts in which communicators that share a row differ.
 enum Difference : std::uint8_t {
@@ -185,7 +141,12 @@ class Dictionary {
   };
   using KeyOf = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
+  bool add_comm(WireReader& in);
+  std::vector<std::uint32_t> add_sites(Catalogue& to) const;
   std::vector<std::uint32_t> add_regions(Catalogue& to) const;
+  std::vector<std::uint32_t> comms_in_order() const;
+  Catalogue::Comm numbered(const Draft& draft, const std::vector<std::uint32_t>& new_site,
+                           const std::vector<std::uint32_t>& new_comm) const;
   std::uint32_t draft_index(Identity identity);
   Draft& absorb(CommDraft reported);
   void compare(CommDraft& known, CommDraft& reported) const;
