@@ -51,9 +51,6 @@ unsigned doublings_of(Ticks width) {
   return doublings;
 }
 
-std::vector<char> packed(const Counted& counted, Clocked collecting, const Sliced& slices, bool slices_folded,
-                         bool is_summary);
-
 }  // namespace
 
 SliceRows::SliceRows(const Counted& counted) {
@@ -98,20 +95,6 @@ SlicePlan SliceRows::within(std::uint64_t rows) const {
     }
   }
   return {finest + one_slice, true};
-}
-
-std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan) {
-  Sliced wide = counted.slices;
-  if (const Ticks width = first_slice_width << plan.doublings; width > wide.width) {
-    Sliced empty;
-    empty.width = width;
-    wide = added_up({wide, empty});
-  }
-  return packed(counted, collecting, wide, plan.folded, false);
-}
-
-std::vector<char> packed_for_summary(const Counted& counted, Clocked collecting) {
-  return packed(counted, collecting, {}, false, true);
 }
 
 namespace {
@@ -186,145 +169,202 @@ void write(WireWriter& out, const Peers& peers, Ticks slice_width) {
   }
 }
 
-std::vector<char> packed(const Counted& counted, Clocked collecting, const Sliced& slices, bool slices_folded,
-                         bool is_summary) {
-  const RankFacts& facts = counted.facts;
-  const TickScale& scale = counted.scale;
-  const Cells& cells = counted.cells;
-  const std::vector<const CommRecord*>& comms = counted.comms;
+// The communicators and call sites that a package contains: those that its rows refer to, and what these refer to.
+struct Referenced {
+  explicit Referenced(const Counted& counted) : comms(counted.comms.size(), 0) {
+    for (const auto& [key, cell] : counted.cells) {
+      sites.number(key.second);
+      comms[comm_of_key(key.first)] = 1;
+    }
+    for (const Position& p : counted.positions) {
+      sites.number(p.site);
+      comms[p.comm] = 1;
+    }
+    for (const auto& [at, sum] : counted.peers) comms[comm_of_peer(at.first)] = 1;
+    // Communicators that the application created are sent even if it never used them; MPI_COMM_SELF and sets only if it
+    // used them.  Children come after their parents, and sets after their members.  One pass from the end therefore
+    // finds all communicators that others refer to.
+    for (std::size_t i = comms.size() - 1; i > 0; --i) {
+      const CommRecord& c = *counted.comms[i];
+      if (c.count != 0 || c.letter == letter_world) comms[i] = 1;
+      if (!comms[i]) continue;
+      comms[c.parent] = 1;
+      for (const std::uint32_t member : c.members) comms[member] = 1;
+      sites.number(c.site);
+    }
+  }
 
   Sites sites;
-  std::vector<char> used(comms.size(), 0);
-  for (const auto& [key, cell] : cells) {
-    sites.number(key.second);
-    used[comm_of_key(key.first)] = 1;
-  }
-  for (const Position& p : counted.positions) {
-    sites.number(p.site);
-    used[p.comm] = 1;
-  }
-  for (const auto& [at, sum] : counted.peers) used[comm_of_peer(at.first)] = 1;
-  // Communicators that the application created are sent even if it never used them; MPI_COMM_SELF and sets only if it
-  // used them.  Children come after their parents, and sets after their members.  One pass from the end therefore finds
-  // all communicators that others refer to.
-  for (std::size_t i = comms.size() - 1; i > 0; --i) {
-    if (comms[i]->count != 0 || comms[i]->letter == letter_world) used[i] = 1;
-    if (!used[i]) continue;
-    used[comms[i]->parent] = 1;
-    for (const std::uint32_t member : comms[i]->members) used[member] = 1;
-    sites.number(comms[i]->site);
+  std::vector<char> comms;
+};
+
+// Writes one process; Profile::read() reads it in the same order.
+class Package {
+ public:
+  Package(const Counted& counted, bool is_summary)
+      : counted_(counted), scale_(counted.scale), is_summary_(is_summary), referenced_(counted) {}
+
+  std::vector<char> bytes(Clocked collecting, const Sliced& slices, bool slices_folded) {
+    write_facts();
+    write_sites_and_regions();
+    write_comms();
+    write_cells();
+    write_slices(slices, slices_folded);
+    write_positions();
+    write(out_, counted_.regions, scale_);
+    write(out_, is_summary_ ? Peers() : counted_.peers, slices.width);
+    out_.number(counted_.notices.size());
+    for (const NoticeText& notice : counted_.notices) {
+      out_.number(static_cast<std::uint64_t>(notice.kind));
+      out_.text(notice.text);
+    }
+    // Last, to include the time for packing.
+    out_.number(collecting.since == 0 ? 0 : scale_.ns(collecting.clock() - collecting.since));
+    return out_.bytes();
   }
 
-  WireWriter out;
-  out.number(static_cast<std::uint64_t>(facts.rank));
-  out.number(facts.world);
-  out.text(facts.node);
-  out.number(static_cast<std::uint64_t>(facts.pid));
-  out.text(facts.cpus);
-  out.number(facts.init_ns);
-  out.number(facts.app_ns);
-  out.number(static_cast<std::uint64_t>(facts.threads));
-  out.number(facts.own_init_ns);
-  out.number(facts.own_call_ns);
-  out.number(facts.own_wait_ns);
-  out.number(counted.lost);
-  out.text(facts.state);
-  out.text(facts.coverage);
+ private:
+  void write_facts() {
+    const RankFacts& facts = counted_.facts;
+    out_.number(static_cast<std::uint64_t>(facts.rank));
+    out_.number(facts.world);
+    out_.text(facts.node);
+    out_.number(static_cast<std::uint64_t>(facts.pid));
+    out_.text(facts.cpus);
+    out_.number(facts.init_ns);
+    out_.number(facts.app_ns);
+    out_.number(static_cast<std::uint64_t>(facts.threads));
+    out_.number(facts.own_init_ns);
+    out_.number(facts.own_call_ns);
+    out_.number(facts.own_wait_ns);
+    out_.number(counted_.lost);
+    out_.text(facts.state);
+    out_.text(facts.coverage);
+  }
 
-  out.number(sites.addresses().size());
-  for (const Site address : sites.addresses()) counted.place(address).write(out);
+  void write_sites_and_regions() {
+    const std::vector<Site>& addresses = referenced_.sites.addresses();
+    out_.number(addresses.size());
+    for (const Site address : addresses) counted_.place(address).write(out_);
 
-  // Outer regions come before those within them, because this process entered them first.
-  const std::vector<RegionFacts>& regions = counted.regions.names;
-  out.number(regions.size() - 1);
-  for (std::size_t i = 1; i < regions.size(); ++i) {
-    out.number(regions[i].parent);
-    out.number(static_cast<std::uint64_t>(regions[i].kind));
-    out.text(regions[i].name);
+    // Outer regions come before those within them, because this process entered them first.
+    const std::vector<RegionFacts>& regions = counted_.regions.names;
+    out_.number(regions.size() - 1);
+    for (std::size_t i = 1; i < regions.size(); ++i) {
+      out_.number(regions[i].parent);
+      out_.number(static_cast<std::uint64_t>(regions[i].kind));
+      out_.text(regions[i].name);
+    }
   }
 
   // Records are in the order of creation, so parents come before children and sets after their members.
-  out.number(static_cast<std::uint64_t>(std::count(used.begin() + 1, used.end(), 1)));
-  // Until here, identities are unique within one world only; combine() makes them unique across worlds.
-  const auto in_world = [&](const CommRecord& c) {
-    return c.kind == CommKind::none ? 0 : combine(facts.world, is_summary ? c.kin : c.identity);
-  };
-  const auto since_start = [&](Ticks t) { return t <= counted.started ? Ns{0} : scale.ns(t - counted.started); };
-  for (std::size_t i = 1; i < comms.size(); ++i) {
-    if (!used[i]) continue;
-    const CommRecord& c = *comms[i];
-    out.number(i);
-    out.number(static_cast<std::uint64_t>(c.kind));
-    out.number(in_world(c));
-    out.number(in_world(*comms[c.parent]));
-    out.number(c.op);
-    out.number(static_cast<unsigned char>(c.letter));
-    out.number(sites.number(c.site));
-    out.signed_number(c.leader);
-    out.signed_number(c.view.rank);
-    out.signed_number(c.view.size);
-    out.signed_number(c.remote_size);
-    out.number(c.second_side ? 1 : 0);
-    out.number(c.count);
-    const bool leads = c.kind != CommKind::set && c.view.rank == 0 && !c.second_side;
-    out.number(is_summary && !leads ? 0 : c.communicators);
-    out.number(since_start(c.created));
-    out.number(c.freed == 0 ? 0 : since_start(c.freed) + 1);
-    out.text(c.user_name);
-    out.text(c.topology);
-    out.number(c.members.size());
-    for (const std::uint32_t member : c.members) out.number(in_world(*comms[member]));
+  void write_comms() {
+    const std::vector<char>& used = referenced_.comms;
+    out_.number(static_cast<std::uint64_t>(std::count(used.begin() + 1, used.end(), 1)));
+    for (std::size_t i = 1; i < used.size(); ++i) {
+      if (used[i]) write_comm(i, *counted_.comms[i]);
+    }
   }
 
-  out.number(cells.size());
-  for (const auto& [key, cell] : cells) {
-    out.number(comm_of_key(key.first));
-    out.number(op_of_key(key.first));
-    out.number(bin_of_key(key.first));
-    out.number(region_of_key(key.first));
-    out.number(sites.number(key.second));
-    out.number(cell.calls);
-    out.number(scale.ns(cell.time));
-    out.number(scale.ns(cell.time_min));
-    out.number(scale.ns(cell.time_max));
-    out.number(cell.bytes_sent);
-    out.number(cell.bytes_received);
-    out.number(noncontiguous_of_key(key.first) ? cell.calls : 0);
+  void write_comm(std::size_t number, const CommRecord& c) {
+    out_.number(number);
+    out_.number(static_cast<std::uint64_t>(c.kind));
+    out_.number(in_world(c));
+    out_.number(in_world(*counted_.comms[c.parent]));
+    out_.number(c.op);
+    out_.number(static_cast<unsigned char>(c.letter));
+    out_.number(referenced_.sites.number(c.site));
+    out_.signed_number(c.leader);
+    out_.signed_number(c.view.rank);
+    out_.signed_number(c.view.size);
+    out_.signed_number(c.remote_size);
+    out_.number(c.second_side ? 1 : 0);
+    out_.number(c.count);
+    const bool leads = c.kind != CommKind::set && c.view.rank == 0 && !c.second_side;
+    out_.number(is_summary_ && !leads ? 0 : c.communicators);
+    out_.number(since_start(c.created));
+    out_.number(c.freed == 0 ? 0 : since_start(c.freed) + 1);
+    out_.text(c.user_name);
+    out_.text(c.topology);
+    out_.number(c.members.size());
+    for (const std::uint32_t member : c.members) out_.number(in_world(*counted_.comms[member]));
   }
-  out.number(scale.ns(slices.width));
-  out.number(slices_folded ? 1 : 0);
-  out.number(slices.entries.size());
-  for (const SliceEntry& entry : slices.entries) {
-    out.number(is_of_region(entry.key) ? region_of_key(entry.key) : comm_of_key(entry.key));
-    out.number(op_of_key(entry.key));
-    out.number(entry.slot);
-    out.number(entry.calls);
-    out.number(scale.ns(entry.time));
-    out.number(entry.bytes_sent);
-    out.number(entry.bytes_received);
+
+  void write_cells() {
+    out_.number(counted_.cells.size());
+    for (const auto& [key, cell] : counted_.cells) {
+      out_.number(comm_of_key(key.first));
+      out_.number(op_of_key(key.first));
+      out_.number(bin_of_key(key.first));
+      out_.number(region_of_key(key.first));
+      out_.number(referenced_.sites.number(key.second));
+      out_.number(cell.calls);
+      out_.number(scale_.ns(cell.time));
+      out_.number(scale_.ns(cell.time_min));
+      out_.number(scale_.ns(cell.time_max));
+      out_.number(cell.bytes_sent);
+      out_.number(cell.bytes_received);
+      out_.number(noncontiguous_of_key(key.first) ? cell.calls : 0);
+    }
   }
-  out.number(counted.positions.size());
-  for (const Position& p : counted.positions) {
-    out.signed_number(p.thread);
-    out.number(p.inside ? 1 : 0);
-    out.number(p.op);
-    out.number(p.comm);
-    out.number(sites.number(p.site));
-    out.number(since_start(p.since));
-    out.number(p.region);
+
+  void write_slices(const Sliced& slices, bool folded) {
+    out_.number(scale_.ns(slices.width));
+    out_.number(folded ? 1 : 0);
+    out_.number(slices.entries.size());
+    for (const SliceEntry& entry : slices.entries) {
+      out_.number(is_of_region(entry.key) ? region_of_key(entry.key) : comm_of_key(entry.key));
+      out_.number(op_of_key(entry.key));
+      out_.number(entry.slot);
+      out_.number(entry.calls);
+      out_.number(scale_.ns(entry.time));
+      out_.number(entry.bytes_sent);
+      out_.number(entry.bytes_received);
+    }
   }
-  write(out, counted.regions, scale);
-  write(out, is_summary ? Peers() : counted.peers, slices.width);
-  out.number(counted.notices.size());
-  for (const NoticeText& notice : counted.notices) {
-    out.number(static_cast<std::uint64_t>(notice.kind));
-    out.text(notice.text);
+
+  void write_positions() {
+    out_.number(counted_.positions.size());
+    for (const Position& p : counted_.positions) {
+      out_.signed_number(p.thread);
+      out_.number(p.inside ? 1 : 0);
+      out_.number(p.op);
+      out_.number(p.comm);
+      out_.number(referenced_.sites.number(p.site));
+      out_.number(since_start(p.since));
+      out_.number(p.region);
+    }
   }
-  out.number(collecting.since == 0
-                 ? 0
-                 : scale.ns(collecting.clock() - collecting.since));  // last, to include the time for packing
-  return out.bytes();
-}
+
+  // Within a process, identities are unique in one world only; combine() makes them unique across worlds.
+  Identity in_world(const CommRecord& c) const {
+    if (c.kind == CommKind::none) return 0;
+    return combine(counted_.facts.world, is_summary_ ? c.kin : c.identity);
+  }
+
+  Ns since_start(Ticks t) const { return t <= counted_.started ? Ns{0} : scale_.ns(t - counted_.started); }
+
+  const Counted& counted_;
+  const TickScale& scale_;
+  bool is_summary_;
+  Referenced referenced_;
+  WireWriter out_;
+};
 
 }  // namespace
+
+std::vector<char> packed(const Counted& counted, Clocked collecting, const SlicePlan& plan) {
+  Sliced wide = counted.slices;
+  if (const Ticks width = first_slice_width << plan.doublings; width > wide.width) {
+    Sliced empty;
+    empty.width = width;
+    wide = added_up({wide, empty});
+  }
+  return Package(counted, false).bytes(collecting, wide, plan.folded);
+}
+
+std::vector<char> packed_for_summary(const Counted& counted, Clocked collecting) {
+  return Package(counted, true).bytes(collecting, {}, false);
+}
+
 }  // namespace commlens

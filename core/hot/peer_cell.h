@@ -95,6 +95,6 @@ struct MatrixChoice {
   bool by_any;         // by_region || by_slice
   std::uint32_t most;  // cells per thread; beyond that, new peers are counted in blocks
 };
-extern MatrixChoice matrix;
+extern MatrixChoice matrix_choice;
 
 }  // namespace commlens

@@ -5,7 +5,7 @@ namespace commlens {
 namespace {
 
 std::uint32_t slice_now(const Thread& thread) noexcept {
-  if (!matrix.by_slice || thread.slices.width == 0) return 0;
+  if (!matrix_choice.by_slice || thread.slices.width == 0) return 0;
   const auto doublings = static_cast<std::uint32_t>(__builtin_ctzll(thread.slices.width / first_slice_width));
   return doublings << slice_bits | static_cast<std::uint32_t>(thread.slices.slot);
 }
@@ -20,14 +20,14 @@ __attribute__((noinline, cold)) PeerCell* count_first(Thread& thread, PeerKey ke
 
 __attribute__((noinline)) PeerCell* count_by(Thread& thread, PeerKey key, PeerPlace place,
                                              std::uint64_t bytes) noexcept {
-  return count_first(thread, key | slice_now(thread), matrix.by_region ? place : without_region(place), bytes);
+  return count_first(thread, key | slice_now(thread), matrix_choice.by_region ? place : without_region(place), bytes);
 }
 
 }  // namespace
 
 PeerCell* count_peer(Thread& thread, PeerKey key, PeerPlace place, std::uint64_t bytes) noexcept {
   if (__builtin_expect(region_of_peer(place) == uncounted_region, 0)) return nullptr;
-  if (__builtin_expect(matrix.by_any, 0)) return count_by(thread, key, place, bytes);
+  if (__builtin_expect(matrix_choice.by_any, 0)) return count_by(thread, key, place, bytes);
   place = without_region(place);
   PeerCell* const cell = known_cell(thread.peers, key, place);
   if (__builtin_expect(cell == nullptr, 0)) return count_first(thread, key, place, bytes);
@@ -37,13 +37,13 @@ PeerCell* count_peer(Thread& thread, PeerKey key, PeerPlace place, std::uint64_t
 
 void count_received_anew(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept {
   PeerCell* const in = count_message_of(thread, maker.key, Flow::received, 0, source, bytes);
-  if (in == nullptr || matrix.by_any || thread.call_cache == &CallCache::none) return;
+  if (in == nullptr || matrix_choice.by_any || thread.call_cache == &CallCache::none) return;
   thread.call_cache->arrival(&maker, source) = {&maker, in, bytes, source};
 }
 
 void count_arrival(Thread& thread, CachedCall& r, std::uint64_t received, int source) noexcept {
   PeerCell* in = &thread.nobody;
-  if (matrix.peers && source >= 0) {
+  if (matrix_choice.peers && source >= 0) {
     in = count_message(thread, Flow::received, comm_of_key(r.cell->key), 0, source, received);
     if (in == nullptr) return;  // another thread has paused counting since the call began
   }

@@ -8,7 +8,7 @@
 namespace [[gnu::visibility("hidden")]] commlens {
 
 // Counts one message, or one collective by its shape.  `key` has no slice; `place` has the region of the call.
-// pre:  matrix.peers
+// pre:  matrix_choice.peers
 // post: returns the cell that counted it, or null if the region is not counted.
 PeerCell* count_peer(Thread& thread, PeerKey key, PeerPlace place, std::uint64_t bytes) noexcept;
 
@@ -36,7 +36,7 @@ inline void count_shape_of(Thread& thread, Key maker, Flow shape, std::uint64_t 
              make_peer_place(no_peer, region_of_key(maker)), bytes);
 }
 
-// Counts a message that a request received, as count_message_of() does.  pre: matrix.peers, source >= 0
+// Counts a message that a request received, as count_message_of() does.  pre: matrix_choice.peers, source >= 0
 void count_received_anew(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept;
 inline void count_received_of(Thread& thread, const Cell& maker, int source, std::uint64_t bytes) noexcept {
   const Arrival& a = thread.call_cache->arrival(&maker, source);

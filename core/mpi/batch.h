@@ -23,15 +23,15 @@ inline void credit(Thread& t, Cell& maker, Bytes sent, Bytes received) noexcept 
 
 // The same for the message of a request, to or from one process.
 inline void credit_departure(Thread& t, const Cell& maker, int to, Bytes bytes) noexcept {
-  if (matrix.peers && to >= 0) count_message_of(t, maker.key, Flow::sent, 0, to, bytes);
+  if (matrix_choice.peers && to >= 0) count_message_of(t, maker.key, Flow::sent, 0, to, bytes);
 }
 inline void credit_arrival(Thread& t, const Cell& maker, int from, Bytes bytes) noexcept {
-  if (matrix.peers && from >= 0) count_received_of(t, maker, from, bytes);
+  if (matrix_choice.peers && from >= 0) count_received_of(t, maker, from, bytes);
 }
 
 // The same for a collective, by its shape.
 inline void credit_collective(Thread& t, const PersistentRequest& p) noexcept {
-  if (!matrix.peers || p.shape == Flow::count) return;
+  if (!matrix_choice.peers || p.shape == Flow::count) return;
   const Key maker = p.maker->key;
   count_shape_of(t, maker, p.shape, p.exchanged);
   for (const Share* s = p.shares; s != nullptr && s->peer >= 0; ++s)

@@ -480,7 +480,7 @@ void remember_persistent(Thread& thread, MPI_Request request, Cell& maker, const
     return;
   }
   *p = {&maker, v.sent, v.received, v.to, v.from, v.exchanged, nullptr, v.shape, nullptr};
-  const bool has_blocks = matrix.peers && v.parts.slots > 0;
+  const bool has_blocks = matrix_choice.peers && v.parts.slots > 0;
   if (has_blocks && v.parts.are_kept()) {
     p->shares = new (std::nothrow) Share[static_cast<std::size_t>(v.parts.slots) + 1];
     if (p->shares == nullptr) p->shape = Flow::count;

@@ -42,7 +42,7 @@ Site site_mask = ~Site{0};
 bool calls_are_plain = false;
 
 void look_at_calls() noexcept {
-  const bool are_plain = fortran_bindings.count == 0 && clock_is_tsc && site_mask != 0 && !matrix.inside;
+  const bool are_plain = fortran_bindings.count == 0 && clock_is_tsc && site_mask != 0 && !matrix_choice.inside;
   __atomic_store_n(&calls_are_plain, are_plain, __ATOMIC_RELAXED);
 }
 JobGroups job_groups;

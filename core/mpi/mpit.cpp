@@ -50,8 +50,8 @@ State& state() {
 }
 
 // With matrices off, peers are not counted, and commlens has no variables.
-int variable_count() noexcept { return matrix.peers ? static_cast<int>(variables().size()) : 0; }
-int category_count() noexcept { return matrix.peers ? 1 : 0; }
+int variable_count() noexcept { return matrix_choice.peers ? static_cast<int>(variables().size()) : 0; }
+int category_count() noexcept { return matrix_choice.peers ? 1 : 0; }
 
 template <class Function>
 Function library(const char* name) noexcept {
@@ -305,7 +305,7 @@ int pvar_get_index(decltype(&PMPI_T_pvar_get_index) next, const char* name, int 
     if (name == nullptr || pvar_index == nullptr) return MPI_T_ERR_INVALID;
     fix(s);
     const int theirs = place_in_library(name, var_class);
-    const int ours = matrix.peers ? variable_of(name) : -1;
+    const int ours = matrix_choice.peers ? variable_of(name) : -1;
     if (theirs < 0 && ours >= 0 && class_of(variables()[static_cast<std::size_t>(ours)]) == var_class) {
       *pvar_index = s.variables.of_ours(ours);
       return MPI_SUCCESS;

@@ -485,7 +485,7 @@ void end_watching() noexcept {}
 }  // namespace
 
 void install_pml_hook() noexcept {
-  if (!matrix.inside || is_watching || why_not != nullptr) return;
+  if (!matrix_choice.inside || is_watching || why_not != nullptr) return;
   why_not = begin_watching();
   is_watching = why_not == nullptr;
   if (!is_watching && job.rank == 0)
@@ -505,7 +505,7 @@ void remove_pml_hook_in_child() noexcept {
 }
 
 std::string pml_hook_outcome() {
-  if (!matrix.inside) return "not asked for";
+  if (!matrix_choice.inside) return "not asked for";
   return why_not == nullptr ? "measured" : std::string("not seen: ") + why_not;
 }
 

@@ -53,7 +53,7 @@ struct Blocks {
 
   // Returns whether the block of each peer is counted on its own.  For every process of a large communicator, that
   // needs as much memory as a matrix.  So it is only done if the matrix is to show messages inside collectives.
-  bool are_kept() const noexcept { return of_neighbors || matrix.inside; }
+  bool are_kept() const noexcept { return of_neighbors || matrix_choice.inside; }
 };
 
 // The data that one call moves.  Rules without loops are inlined, and their results stay in the wrapper's registers.

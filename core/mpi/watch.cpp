@@ -31,7 +31,7 @@ namespace {
 constexpr Flow flows[] = {Flow::sent, Flow::received, Flow::put, Flow::get, Flow::share};
 
 commlens_watched* watch_of(MPI_Comm comm, int kind) noexcept try {
-  if (!job.ready || !matrix.peers || kind < COMMLENS_SENT || kind > COMMLENS_COLLECTIVE) return nullptr;
+  if (!job.ready || !matrix_choice.peers || kind < COMMLENS_SENT || kind > COMMLENS_COLLECTIVE) return nullptr;
   const auto* const view = static_cast<const CommView*>(comms.find(bits(comm)));
   const std::optional<MemberRanks> found = view == nullptr ? std::nullopt : members(view->index);
   if (!found) return nullptr;

@@ -220,7 +220,7 @@ class Call {
   template <class Measure>
   COMMLENS_IN_REGISTERS void foresee(MPI_Comm comm, Measure measure) noexcept {
 #if defined(OPEN_MPI)
-    if (__builtin_expect(!matrix.inside, 1)) return;
+    if (__builtin_expect(!matrix_choice.inside, 1)) return;
     const void* const known = comms.find(bits(comm));
     if (known == nullptr) return;
     thread_.call = bin_ahead(measure, *static_cast<const CommView*>(known));
@@ -259,7 +259,7 @@ class Call {
     const std::uint32_t region = region_of_key(cell.key);
     // The overflow cell has no procedure.
     if (op_of_key(cell.key) != op_ || comm_of_key(cell.key) == 0) return;
-    if (region == uncounted_region || matrix.by_any) return;
+    if (region == uncounted_region || matrix_choice.by_any) return;
     const bool has_more = ((parts & CachedCall::sends) == 0 && v.sent != 0) ||
                           ((parts & CachedCall::receives) == 0 && v.received != 0) ||
                           ((parts & CachedCall::out_message) == 0 && out_ != nullptr) ||
@@ -298,7 +298,7 @@ class Call {
 
   // Counts a collective by its shape, and its blocks per peer if it has a block for each.
   COMMLENS_IN_REGISTERS void collective(const CommView& comm, const Volume& v) noexcept {
-    if (!matrix.peers || v.shape == Flow::count) return;
+    if (!matrix_choice.peers || v.shape == Flow::count) return;
     Bytes exchanged = v.exchanged;
     if (v.parts.slots != 0) {
       const Volume copy = v;
@@ -328,7 +328,7 @@ class Call {
 
  private:
   COMMLENS_IN_REGISTERS void peers(const CommView& comm, const Volume& v, Flow out, Flow in) noexcept {
-    if (!matrix.peers) return;
+    if (!matrix_choice.peers) return;
     if (v.to >= 0) cache_if(out_ = count_message(thread_, out, comm.index, 0, v.to, v.sent));
     if (v.from >= 0) cache_if(in_ = count_message(thread_, in, comm.index, 0, v.from, v.received));
   }

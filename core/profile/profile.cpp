@@ -82,7 +82,7 @@ void Profile::read_peers(WireReader& in, RankData& data) {
   }
 }
 
-bool Profile::read(WireReader& in, RankData& data) {
+void Profile::read_facts(WireReader& in, RankData& data) {
   RankFacts& facts = data.rank.facts;
   facts.rank = static_cast<int>(in.number());
   facts.world = in.number();
@@ -98,7 +98,9 @@ bool Profile::read(WireReader& in, RankData& data) {
   data.rank.lost_calls = in.number();
   facts.state = in.text();
   facts.coverage = in.text();
+}
 
+void Profile::read_names(WireReader& in, RankData& data) {
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     data.sites.push_back(SiteFacts::read(in));
   }
@@ -110,7 +112,9 @@ bool Profile::read(WireReader& in, RankData& data) {
     region.name = in.text();
     data.regions.push_back(std::move(region));
   }
+}
 
+void Profile::read_comms(WireReader& in, RankData& data) {
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     CommDraft draft;
     const std::uint64_t local = in.number();
@@ -125,7 +129,7 @@ bool Profile::read(WireReader& in, RankData& data) {
     draft.comm.size = static_cast<int>(in.signed_number());
     draft.comm.remote_size = static_cast<int>(in.signed_number());
     draft.second_side = in.number() != 0;
-    draft.world_rank = facts.rank;
+    draft.world_rank = data.rank.facts.rank;
     draft.count = static_cast<std::uint32_t>(in.number());
     draft.comm.communicators = static_cast<std::uint32_t>(in.number());
     draft.comm.created_ns = static_cast<std::int64_t>(in.number());
@@ -135,7 +139,9 @@ bool Profile::read(WireReader& in, RankData& data) {
     for (std::uint64_t m = in.number(); in.ok() && m > 0; --m) draft.set.push_back(in.number());
     data.comms.emplace_back(local, std::move(draft));
   }
+}
 
+void Profile::read_cells(WireReader& in, RankData& data) {
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     KeyFacts key{};
     key.comm = static_cast<std::uint32_t>(in.number());
@@ -144,7 +150,7 @@ bool Profile::read(WireReader& in, RankData& data) {
     key.region = static_cast<std::uint32_t>(in.number());
     key.site = static_cast<std::uint32_t>(in.number());
     Row row{};
-    row.rank = facts.rank;
+    row.rank = data.rank.facts.rank;
     row.calls = in.number();
     row.time = in.number();
     row.time_min = in.number();
@@ -154,11 +160,14 @@ bool Profile::read(WireReader& in, RankData& data) {
     row.noncontiguous = in.number();
     data.cells.emplace_back(key, row);
   }
+}
+
+void Profile::read_slices(WireReader& in, RankData& data) {
   data.slice_ns = std::max<Ns>(in.number(), 1);
   data.slices_folded = in.number() != 0;
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     Slice slice{};
-    slice.rank = facts.rank;
+    slice.rank = data.rank.facts.rank;
     slice.comm = static_cast<std::uint32_t>(in.number());
     slice.op = static_cast<std::uint32_t>(in.number());
     slice.slot = in.number();
@@ -168,9 +177,12 @@ bool Profile::read(WireReader& in, RankData& data) {
     slice.bytes_received = in.number();
     data.slices.push_back(slice);
   }
+}
+
+void Profile::read_last_calls(WireReader& in, RankData& data) {
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     LastCall place{};
-    place.rank = facts.rank;
+    place.rank = data.rank.facts.rank;
     place.thread = static_cast<int>(in.signed_number());
     place.inside = in.number() != 0;
     place.op = static_cast<std::uint32_t>(in.number());
@@ -180,14 +192,46 @@ bool Profile::read(WireReader& in, RankData& data) {
     place.region = static_cast<std::uint32_t>(in.number());
     data.last_calls.push_back(place);
   }
+}
+
+bool Profile::read(WireReader& in, RankData& data) {
+  read_facts(in, data);
+  read_names(in, data);
+  read_comms(in, data);
+  read_cells(in, data);
+  read_slices(in, data);
+  read_last_calls(in, data);
   read_regions(in, data);
   read_peers(in, data);
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     const auto kind = static_cast<Notice>(in.number());
     data.notices.push_back({kind, in.text()});
   }
-  facts.own_collect_ns = in.number();
+  data.rank.facts.own_collect_ns = in.number();
   return in.ok();
+}
+
+void Profile::add_cells(RankData& data) {
+  // Different keys of a rank may be equal here, for example those of a library that is loaded twice, or of calls with
+  // and without a contiguous datatype.  They become one row.
+  std::unordered_map<std::uint32_t, std::size_t> row_of_key;
+  for (auto& [key, row] : data.cells) {
+    key.calls = row.calls;
+    key.bytes_sent = row.bytes_sent;
+    key.bytes_received = row.bytes_received;
+    key.noncontiguous = row.noncontiguous;
+    row.key = dictionary.key(key);
+    data.rank.calls += row.calls;
+    data.rank.mpi_ns += row.time;
+    const auto [place, is_first] = row_of_key.try_emplace(row.key, rows.size());
+    if (is_first) {
+      rows.push_back(row);
+      continue;
+    }
+    Row& sum = rows[place->second];
+    add_calls(sum, row);
+    sum.noncontiguous += row.noncontiguous;
+  }
 }
 
 bool Profile::add(const char* bytes, std::size_t size) {
@@ -219,29 +263,12 @@ bool Profile::add(const char* bytes, std::size_t size) {
     return found == comm_numbers.end() ? 0 : found->second;
   };
 
-  // Different keys of a rank may be equal here, for example those of a library that is loaded twice, or of calls with
-  // and without a contiguous datatype.  They become one row.
-  std::unordered_map<std::uint32_t, std::size_t> row_of_key;
   for (auto& [key, row] : data.cells) {
     key.comm = comm_at(key.comm);
     key.site = site_at(key.site);
     key.region = region_at(key.region);
-    key.calls = row.calls;
-    key.bytes_sent = row.bytes_sent;
-    key.bytes_received = row.bytes_received;
-    key.noncontiguous = row.noncontiguous;
-    row.key = dictionary.key(key);
-    data.rank.calls += row.calls;
-    data.rank.mpi_ns += row.time;
-    const auto [place, is_first] = row_of_key.try_emplace(row.key, rows.size());
-    if (is_first) {
-      rows.push_back(row);
-      continue;
-    }
-    Row& sum = rows[place->second];
-    add_calls(sum, row);
-    sum.noncontiguous += row.noncontiguous;
   }
+  add_cells(data);
   for (Slice& slice : data.slices) slice.comm = slice.op == region_op ? region_at(slice.comm) : comm_at(slice.comm);
   slice_ns = std::max(slice_ns, data.slice_ns);
   rank_slices_.emplace_back(data.slice_ns, std::move(data.slices));

@@ -188,8 +188,15 @@ class Profile : public Catalogue {
   };
 
   static bool read(WireReader& in, RankData& data);
+  static void read_facts(WireReader& in, RankData& data);
+  static void read_names(WireReader& in, RankData& data);
+  static void read_comms(WireReader& in, RankData& data);
+  static void read_cells(WireReader& in, RankData& data);
+  static void read_slices(WireReader& in, RankData& data);
+  static void read_last_calls(WireReader& in, RankData& data);
   static void read_regions(WireReader& in, RankData& data);
   static void read_peers(WireReader& in, RankData& data);
+  void add_cells(RankData& data);  // pre: their keys have the numbers of this profile
   void add_regions(RankData& data, const std::vector<std::uint32_t>& numbers);
   void settle_regions(const Dictionary::Numbers& numbers);
   void settle_slices(const Dictionary::Numbers& numbers);

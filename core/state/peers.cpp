@@ -10,7 +10,7 @@
 
 namespace commlens {
 
-MatrixChoice matrix{false, false, false, false, false, 0};
+MatrixChoice matrix_choice{false, false, false, false, false, 0};
 
 namespace {
 
@@ -20,20 +20,20 @@ std::int32_t (*world_rank_of)(std::uint32_t, std::uint32_t) noexcept = nullptr;
 // are too many cells.
 unsigned shift_for(std::uint64_t used) noexcept {
   constexpr unsigned all = 31;
-  if (used < matrix.most) return 0;
-  if (used < 2ull * matrix.most) return 6;
-  return used < 3ull * matrix.most ? 12 : all;
+  if (used < matrix_choice.most) return 0;
+  if (used < 2ull * matrix_choice.most) return 6;
+  return used < 3ull * matrix_choice.most ? 12 : all;
 }
 
 }  // namespace
 
 void choose_matrix(const std::string& which, const std::string& by, unsigned long most) {
-  matrix.peers = which != "off";
-  matrix.inside = which == "all";
-  matrix.by_region = by == "region" || by == "both";
-  matrix.by_slice = by == "slice" || by == "both";
-  matrix.by_any = matrix.by_region || matrix.by_slice;
-  matrix.most = static_cast<std::uint32_t>(std::clamp(most, 64ul, 1ul << 30));
+  matrix_choice.peers = which != "off";
+  matrix_choice.inside = which == "all";
+  matrix_choice.by_region = by == "region" || by == "both";
+  matrix_choice.by_slice = by == "slice" || by == "both";
+  matrix_choice.by_any = matrix_choice.by_region || matrix_choice.by_slice;
+  matrix_choice.most = static_cast<std::uint32_t>(std::clamp(most, 64ul, 1ul << 30));
 }
 
 void ask_for_world_ranks(std::int32_t (*world_rank)(std::uint32_t comm, std::uint32_t peer) noexcept) noexcept {
@@ -45,7 +45,7 @@ PeerCell* add_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexc
   if (const unsigned shift = shift_for(table.used + table.left_out); shift > shift_of(place) && peer != no_peer) {
     if (!is_noticed(Notice::peers))
       notice(Notice::peers,
-             "more than " + std::to_string(matrix.most) +
+             "more than " + std::to_string(matrix_choice.most) +
                  " pairs of a communicator and a peer: from here on new peers are counted in blocks of 64 "
                  "(COMMLENS_MATRIX_PAIRS)");
     const std::uint32_t first = peer >> shift << shift;

@@ -326,8 +326,8 @@ TEST(a_thread_without_memory_keeps_no_call) {
 
 TEST(a_receive_counts_what_arrived_and_from_whom) {
   in_own_process([] {
-    matrix.peers = true;
-    matrix.most = 1000;
+    matrix_choice.peers = true;
+    matrix_choice.most = 1000;
     Thread& thread = this_thread();
     Cell* const cell = record(thread, make_key(3, 7, 5, 0), site, 1, 0, 16);
     thread.wait_until(~Ticks{0});
@@ -372,8 +372,8 @@ TEST(a_receive_counts_what_arrived_and_from_whom) {
 
 TEST(what_requests_receive_is_counted_as_a_model_has_it) {
   in_own_process([] {
-    matrix.peers = true;
-    matrix.most = 1000;
+    matrix_choice.peers = true;
+    matrix_choice.most = 1000;
     Thread& thread = this_thread();
     std::mt19937_64 random(6);
     std::vector<const Cell*> makers;
@@ -416,8 +416,8 @@ TEST(what_requests_receive_is_counted_as_a_model_has_it) {
 
 TEST(where_matrices_are_by_region_or_slice_no_arrival_is_kept) {
   in_own_process([] {
-    matrix.peers = matrix.by_region = matrix.by_any = true;
-    matrix.most = 1000;
+    matrix_choice.peers = matrix_choice.by_region = matrix_choice.by_any = true;
+    matrix_choice.most = 1000;
     Thread& thread = this_thread();
     const Cell* const maker = record(thread, make_key(1, 7, 0, 2), site, 1, 0, 0);
     for (int i = 0; i < 3; ++i) {
@@ -432,8 +432,8 @@ TEST(where_matrices_are_by_region_or_slice_no_arrival_is_kept) {
 
 TEST(a_call_that_went_otherwise_counts_where_it_belongs) {
   in_own_process([] {
-    matrix.peers = true;
-    matrix.most = 1000;
+    matrix_choice.peers = true;
+    matrix_choice.most = 1000;
     Thread& thread = this_thread();
     Cell* const cell = record(thread, make_key(3, 7, 5, 0), site, 10, 100, 20);
     thread.wait_until(~Ticks{0});
