@@ -22,7 +22,7 @@ allowed=(
   record RequestTable::find_further RequestTable::put_further from_fortran
   pcontrol
   # Peers.
-  matrix count_peer started_now
+  matrix_choice count_peer started_now
   # Calls like one before.
   count_arrival count_received_anew count_late slot_to_fill grow_call_cache
   # Regions: how they count, the first one of a thread and of a name, and what is odd about them.

@@ -505,6 +505,25 @@ def started(command: Sequence[str], env: Mapping[str, str], where: Path) -> Iter
             kill_all(process, mark)
 
 
+def kill_at_once(pids: Sequence[int]) -> None:
+    """Kill ranks with SIGKILL; their launcher stands still until all of them are dead.
+
+    It would send SIGTERM to the others as soon as it sees the first one die.
+    """
+    parents = {
+        int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])
+        for pid in pids
+    }
+    for parent in parents:
+        os.kill(parent, signal.SIGSTOP)
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+    finally:
+        for parent in parents:
+            os.kill(parent, signal.SIGCONT)
+
+
 def kill_all(leader: subprocess.Popen[bytes], mark: str) -> None:
     """Kill the remaining processes of a launch.
 

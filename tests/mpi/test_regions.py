@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import sqlite3
 import subprocess
 import time
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import BUILD, ROOT, SANITIZER_ENV, Mpi, Result, commlens, started
+from harness import BUILD, ROOT, SANITIZER_ENV, Mpi, Result, commlens, kill_at_once, started
 from profile_rows import Profile
 
 API = BUILD / "lib"
@@ -360,8 +359,7 @@ def test_regions_of_a_killed_job_are_there_and_those_under_way_have_their_time(m
     with started(command, env, where):
         pids = wait_for_ready(where, 3)
         time.sleep(0.3)
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+        kill_at_once(pids)
         time.sleep(0.3)
     done = commlens("recover", "-o", where / "recovered.db", where / "arenas")
     assert done.returncode == 0, done

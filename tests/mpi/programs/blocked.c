@@ -36,8 +36,7 @@ int main(int argc, char** argv) {
   }
   if (strcmp(argv[2], "recv") == 0)
     MPI_Recv(&got, 1, MPI_INT, last, 70 + rank, reversed, MPI_STATUS_IGNORE); /* waits */
-  if (strcmp(argv[2], "any") == 0)
-    MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, reversed, MPI_STATUS_IGNORE);
+  if (strcmp(argv[2], "any") == 0) MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, reversed, MPI_STATUS_IGNORE);
   if (strcmp(argv[2], "probe") == 0) MPI_Probe(last, 70 + rank, reversed, MPI_STATUS_IGNORE);
   if (strcmp(argv[2], "sendrecv") == 0)
     MPI_Sendrecv(&sent, 1, MPI_INT, last, 1, &got, 1, MPI_INT, last, 70 + rank, reversed, MPI_STATUS_IGNORE);
