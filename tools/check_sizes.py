@@ -26,10 +26,6 @@ LONG_FILES: dict[str, int] = {
     "bench/algorithms.py": 643,
     "tests/mpi/programs/every.c": 879,
     "tests/mpi/programs/repeats.c": 649,
-    "tests/python/test_doctor.py": 747,
-    "tests/python/test_hostile_profiles.py": 787,
-    "tests/python/test_matrix.py": 932,
-    "tests/python/test_regions.py": 693,
     "tests/unit/arena/arena_test.cpp": 665,
     "tests/unit/hot/regions_test.cpp": 904,
 }

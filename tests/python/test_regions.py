@@ -7,22 +7,18 @@ import csv
 import io
 import json
 import sqlite3
-import subprocess
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from build_profile import LoopTime, ProfileBuilder, RegionTime
-from conftest import MS, Run, marked_builder, small_builder
+from conftest import MS, Run, marked_builder
 from oracle import Oracle, RegionOracle, Row
-from rich.cells import cell_len
 from summarise import summarised
 from test_numbers import CASE_IDS, CASES, COUNTERS, made_up, statements
-from test_text import below_head, environment, in_terminal, program
+from test_text import below_head
 
-from commlens.profile import _schema
-from commlens.render.tree import DEEPEST_PREFIX
 from commlens.render.units import LONGEST_NAME
 from commlens.reports.regions import NOT_IN_SUMMARIES
 
@@ -553,68 +549,7 @@ def test_many_metrics_and_tags_are_cut_like_regions(tmp_path: Path, run: Run) ->
     assert run("regions", path, "--top", 0).stdout.count(": 1 value, ") == 30
 
 
-# ---- where they are shown, and what they are shown of ----
-
-
-def test_control_characters_in_names_do_not_reach_the_terminal(tmp_path: Path, run: Run) -> None:
-    build = ProfileBuilder(ranks=1)
-    evil = build.region("evil\x1b]0;title\x07")
-    build.region("", evil, "others")
-    build.spend(evil, 0, 1, 1000)
-    build.tags.append((evil, "k\x1b", "v\x1b"))
-    build.tell(build.metric("m\x1b", "u\x1b"), evil, 0, [1.0, 2.0])
-    build.count(1, "MPI_Bcast", 0, 1, 100, region=evil)
-    path = build.write(tmp_path / "x.db")
-    for arguments in (("regions", path), ("report", path), ("report", path, "--by", "region")):
-        output = run(*arguments).stdout
-        assert "\x1b" not in output and "\x07" not in output
-        assert r"evil\x1b]0;title\x07" in output
-    assert "└─ (others)" in run("regions", path).stdout
-
-
-@pytest.mark.parametrize("columns", [80, 100, 120])
-@pytest.mark.parametrize("options", [[], ["--executions", "--iterations"]], ids=["plain", "parts"])
-def test_a_terminal_gets_lines_that_fit(marked: Path, columns: int, options: list[str]) -> None:
-    lines = in_terminal(columns, "regions", marked, *options, NO_COLOR="1").splitlines()
-    bare = ["".join(part.split("m", 1)[-1] for part in ("m" + line).split("\x1b[")) for line in lines]
-    assert max(cell_len(line) for line in bare) <= columns
-    assert "PE" in lines[0] and "own/rank" in lines[0]
-
-
-def test_a_deep_recursion_with_long_names_fits(tmp_path: Path) -> None:
-    build = ProfileBuilder(ranks=1)
-    region = 0
-    for depth in range(40):
-        region = build.region(
-            f"{depth} levels down in a function that calls itself, and with a long name", region
-        )
-        build.spend(region, 0, 1, 1000)
-    build.count(1, "MPI_Bcast", 0, 1, 100, region=region)
-    path = build.write(tmp_path / "deep.db")
-    for arguments in (("regions", path), ("report", path, "--by", "region"), ("report", path)):
-        output = in_terminal(80, *arguments, NO_COLOR="1")
-        bare = [
-            "".join(part.split("m", 1)[-1] for part in ("m" + line).split("\x1b["))
-            for line in output.splitlines()
-        ]
-        longest = DEEPEST_PREFIX + LONGEST_NAME if arguments == ("regions", path) else 80
-        assert max(cell_len(line) for line in bare) <= longest
-        assert "39 levels down" in output or "and with a long name" in " ".join(output.split())
-
-
-def test_a_terminal_gets_bars_with_what_is_a_regions_own(marked: Path) -> None:
-    lines = in_terminal(120, "regions", marked, NO_COLOR="1").splitlines()
-    drawn = ["".join(c for c in line if c in "█░") for line in lines if "█" in line or "░" in line]
-    assert drawn == ["░" * 10, "░" * 7, "░" * 6, "██", "██", "█", "█", "██"]
-
-
-def test_an_output_without_unicode_gets_plain_letters(marked: Path) -> None:
-    for command in (("regions", marked), ("report", marked, "--by", "region")):
-        done = subprocess.run(
-            program(*command), env=environment(PYTHONUTF8="0", PYTHONIOENCODING="ascii"), capture_output=True
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        assert b"?" not in done.stdout
+# ---- summary detail ----
 
 
 def test_a_summary_says_the_same_of_regions_as_all_ranks(
@@ -656,38 +591,3 @@ def test_a_summary_says_the_same_of_regions_as_all_ranks(
             assert row["rank_max_ns"] in (None, other["rank_max_ns"]), "of several keys it is not known"
     for row, other in zip(rows["regions"], expected["regions"]):
         assert {column: row[column] for column in COUNTERS} == {column: other[column] for column in COUNTERS}
-
-
-def test_a_profile_from_before_there_were_regions_says_so(marked: Path, tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "old.db"
-    path.write_bytes(marked.read_bytes())
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for name, relation in _schema.RELATIONS.items():
-            if name.startswith(("region_", "loop_", "metric", "tag")):
-                connection.execute(f"DROP {relation.kind} {name}")
-        connection.execute("UPDATE meta SET value = '4' WHERE key = 'schema_version'")
-        connection.execute("PRAGMA user_version = 4")
-    for arguments in (("regions", path), ("report", path, "--by", "region")):
-        result = run(*arguments)
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr == (
-            "commlens: this profile has schema version 4: code regions need version 5 or later\n"
-        )
-    assert run("report", path).exit_code == 0
-
-
-def test_as_many_regions_as_a_process_tells_apart_are_read(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "many.db"
-    small_builder().write(path)
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.executescript("""
-            CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 16384)
-                SELECT i FROM n;
-            INSERT INTO region SELECT i, CASE WHEN i <= 64 THEN i - 1 ELSE i / 2 END, 'r' || i, 'region' FROM n;
-            INSERT INTO region_time SELECT i, 0, -1, rank, 1, 0, 9 * i, 9 * i, 9 * i, i, i FROM n JOIN rank;
-            INSERT INTO key SELECT (i + 100) * 4, 1, 1, i % 8, i, 0, 1, 0, 0, 0 FROM n;
-            INSERT INTO cell_row SELECT (i + 100) * 4 + rank, 0, i, i, i, 0, 0, 0 FROM n JOIN rank;
-        """)
-    assert run("regions", path).exit_code == 0
-    assert run("report", path, "--by", "region").exit_code == 0
-    assert len(read(run, "regions", path)["regions"]) == 16385
