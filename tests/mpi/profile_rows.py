@@ -105,6 +105,15 @@ class Profile:
             "OR bytes_sent < 0 OR bytes_received < 0"
         )
         assert strange == [], strange
+        self._check_references()
+        self._check_slices()
+        self.check_regions()
+        # A leader is a rank of the world, and may be one whose data is not in this file.
+        leaders = {r["leader"] for r in self.rows("SELECT leader FROM comm WHERE leader IS NOT NULL")}
+        assert leaders <= set(range(int(self.meta()["ranks"]))), leaders
+
+    def _check_references(self) -> None:
+        """Assert that what rows refer to exists."""
         for table in ("comm", "key", "callsite", "region", "rank"):
             ids = {
                 r["i"] for r in self.rows(f"SELECT {'rank' if table == 'rank' else 'id'} AS i FROM {table}")
@@ -120,6 +129,9 @@ class Profile:
             if table == "callsite":
                 missing -= {0}
             assert not missing, f"{table}: {sorted(missing)} are used but not there"
+
+    def _check_slices(self) -> None:
+        """Assert that the slices have the same counters as the cells, and no more time than there is."""
         # The same counters over time: each entry is rounded by itself, hence one nanosecond for each.
         apart = self.rows(
             "SELECT * FROM (SELECT comm, op, rank, SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(bytes_sent) AS sent, "
@@ -142,10 +154,6 @@ class Profile:
         assert all(row["slot"] == 0 for row in full), (
             full
         )  # what was before MPI_Init returned is in the first
-        self.check_regions()
-        # A leader is a rank of the world, and may be one whose data is not in this file.
-        leaders = {r["leader"] for r in self.rows("SELECT leader FROM comm WHERE leader IS NOT NULL")}
-        assert leaders <= set(range(int(self.meta()["ranks"]))), leaders
 
     def check_regions(self) -> None:
         """Assert what must hold of regions, loops and metrics; of times each row is rounded by itself."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -215,6 +215,10 @@ class PeerRow:
     bin: int
     messages: int
     bytes: int
+
+
+Insert = Callable[[str, list[tuple[object, ...]]], None]
+"""Adds rows to a table."""
 
 
 @dataclass
@@ -430,12 +434,31 @@ class ProfileBuilder:
             for row in rows:
                 connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
 
+        self._write_names(insert)
+        self._write_ranks(insert)
+        self._write_peers(insert)
+        self._write_regions(insert)
+        self._write_comms(insert)
+        self._write_cells(insert)
+        connection.commit()
+        connection.close()
+        return path
+
+    def _write_names(self, insert: Insert) -> None:
         meta = dict.fromkeys(_schema.META_KEYS, "")
         meta.update(
             schema_version=str(_schema.VERSION), ranks=str(self.ranks), ranks_collected=str(self.ranks)
         )
         meta.update(self.meta)
         insert("meta", list(meta.items()))
+        called = {cell.op for cell in self.cells}
+        ops = {**OPS, **{id: op for id, op in SELDOM.items() if op[0] in called}}
+        insert("op", [(0, "unknown", "other"), *((id, *op) for id, op in ops.items())])
+        insert("flow", [(id, name, int(outward)) for id, (name, outward) in enumerate(FLOWS.items())])
+        insert("coverage", [(*row, self.ranks) for row in self.imports])
+        insert("callsite", [(id, *site) for id, site in self.sites.items()])
+
+    def _write_ranks(self, insert: Insert) -> None:
         for rank in range(self.ranks):
             mine = [cell for cell in self.cells if cell.rank == rank]
             node = f"node{rank * self.nodes // self.ranks}"
@@ -461,10 +484,10 @@ class ProfileBuilder:
             )
             for what, ns in (("init", 10**6), ("collect", 2 * 10**6), ("call", 15), ("calls", 15 * calls)):
                 insert("overhead", [(rank, what, ns)])
-        called = {cell.op for cell in self.cells}
-        ops = {**OPS, **{id: op for id, op in SELDOM.items() if op[0] in called}}
-        insert("op", [(0, "unknown", "other"), *((id, *op) for id, op in ops.items())])
-        insert("flow", [(id, name, int(outward)) for id, (name, outward) in enumerate(FLOWS.items())])
+        for rank, thread, inside, op, comm_id, since_ns, region in self.positions:
+            insert("position", [(rank, thread, inside, OP_ID[op], comm_id, 0, since_ns, region)])
+
+    def _write_peers(self, insert: Insert) -> None:
         insert(
             "peer",
             [
@@ -475,6 +498,8 @@ class ProfileBuilder:
                 for row in self.peers
             ],
         )  # fmt: skip
+
+    def _write_regions(self, insert: Insert) -> None:
         tables: dict[str, Sequence[Any]] = {
             "region": list(self.regions.values()),
             "region_time": self.region_times,
@@ -487,8 +512,8 @@ class ProfileBuilder:
             insert(table, [astuple(row) for row in rows])
         insert("metric", [(id, *metric) for id, metric in enumerate(self.metrics)])
         insert("tag", list(self.tags))
-        insert("coverage", [(*row, self.ranks) for row in self.imports])
-        insert("callsite", [(id, *site) for id, site in self.sites.items()])
+
+    def _write_comms(self, insert: Insert) -> None:
         for comm in self.comms.values():
             real = comm.kind in ("intra", "inter")
             size = len(comm.ranks) - (comm.remote_size or 0) if real else None
@@ -506,6 +531,8 @@ class ProfileBuilder:
                 ],
             )  # fmt: skip
             insert("comm_set", [(comm.id, member) for member in comm.sets])
+
+    def _write_cells(self, insert: Insert) -> None:
         # What is usual for a key is what its first cell has; the rows hold differences to it.
         usual: dict[tuple[int, int, int, int, int], tuple[int, Cell]] = {}
         for cell in self.cells:
@@ -525,8 +552,3 @@ class ProfileBuilder:
                     )
                 ],
             )  # fmt: skip
-        for rank, thread, inside, op, comm_id, since_ns, region in self.positions:
-            insert("position", [(rank, thread, inside, OP_ID[op], comm_id, 0, since_ns, region)])
-        connection.commit()
-        connection.close()
-        return path
