@@ -4,11 +4,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from fuzz.messages import Messages
 from fuzz.model import COLLECTIVE, IN_PLACE, PROC_NULL, ROOT, ROOTED, Communicator, Datatype, Request
 from fuzz.writer import BASES, DIVISOR, PAIRS, offsets
+
+
+class Reduction(NamedTuple):
+    """What a reduction does: an operation on elements of a datatype."""
+
+    datatype: Datatype
+    op: str
+
+    def args(self, n: int, **counts: Any) -> dict[str, Any]:
+        """Return the arguments of one with buffers of `n` elements; `counts` are those of the call."""
+        room = n * self.datatype.extent
+        return {"sendbuf": room, "recvbuf": room, **counts, "datatype": self.datatype, "op": self.op}
+
+
+def uneven_parts(n: int, parts: int) -> list[int]:
+    """Return blocks of different sizes whose sum is that of `parts` equal ones of `n` elements.
+
+    >>> uneven_parts(12, 3)
+    [3, 5, 4]
+    """
+    sizes = [n // parts] * parts
+    if parts > 1:
+        sizes[0] -= n // parts // 3
+        sizes[1] += n // parts // 3
+    return sizes
 
 
 class Collectives(Messages):
@@ -124,13 +149,41 @@ class Collectives(Messages):
             side[0] + "displs": offsets(sizes),
         }
 
-    def reduction(self, n: int) -> tuple[Datatype, int, str]:
-        """Return a datatype, a count and an operation."""
+    def broadcast(self, base: str, n: int) -> dict[str, Any]:
+        """Return the arguments of a broadcast."""
+        count, datatype = self.block_layout(base, n)
+        return {"buf": count * datatype.extent, "count": count, "datatype": datatype}
+
+    def gathered(self, name: str, base: str, n: int, own: int, ns: Sequence[int]) -> dict[str, Any]:
+        """Return the arguments of a gather or allgather: `n` elements of each, or for a v form `own` and `ns`."""
+        if name.endswith("v"):
+            return {**self.one_of_v("send", base, own), **self.many_blocks("recv", base, ns, "displs")}
+        return {**self.one_buffer("send", base, n), **self.one_buffer("recv", base, n, len(ns))}
+
+    def scattered(self, name: str, base: str, n: int, own: int, ns: Sequence[int]) -> dict[str, Any]:
+        """Return the arguments of a scatter; see `gathered`."""
+        if name.endswith("v"):
+            return {**self.one_of_v("recv", base, own), **self.many_blocks("send", base, ns, "displs")}
+        return {**self.one_buffer("recv", base, n), **self.one_buffer("send", base, n, len(ns))}
+
+    def exchanged(
+        self, name: str, base: str, outgoing: Sequence[int], incoming: Sequence[int]
+    ) -> dict[str, Any]:
+        """Return the arguments of an alltoall in its v or w form."""
+        if name.endswith("w"):
+            return {**self.typed_blocks("send", base, outgoing), **self.typed_blocks("recv", base, incoming)}
+        return {
+            **self.many_blocks("send", base, outgoing, "sdispls"),
+            **self.many_blocks("recv", base, incoming, "rdispls"),
+        }
+
+    def reduction(self) -> Reduction:
+        """Return a datatype and an operation on it."""
         if self.chance(0.3):
             c, (size, extent, true_extent) = self.random.choice(sorted(PAIRS.items()))
-            return Datatype(c, size, extent, true_extent, "pair", 1), n, "MPI_MAXLOC"
+            return Reduction(Datatype(c, size, extent, true_extent, "pair", 1), "MPI_MAXLOC")
         base = self.random.choice(["MPI_INT", "MPI_DOUBLE", "MPI_SHORT"])
-        return self.types[base][0], n, "MPI_SUM"
+        return Reduction(self.types[base][0], "MPI_SUM")
 
     def intra_args(self, name: str, comm: Communicator) -> dict[int, dict[str, Any]]:
         """Return the arguments of collective `name` for every member of an intracommunicator."""
@@ -140,7 +193,7 @@ class Collectives(Messages):
         base, n = self.base(), self.elements()
         ns = [self.elements() for _ in group]
         in_place = self.chance(0.35)
-        reduced, length, op = self.reduction(n)
+        reduction = self.reduction()
         matrix = [[DIVISOR * self.random.choice([0, 1, 2, 5]) for _ in group] for _ in group]
         if in_place and name in ("Alltoallv", "Alltoallw"):
             # Blocks are exchanged in one buffer: what i sends to j is as large as what j sends to i.
@@ -149,64 +202,23 @@ class Collectives(Messages):
         for rank, me in enumerate(group):
             a: dict[str, Any] = {}
             if name == "Bcast":
-                count, datatype = self.block_layout(base, n)
-                a.update(buf=count * datatype.extent, count=count, datatype=datatype)
-            elif name in ("Gather", "Gatherv"):
-                a.update(
-                    self.one_buffer("send", base, n)
-                    if name == "Gather"
-                    else self.one_of_v("send", base, ns[rank])
-                )
-                if name == "Gather":
-                    a.update(self.one_buffer("recv", base, n, p))
-                else:
-                    a.update(self.many_blocks("recv", base, ns, "displs"))
-                if rank == root and in_place:
-                    a["sendbuf"] = IN_PLACE
+                a = self.broadcast(base, n)
+            elif name.startswith(("Gather", "Allgather")):
+                a = self.gathered(name, base, n, ns[rank], ns)
             elif name in ("Scatter", "Scatterv"):
-                a.update(
-                    self.one_buffer("recv", base, n)
-                    if name == "Scatter"
-                    else self.one_of_v("recv", base, ns[rank])
-                )
-                if name == "Scatter":
-                    a.update(self.one_buffer("send", base, n, p))
-                else:
-                    a.update(self.many_blocks("send", base, ns, "displs"))
-                if rank == root and in_place:
-                    a["recvbuf"] = IN_PLACE
+                a = self.scattered(name, base, n, ns[rank], ns)
             elif name in ("Reduce", "Allreduce", "Scan", "Exscan"):
-                a.update(sendbuf=length * reduced.extent, recvbuf=length * reduced.extent)
-                a.update(count=length, datatype=reduced, op=op)
-                if in_place and (name != "Reduce" or rank == root):
-                    a["sendbuf"] = IN_PLACE
-            elif name in ("Reduce_scatter", "Reduce_scatter_block"):
-                blocks = ns if name == "Reduce_scatter" else [length] * p
-                room = sum(blocks) * reduced.extent
-                a.update(sendbuf=IN_PLACE if in_place else room, recvbuf=room, datatype=reduced, op=op)
-                if name == "Reduce_scatter":
-                    a["recvcounts"] = blocks
-                else:
-                    a["recvcount"] = length
-            elif name == "Allgather":
-                a.update(self.one_buffer("send", base, n))
-                a.update(self.one_buffer("recv", base, n, p))
-            elif name == "Allgatherv":
-                a.update(self.one_of_v("send", base, ns[rank]))
-                a.update(self.many_blocks("recv", base, ns, "displs"))
+                a = reduction.args(n, count=n)
+            elif name == "Reduce_scatter":
+                a = reduction.args(sum(ns), recvcounts=ns)
+            elif name == "Reduce_scatter_block":
+                a = reduction.args(n * p, recvcount=n)
             elif name == "Alltoall":
-                a.update(self.one_buffer("send", base, n, p))
-                a.update(self.one_buffer("recv", base, n, p))
+                a = {**self.one_buffer("send", base, n, p), **self.one_buffer("recv", base, n, p)}
             elif name in ("Alltoallv", "Alltoallw"):
-                outgoing, incoming = matrix[rank], [row[rank] for row in matrix]
-                if name == "Alltoallv":
-                    a.update(self.many_blocks("send", base, outgoing, "sdispls"))
-                    a.update(self.many_blocks("recv", base, incoming, "rdispls"))
-                else:
-                    a.update(self.typed_blocks("send", base, outgoing))
-                    a.update(self.typed_blocks("recv", base, incoming))
-            if in_place and name.startswith("All") and name != "Allreduce":
-                a["sendbuf"] = IN_PLACE
+                a = self.exchanged(name, base, matrix[rank], [row[rank] for row in matrix])
+            if in_place and name not in ("Bcast", "Barrier") and (name not in ROOTED or rank == root):
+                a["recvbuf" if name.startswith("Scatter") else "sendbuf"] = IN_PLACE
             if name in ROOTED:
                 a["root"] = root
             result[me] = a
@@ -243,7 +255,7 @@ class Collectives(Messages):
         root_side = self.random.randrange(2)
         root = self.random.randrange(len(comm.groups[root_side]))
         base, n = self.base(), self.elements()
-        reduced, length, op = self.reduction(n)
+        reduction = self.reduction()
         lengths = {me: self.elements() for me in comm.everybody}
         pair = {(a, b): DIVISOR * self.random.choice([0, 1, 3]) for a in lengths for b in lengths}
         # MPICH 4.0 hangs in Allgather when one direction alone is empty.
@@ -252,65 +264,33 @@ class Collectives(Messages):
         result: dict[int, dict[str, Any]] = {}
         for side, group in enumerate(comm.groups):
             others = comm.groups[1 - side]
+            here, there = side_length[side], side_length[1 - side]
             for rank, me in enumerate(group):
                 is_root = side == root_side and rank == root
                 idle = side == root_side and not is_root
                 blocks = [lengths[x] for x in others]
                 a: dict[str, Any] = {}
                 if name == "Bcast":
-                    count, datatype = self.block_layout(base, n)
-                    a.update(buf=count * datatype.extent, count=count, datatype=datatype)
-                elif name in ("Gather", "Gatherv"):
-                    a.update(
-                        self.one_buffer("send", base, n)
-                        if name == "Gather"
-                        else self.one_of_v("send", base, lengths[me])
-                    )
-                    if name == "Gather":
-                        a.update(self.one_buffer("recv", base, n, len(others)))
-                    else:
-                        a.update(self.many_blocks("recv", base, blocks, "displs"))
+                    a = self.broadcast(base, n)
+                elif name in ("Gather", "Gatherv", "Allgatherv"):
+                    a = self.gathered(name, base, n, lengths[me], blocks)
                 elif name in ("Scatter", "Scatterv"):
-                    a.update(
-                        self.one_buffer("recv", base, n)
-                        if name == "Scatter"
-                        else self.one_of_v("recv", base, lengths[me])
-                    )
-                    if name == "Scatter":
-                        a.update(self.one_buffer("send", base, n, len(others)))
-                    else:
-                        a.update(self.many_blocks("send", base, blocks, "displs"))
+                    a = self.scattered(name, base, n, lengths[me], blocks)
                 elif name in ("Reduce", "Allreduce"):
-                    a.update(sendbuf=length * reduced.extent, recvbuf=length * reduced.extent)
-                    a.update(count=length, datatype=reduced, op=op)
+                    a = reduction.args(n, count=n)
                 elif name == "Reduce_scatter_block":
-                    mine = vector // len(group)
-                    room = vector * reduced.extent
-                    a.update(sendbuf=room, recvbuf=room, recvcount=mine, datatype=reduced, op=op)
+                    a = reduction.args(vector, recvcount=vector // len(group))
                 elif name == "Reduce_scatter":
-                    parts = [vector // len(group)] * len(group)
-                    if len(group) > 1:  # blocks of different sizes, of the same sum on both sides
-                        parts[0] -= vector // len(group) // 3
-                        parts[1] += vector // len(group) // 3
-                    room = vector * reduced.extent
-                    a.update(sendbuf=room, recvbuf=room, recvcounts=parts, datatype=reduced, op=op)
+                    a = reduction.args(vector, recvcounts=uneven_parts(vector, len(group)))
                 elif name == "Allgather":
-                    a.update(self.one_buffer("send", base, side_length[side]))
-                    a.update(self.one_buffer("recv", base, side_length[1 - side], len(others)))
-                elif name == "Allgatherv":
-                    a.update(self.one_of_v("send", base, lengths[me]))
-                    a.update(self.many_blocks("recv", base, blocks, "displs"))
+                    a = self.one_buffer("send", base, here)
+                    a.update(self.one_buffer("recv", base, there, len(others)))
                 elif name == "Alltoall":
-                    a.update(self.one_buffer("send", base, side_length[side], len(others)))
-                    a.update(self.one_buffer("recv", base, side_length[1 - side], len(others)))
+                    a = self.one_buffer("send", base, here, len(others))
+                    a.update(self.one_buffer("recv", base, there, len(others)))
                 elif name in ("Alltoallv", "Alltoallw"):
                     outgoing, incoming = [pair[me, x] for x in others], [pair[x, me] for x in others]
-                    if name == "Alltoallv":
-                        a.update(self.many_blocks("send", base, outgoing, "sdispls"))
-                        a.update(self.many_blocks("recv", base, incoming, "rdispls"))
-                    else:
-                        a.update(self.typed_blocks("send", base, outgoing))
-                        a.update(self.typed_blocks("recv", base, incoming))
+                    a = self.exchanged(name, base, outgoing, incoming)
                 if name in ROOTED:
                     a["root"] = ROOT if is_root else PROC_NULL if idle else root
                 result[me] = a

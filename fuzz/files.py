@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fuzz.messages import Messages
@@ -20,6 +21,28 @@ class FileHandle(Made):
         super().__init__(c, comm)
         self.start, self.unit = 0, 1
         self.position: dict[int, int] = {}
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A read or write: `shape` ends its name; `form` is "now", "request" or "split"."""
+
+    fh: FileHandle
+    kind: str
+    shape: str
+    form: str
+
+    @property
+    def is_collective(self) -> bool:
+        return self.shape.endswith(("all", "ordered"))
+
+    @property
+    def is_shared(self) -> bool:
+        return self.shape in ("_shared", "_ordered")
+
+    @property
+    def is_individual(self) -> bool:
+        return not self.is_shared and not self.shape.startswith("_at")
 
 
 class Files(Messages):
@@ -76,55 +99,65 @@ class Files(Messages):
             if shape == "_ordered"
             else ["now", "request", "split"]
         )
-        shared = shape in ("_shared", "_ordered")
+        one = Transfer(fh, kind, shape, form)
         ranks = group if collective else [self.random.choice(group)]
-        if shared:
-            # Where the shared pointer stands is known only after a collective seek.
-            pointer = self.random.choice([0, 0, max(0, FILE_SIZE - fh.start - 8 * self.random.randrange(30))])
-            for me in group:
-                self.call(me, "Barrier", comm=fh.comm)
-                text = f"MPI_File_seek_shared({fh.c}, {pointer // fh.unit}, MPI_SEEK_SET);"
-                self.code(me, "File_seek_shared", text, fh=fh)
-                self.call(me, "Barrier", comm=fh.comm)
-        # Reads past the end of the file come back short; but ROMIO reports all that was asked for when the read is
-        # collective, and OMPIO never completes a non-blocking or split one.  Those stay inside the file.
-        may_be_short = not collective and (form == "now" or self.mpi4)
-        end = FILE_SIZE - fh.start
+        pointer = self.seek_shared(fh) if one.is_shared else 0
         args: dict[int, dict[str, Any]] = {}
         for me in ranks:
-            base, n = self.random.choice(["MPI_DOUBLE", "MPI_INT", "MPI_BYTE"]), 4 * self.elements()
-            asked = n * BASES[base]  # a multiple of 8, as are all offsets
-            individual = not shared and not shape.startswith("_at")
-            at = (
-                pointer
-                if shared
-                else fh.position[me]
-                if individual
-                else 8 * self.random.randrange(FILE_SIZE // 8)
-            )
-            if kind == "read" and not may_be_short and at + asked > end:
-                n = asked = at = 0
-            if individual and (at != fh.position[me] or self.chance(0.3)):
-                text = f"MPI_File_seek({fh.c}, {at // fh.unit}, MPI_SEEK_SET);"
-                self.code(me, "File_seek", text, fh=fh)
-            arrives = max(0, min(asked, end - at)) if kind == "read" else 0
-            # Data with gaps, or without content, is more than OMPIO 4.1 and ROMIO can take in the other calls.
-            simple = collective or form != "now" or at + asked > end
-            count, datatype = (n, self.types[base][0]) if simple else self.layout(base, n, empty_types=False)
-            args[me] = {"fh": fh, "buf": count * datatype.extent, "count": count, "datatype": datatype}
-            args[me].update(arrives=arrives, offset=at // fh.unit)
-            if shared:
-                pointer += asked
-            if individual:
-                fh.position[me] = at + (arrives if kind == "read" else asked)
-        name = f"File_{kind}{shape}"
+            args[me], asked = self.transfer_args(one, me, pointer)
+            pointer += asked
         for me in ranks:
-            if form == "request":
-                args[me]["request"] = self.request()
-                self.call(me, f"File_i{kind}{shape}", **args[me])
-                self.complete(me, [args[me]["request"]])
-            elif form == "split":
-                self.call(me, name + "_begin", **args[me])
-                self.call(me, name + "_end", fh=fh, buf=args[me]["buf"])
-            else:
-                self.call(me, name, **args[me])
+            self.emit_transfer(one, me, args[me])
+
+    def seek_shared(self, fh: FileHandle) -> int:
+        """Set the shared file pointer and return it: where it stands is known only after a collective seek."""
+        pointer = self.random.choice([0, 0, max(0, FILE_SIZE - fh.start - 8 * self.random.randrange(30))])
+        for me in fh.comm.groups[0]:
+            self.call(me, "Barrier", comm=fh.comm)
+            text = f"MPI_File_seek_shared({fh.c}, {pointer // fh.unit}, MPI_SEEK_SET);"
+            self.code(me, "File_seek_shared", text, fh=fh)
+            self.call(me, "Barrier", comm=fh.comm)
+        return pointer
+
+    def transfer_args(self, one: Transfer, me: int, pointer: int) -> tuple[dict[str, Any], int]:
+        """Return the arguments of one process, and how many bytes it asks for; `pointer` is the shared one."""
+        fh = one.fh
+        # Reads past the end of the file come back short; but ROMIO reports all that was asked for when the read is
+        # collective, and OMPIO never completes a non-blocking or split one.  Those stay inside the file.
+        may_be_short = not one.is_collective and (one.form == "now" or self.mpi4)
+        end = FILE_SIZE - fh.start
+        base, n = self.random.choice(["MPI_DOUBLE", "MPI_INT", "MPI_BYTE"]), 4 * self.elements()
+        asked = n * BASES[base]  # a multiple of 8, as are all offsets
+        at = (
+            pointer
+            if one.is_shared
+            else fh.position[me]
+            if one.is_individual
+            else 8 * self.random.randrange(FILE_SIZE // 8)
+        )
+        if one.kind == "read" and not may_be_short and at + asked > end:
+            n = asked = at = 0
+        if one.is_individual and (at != fh.position[me] or self.chance(0.3)):
+            text = f"MPI_File_seek({fh.c}, {at // fh.unit}, MPI_SEEK_SET);"
+            self.code(me, "File_seek", text, fh=fh)
+        arrives = max(0, min(asked, end - at)) if one.kind == "read" else 0
+        # Data with gaps, or without content, is more than OMPIO 4.1 and ROMIO can take in the other calls.
+        simple = one.is_collective or one.form != "now" or at + asked > end
+        count, datatype = (n, self.types[base][0]) if simple else self.layout(base, n, empty_types=False)
+        if one.is_individual:
+            fh.position[me] = at + (arrives if one.kind == "read" else asked)
+        args = {"fh": fh, "buf": count * datatype.extent, "count": count, "datatype": datatype}
+        return {**args, "arrives": arrives, "offset": at // fh.unit}, asked
+
+    def emit_transfer(self, one: Transfer, me: int, args: dict[str, Any]) -> None:
+        """Emit the calls of one process."""
+        name = f"File_{one.kind}{one.shape}"
+        if one.form == "request":
+            request = self.request()
+            self.call(me, f"File_i{one.kind}{one.shape}", **args, request=request)
+            self.complete(me, [request])
+        elif one.form == "split":
+            self.call(me, name + "_begin", **args)
+            self.call(me, name + "_end", fh=one.fh, buf=args["buf"])
+        else:
+            self.call(me, name, **args)

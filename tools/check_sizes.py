@@ -32,9 +32,6 @@ LONG_FILES: dict[str, int] = {
 """Files that are still longer, and the length they may have: each waits for being split by subject.  Shrink only."""
 
 LONG_FUNCTIONS: dict[str, int] = {
-    "fuzz/collectives.py:Collectives.inter_args": 77,
-    "fuzz/collectives.py:Collectives.intra_args": 81,
-    "fuzz/files.py:Files.transfer": 68,
     "tests/mpi/programs/adopt_hooks.c:int main": 72,
     "tests/mpi/programs/errors.c:int main": 106,
     "tests/mpi/programs/every.c:static void communicators": 75,
