@@ -47,8 +47,6 @@ LONG_FUNCTIONS: dict[str, int] = {
     "tests/mpi/programs/statuses.c:int main": 102,
     "tests/mpi/programs/tour.c:int main": 113,
     "tests/mpi/programs/tour.cpp:int main": 103,
-    "tests/python/conftest.py:marked_builder": 85,
-    "tests/python/summarise.py:summarised": 71,
     "tests/unit/collect/collect_test.cpp:TEST": 61,
     "tests/unit/collect/virtual_job.cpp:Counted VirtualJob::counted": 102,
     "tests/unit/hot/regions_test.cpp:void live": 81,

@@ -69,6 +69,87 @@ def small_builder() -> ProfileBuilder:
     return build
 
 
+class Marked:
+    """The regions and metrics of the program that says what it does, and what a rank does in them.
+
+    Parameters
+    ----------
+    build : gets the rows
+    """
+
+    def __init__(self, build: ProfileBuilder) -> None:
+        self.build = build
+        self.setup = build.region("set-up")
+        self.solve = build.region("solve")
+        self.steps = build.region("time steps", self.solve, "loop")
+        self.exchange, self.update = build.region("exchange", self.steps), build.region("update", self.steps)
+        self.norm, self.output = build.region("norm", self.steps), build.region("output", self.solve)
+        build.tags += [
+            (self.setup, "kind", "IO"),
+            (self.update, "kind", "COMP"),
+            (self.output, "format", "raw"),
+            (self.output, "kind", "IO"),
+        ]
+        self.memory, self.residual = build.metric("memory", "MiB"), build.metric("residual")
+        self.updated = build.metric("cells updated", "cells")
+
+    def set_up(self, rank: int) -> None:
+        """Split the world, and get the input from rank 0."""
+        build, setup = self.build, self.setup
+        build.spend(setup, rank, 1, 40 * MS, mpi_ns=(5 + rank) * MS)
+        build.count(1, "MPI_Comm_split", rank, 1, MS, callsite=1, region=setup)
+        sent, received = 8192 * (rank == 0), 8192 * (rank > 0)
+        build.count(1, "MPI_Bcast", rank, 2, (4 + rank) * MS, 4096, sent, received, region=setup)
+        build.tell(self.memory, setup, rank, [100.0 + rank, 120.0])
+        build.tell(self.memory, 0, rank, [90.0])
+
+    def in_norm(self, rank: int) -> int:
+        """Return the time in MPI of a norm: the even ranks wait."""
+        return (2 if rank % 2 == 1 else 10) * MS
+
+    def in_exchange(self, rank: int) -> int:
+        """Return the time in MPI of an exchange."""
+        return (4 + rank) * MS
+
+    def solve_twice(self, rank: int) -> None:
+        """Spend the time of two solves of three steps each."""
+        build, is_odd = self.build, rank % 2 == 1
+        step, in_norm, in_exchange = (35 + 2 * rank) * MS // 2, self.in_norm(rank), self.in_exchange(rank)
+        nested, mpi_ns = step - MS, in_norm + in_exchange
+        for execution in range(2):
+            for i in range(3):
+                here = {"execution": execution, "iteration": i}
+                build.spend(self.exchange, rank, 1, (6 + rank) * MS, mpi_ns=in_exchange, **here)
+                if is_odd:
+                    build.spend(self.update, rank, 1, 8 * MS, **here)
+                    build.tell(self.updated, self.update, rank, [16384.0], **here)
+                build.spend(self.norm, rank, 1, in_norm + MS // 2, mpi_ns=in_norm, **here)
+                build.iterate(self.steps, rank, 1, step, nested, mpi_ns, **here)
+                build.tell(self.residual, self.steps, rank, [0.5 ** (3 * execution + i)], **here)
+            build.spend(self.steps, rank, 1, 3 * step, 3 * nested, 3 * mpi_ns, execution)
+            build.spend(self.output, rank, 1, 12 * MS, mpi_ns=10 * MS, execution=execution)
+            inside = 3 * step + 12 * MS
+            build.spend(self.solve, rank, 1, inside + 2 * MS, inside, 3 * mpi_ns + 10 * MS, execution)
+
+    def communicate(self, rank: int, row: int) -> None:
+        """Count the calls of the solves, and the first two slices of their regions."""
+        build, exchange = self.build, self.exchange
+        waiting = 6 * self.in_exchange(rank) - 6 * MS
+        build.count(row, "MPI_Isend", rank, 6, 6 * MS, 2048, 12288, region=exchange)
+        build.count(row, "MPI_Waitall", rank, 6, waiting, received=12288, region=exchange)
+        neighbour = rank + 1 if rank % 2 == 0 else rank - 1
+        build.tell_peer("sent", rank, neighbour, 6, 2048, row, region=exchange)
+        build.tell_peer("received", rank, neighbour, 6, 2048, row, region=exchange)
+        build.count(1, "MPI_Allreduce", rank, 6, 6 * self.in_norm(rank), 8, 48, 48, region=self.norm)
+        build.count(1, "MPI_File_write_all", rank, 2, 20 * MS, 1 << 20, 2 << 20, region=self.output)
+        build.count(0, "MPI_Comm_get_parent", rank, 1, 1000)
+        build.region_slices += [
+            RegionSlice(self.setup, rank, 0, 1, 40 * MS),
+            RegionSlice(exchange, rank, 0, 3, 3 * (6 + rank) * MS),
+            RegionSlice(exchange, rank, 1, 3, 3 * (6 + rank) * MS),
+        ]
+
+
 def marked_builder() -> ProfileBuilder:
     """Return a program that says what it does: set-up, then two solves of three time steps each.
 
@@ -92,67 +173,11 @@ def marked_builder() -> ProfileBuilder:
     build.sites[1] = ("/opt/app/stencil", "", 0x1234)
     row = {"parent": 1, "creator": "MPI_Comm_split", "callsite": 1, "family": 2, "created_ns": MS}
     rows = [build.comm("s0.1", [0, 1], **row), build.comm("s2.1", [2, 3], **row)]
-    setup = build.region("set-up")
-    solve = build.region("solve")
-    steps = build.region("time steps", solve, "loop")
-    exchange, update = build.region("exchange", steps), build.region("update", steps)
-    norm, output = build.region("norm", steps), build.region("output", solve)
-    build.tags += [
-        (setup, "kind", "IO"),
-        (update, "kind", "COMP"),
-        (output, "format", "raw"),
-        (output, "kind", "IO"),
-    ]
-    memory, residual = build.metric("memory", "MiB"), build.metric("residual")
-    updated = build.metric("cells updated", "cells")
+    program = Marked(build)
     for rank in range(4):
-        is_odd, row_comm = rank % 2 == 1, rows[rank // 2]
-        build.spend(setup, rank, 1, 40 * MS, mpi_ns=(5 + rank) * MS)
-        build.count(1, "MPI_Comm_split", rank, 1, MS, callsite=1, region=setup)
-        build.count(
-            1,
-            "MPI_Bcast",
-            rank,
-            2,
-            (4 + rank) * MS,
-            4096,
-            8192 * (rank == 0),
-            8192 * (rank > 0),
-            region=setup,
-        )
-        build.tell(memory, setup, rank, [100.0 + rank, 120.0])
-        build.tell(memory, 0, rank, [90.0])
-        step, in_norm, in_exchange = (35 + 2 * rank) * MS // 2, (2 if is_odd else 10) * MS, (4 + rank) * MS
-        nested, mpi_ns = step - MS, in_norm + in_exchange
-        for execution in range(2):
-            for i in range(3):
-                here = {"execution": execution, "iteration": i}
-                build.spend(exchange, rank, 1, (6 + rank) * MS, mpi_ns=in_exchange, **here)
-                if is_odd:
-                    build.spend(update, rank, 1, 8 * MS, **here)
-                    build.tell(updated, update, rank, [16384.0], **here)
-                build.spend(norm, rank, 1, in_norm + MS // 2, mpi_ns=in_norm, **here)
-                build.iterate(steps, rank, 1, step, nested, mpi_ns, **here)
-                build.tell(residual, steps, rank, [0.5 ** (3 * execution + i)], **here)
-            build.spend(steps, rank, 1, 3 * step, 3 * nested, 3 * mpi_ns, execution)
-            build.spend(output, rank, 1, 12 * MS, mpi_ns=10 * MS, execution=execution)
-            inside = 3 * step + 12 * MS
-            build.spend(solve, rank, 1, inside + 2 * MS, inside, 3 * mpi_ns + 10 * MS, execution)
-        build.count(row_comm, "MPI_Isend", rank, 6, 6 * MS, 2048, 12288, region=exchange)
-        build.count(
-            row_comm, "MPI_Waitall", rank, 6, 6 * in_exchange - 6 * MS, received=12288, region=exchange
-        )
-        neighbour = rank + 1 if rank % 2 == 0 else rank - 1
-        build.tell_peer("sent", rank, neighbour, 6, 2048, row_comm, region=exchange)
-        build.tell_peer("received", rank, neighbour, 6, 2048, row_comm, region=exchange)
-        build.count(1, "MPI_Allreduce", rank, 6, 6 * in_norm, 8, 48, 48, region=norm)
-        build.count(1, "MPI_File_write_all", rank, 2, 20 * MS, 1 << 20, 2 << 20, region=output)
-        build.count(0, "MPI_Comm_get_parent", rank, 1, 1000)
-        build.region_slices += [
-            RegionSlice(setup, rank, 0, 1, 40 * MS),
-            RegionSlice(exchange, rank, 0, 3, 3 * (6 + rank) * MS),
-            RegionSlice(exchange, rank, 1, 3, 3 * (6 + rank) * MS),
-        ]
+        program.set_up(rank)
+        program.solve_twice(rank)
+        program.communicate(rank, rows[rank // 2])
     return build
 
 
