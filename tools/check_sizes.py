@@ -24,7 +24,6 @@ GENERATED = {"python/commlens/profile/_schema.py"}
 
 LONG_FILES: dict[str, int] = {
     "bench/algorithms.py": 643,
-    "tests/mpi/programs/every.c": 879,
     "tests/mpi/programs/repeats.c": 649,
     "tests/unit/arena/arena_test.cpp": 665,
     "tests/unit/hot/regions_test.cpp": 904,
@@ -34,11 +33,6 @@ LONG_FILES: dict[str, int] = {
 LONG_FUNCTIONS: dict[str, int] = {
     "tests/mpi/programs/adopt_hooks.c:int main": 72,
     "tests/mpi/programs/errors.c:int main": 106,
-    "tests/mpi/programs/every.c:static void communicators": 75,
-    "tests/mpi/programs/every.c:static void datatypes": 91,
-    "tests/mpi/programs/every.c:static void messages": 105,
-    "tests/mpi/programs/every.c:static void persistent_collectives": 73,
-    "tests/mpi/programs/every.c:static void transfers": 76,
     "tests/mpi/programs/faults.c:int main": 120,
     "tests/mpi/programs/odd_regions.c:static void do_oddly": 86,
     "tests/mpi/programs/repeats.c:int main": 61,
