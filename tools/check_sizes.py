@@ -24,7 +24,6 @@ GENERATED = {"python/commlens/profile/_schema.py"}
 
 LONG_FILES: dict[str, int] = {
     "bench/algorithms.py": 643,
-    "tests/mpi/programs/repeats.c": 649,
     "tests/unit/arena/arena_test.cpp": 665,
     "tests/unit/hot/regions_test.cpp": 904,
 }
@@ -35,8 +34,6 @@ LONG_FUNCTIONS: dict[str, int] = {
     "tests/mpi/programs/errors.c:int main": 106,
     "tests/mpi/programs/faults.c:int main": 120,
     "tests/mpi/programs/odd_regions.c:static void do_oddly": 86,
-    "tests/mpi/programs/repeats.c:int main": 61,
-    "tests/mpi/programs/repeats.c:static void of_all": 63,
     "tests/mpi/programs/shapes.c:int main": 70,
     "tests/mpi/programs/statuses.c:int main": 102,
     "tests/mpi/programs/tour.c:int main": 113,
