@@ -36,8 +36,6 @@ LONG_FUNCTIONS: dict[str, int] = {
     "tests/mpi/programs/odd_regions.c:static void do_oddly": 86,
     "tests/mpi/programs/shapes.c:int main": 70,
     "tests/mpi/programs/statuses.c:int main": 102,
-    "tests/mpi/programs/tour.c:int main": 113,
-    "tests/mpi/programs/tour.cpp:int main": 103,
     "tests/unit/collect/collect_test.cpp:TEST": 61,
     "tests/unit/collect/virtual_job.cpp:Counted VirtualJob::counted": 102,
     "tests/unit/hot/regions_test.cpp:void live": 81,

@@ -4,29 +4,22 @@
 #include <mpi.h>
 #include <stdio.h>
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  int rank, size;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  int ints[64], more[64];
-  double reals[16], sums[16];
-  for (int i = 0; i < 64; ++i) ints[i] = more[i] = rank + i;
-  for (int i = 0; i < 16; ++i) reals[i] = sums[i] = rank;
-  int const right = (rank + 1) % size, left = (rank + size - 1) % size;
-  MPI_Status status, statuses[8];
-  MPI_Request requests[8];
+static int rank, size, right, left, half_rank, partner;
+static int ints[64], more[64];
+static double reals[16], sums[16];
+static MPI_Comm half;
 
-  /* Listing 1 of the paper */
+/* Listing 1 of the paper */
+static void listing_1(void) {
   for (int i = 0; i < 30; ++i) MPI_Allreduce(ints, more, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  MPI_Comm half;
   MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2 ? 1 : 0, rank, &half);
   for (int i = 0; i < 100; ++i) MPI_Allreduce(reals, sums, 2, MPI_DOUBLE, MPI_SUM, half);
-  int half_rank;
   MPI_Comm_rank(half, &half_rank);
-  int const partner = 1 - half_rank;
+  partner = 1 - half_rank;
+}
 
-  /* blocking */
+static void blocking(void) {
+  MPI_Status status;
   if (rank % 2 == 0) {
     MPI_Send(ints, 5, MPI_INT, right, 3, MPI_COMM_WORLD);
     MPI_Recv(more, 64, MPI_INT, left, 4, MPI_COMM_WORLD, &status);
@@ -40,8 +33,11 @@ int main(int argc, char** argv) {
   MPI_Sendrecv(reals, 3, MPI_DOUBLE, above, 6, sums, 16, MPI_DOUBLE, below, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   MPI_Send(ints, 9, MPI_INT, MPI_PROC_NULL, 7, MPI_COMM_WORLD);
   MPI_Recv(more, 9, MPI_INT, MPI_PROC_NULL, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
 
-  /* started and completed */
+static void nonblocking(void) {
+  MPI_Status status, statuses[8];
+  MPI_Request requests[8];
   for (int i = 0; i < 4; ++i) {
     MPI_Irecv(more + 8 * i, 8, MPI_INT, partner, i, half, &requests[i]);
     MPI_Isend(ints, i + 1, MPI_INT, partner, i, half, &requests[4 + i]);
@@ -58,8 +54,10 @@ int main(int argc, char** argv) {
   MPI_Waitall(4, requests, statuses);
   MPI_Iallreduce(ints, more, 5, MPI_INT, MPI_MAX, half, &requests[0]);
   MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+}
 
-  /* the buffer that is both */
+/* One buffer is both the send and the receive buffer. */
+static void in_place(void) {
   MPI_Allreduce(MPI_IN_PLACE, more, 3, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0)
     MPI_Gather(MPI_IN_PLACE, 2, MPI_INT, more, 2, MPI_INT, 0, MPI_COMM_WORLD);
@@ -75,13 +73,15 @@ int main(int argc, char** argv) {
   else
     MPI_Scatter(NULL, 4, MPI_INT, more, 4, MPI_INT, 0, MPI_COMM_WORLD);
   MPI_Alltoall(MPI_IN_PLACE, 4, MPI_INT, more, 4, MPI_INT, MPI_COMM_WORLD);
+}
 
-  /* blocks of different sizes */
+static void blocks_of_different_sizes(void) {
   int const counts[4] = {1, 2, 3, 4}, offsets[4] = {0, 4, 8, 12}, mine[4] = {rank + 1, rank + 1, rank + 1, rank + 1};
   MPI_Gatherv(ints, rank + 1, MPI_INT, more, counts, offsets, MPI_INT, 2, MPI_COMM_WORLD);
   MPI_Alltoallv(ints, counts, offsets, MPI_INT, more, mine, offsets, MPI_INT, MPI_COMM_WORLD);
+}
 
-  /* more communicators */
+static void more_communicators(void) {
   MPI_Comm copy, grid;
   MPI_Comm_dup(half, &copy);
   MPI_Comm_set_name(copy, "copy of the half");
@@ -96,14 +96,18 @@ int main(int argc, char** argv) {
   MPI_Neighbor_allgather(ints, 2, MPI_INT, more, 2, MPI_INT, grid);
   MPI_Comm_free(&grid);
   MPI_Barrier(MPI_COMM_SELF);
+}
 
-  /* one-sided and files */
+static void one_sided(void) {
   MPI_Win window;
   MPI_Win_create(more, sizeof more, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
   MPI_Win_fence(0, window);
   MPI_Put(ints, 2, MPI_INT, right, 0, 2, MPI_INT, window);
   MPI_Win_fence(0, window);
   MPI_Win_free(&window);
+}
+
+static void shared_file(void) {
   MPI_File file;
   MPI_File_open(half, rank < size / 2 ? "tour.low" : "tour.high", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
                 &file);
@@ -111,6 +115,25 @@ int main(int argc, char** argv) {
   MPI_File_sync(file);
   MPI_File_read_at(file, 16 * half_rank, more, 3, MPI_INT, MPI_STATUS_IGNORE);
   MPI_File_close(&file);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  for (int i = 0; i < 64; ++i) ints[i] = more[i] = rank + i;
+  for (int i = 0; i < 16; ++i) reals[i] = sums[i] = rank;
+  right = (rank + 1) % size;
+  left = (rank + size - 1) % size;
+
+  listing_1();
+  blocking();
+  nonblocking();
+  in_place();
+  blocks_of_different_sizes();
+  more_communicators();
+  one_sided();
+  shared_file();
   MPI_Comm_free(&half);
 
   if (rank == 0) printf("done %d\n", more[0] + more[2]);

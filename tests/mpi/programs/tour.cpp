@@ -41,26 +41,41 @@ template <class T>
 void sum(T const* from, T* to, int count, MPI_Comm comm) {
   MPI_Allreduce(from, to, count, type_of(T{}), MPI_SUM, comm);
 }
-}  // namespace
 
-int main(int argc, char** argv) {
-  Session session(argc, argv);
-  MPI_Comm const world = MPI_COMM_WORLD;
-  int rank, size;
-  MPI_Comm_rank(world, &rank);
-  MPI_Comm_size(world, &size);
-  std::vector<int> ints(64), more;
-  std::iota(ints.begin(), ints.end(), rank);
-  more = ints;
-  std::vector<double> reals(16, rank), sums(16, rank);
-  int const right = (rank + 1) % size, left = (rank + size - 1) % size;
-  {
+class Tour {
+ public:
+  Tour() {
+    MPI_Comm_rank(world, &rank);
+    MPI_Comm_size(world, &size);
+    std::iota(ints.begin(), ints.end(), rank);
+    more = ints;
+    reals.assign(16, rank);
+    sums = reals;
+    right = (rank + 1) % size;
+    left = (rank + size - 1) % size;
+  }
+
+  void walk() {
     for (int i = 0; i < 30; ++i) sum(ints.data(), more.data(), 1, world);
     Communicator half;
     MPI_Comm_split(world, rank < size / 2 ? 1 : 0, rank, &half);
     for (int i = 0; i < 100; ++i) sum(reals.data(), sums.data(), 2, half);
-    int const half_rank = half.rank(), partner = 1 - half_rank;
+    int const half_rank = half.rank();
+    blocking();
+    nonblocking(half, 1 - half_rank);
+    in_place();
+    blocks_of_different_sizes();
+    more_communicators(half);
+    one_sided();
+    shared_file(half, half_rank);
+  }
 
+  void print() const {
+    if (rank == 0) std::cout << "done " << more[0] + more[2] << std::endl;
+  }
+
+ private:
+  void blocking() {
     MPI_Status status;
     if (rank % 2 == 0) {
       MPI_Send(ints.data(), 5, MPI_INT, right, 3, world);
@@ -76,7 +91,10 @@ int main(int argc, char** argv) {
                  MPI_STATUS_IGNORE);
     MPI_Send(ints.data(), 9, MPI_INT, MPI_PROC_NULL, 7, world);
     MPI_Recv(more.data(), 9, MPI_INT, MPI_PROC_NULL, 7, world, MPI_STATUS_IGNORE);
+  }
 
+  void nonblocking(MPI_Comm half, int partner) {
+    MPI_Status status;
     std::array<MPI_Request, 8> requests;
     std::array<MPI_Status, 8> statuses;
     for (int i = 0; i < 4; ++i) {
@@ -95,7 +113,9 @@ int main(int argc, char** argv) {
     MPI_Waitall(4, requests.data(), statuses.data());
     MPI_Iallreduce(ints.data(), more.data(), 5, MPI_INT, MPI_MAX, half, &requests[0]);
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  }
 
+  void in_place() {
     MPI_Allreduce(MPI_IN_PLACE, more.data(), 3, MPI_INT, MPI_SUM, world);
     MPI_Gather(rank == 0 ? MPI_IN_PLACE : ints.data(), 2, MPI_INT, rank == 0 ? more.data() : nullptr, 2, MPI_INT, 0,
                world);
@@ -105,11 +125,16 @@ int main(int argc, char** argv) {
     MPI_Scatter(rank == 0 ? ints.data() : nullptr, 4, MPI_INT, rank == 0 ? MPI_IN_PLACE : more.data(), 4, MPI_INT, 0,
                 world);
     MPI_Alltoall(MPI_IN_PLACE, 4, MPI_INT, more.data(), 4, MPI_INT, world);
+  }
 
+  void blocks_of_different_sizes() {
     std::vector<int> const counts{1, 2, 3, 4}, offsets{0, 4, 8, 12}, mine(4, rank + 1);
     MPI_Gatherv(ints.data(), rank + 1, MPI_INT, more.data(), counts.data(), offsets.data(), MPI_INT, 2, world);
     MPI_Alltoallv(ints.data(), counts.data(), offsets.data(), MPI_INT, more.data(), mine.data(), offsets.data(),
                   MPI_INT, world);
+  }
+
+  void more_communicators(MPI_Comm half) {
     {
       Communicator copy;
       MPI_Comm_dup(half, &copy);
@@ -128,13 +153,18 @@ int main(int argc, char** argv) {
       MPI_Neighbor_allgather(ints.data(), 2, MPI_INT, more.data(), 2, MPI_INT, grid);
     }
     MPI_Barrier(MPI_COMM_SELF);
+  }
 
+  void one_sided() {
     MPI_Win window;
     MPI_Win_create(more.data(), 64 * sizeof(int), 1, MPI_INFO_NULL, world, &window);
     MPI_Win_fence(0, window);
     MPI_Put(ints.data(), 2, MPI_INT, right, 0, 2, MPI_INT, window);
     MPI_Win_fence(0, window);
     MPI_Win_free(&window);
+  }
+
+  void shared_file(MPI_Comm half, int half_rank) {
     MPI_File file;
     MPI_File_open(half, rank < size / 2 ? "tour.low" : "tour.high", MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
                   &file);
@@ -143,6 +173,18 @@ int main(int argc, char** argv) {
     MPI_File_read_at(file, 16 * half_rank, more.data(), 3, MPI_INT, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
   }
-  if (rank == 0) std::cout << "done " << more[0] + more[2] << std::endl;
+
+  MPI_Comm const world = MPI_COMM_WORLD;
+  int rank, size, right, left;
+  std::vector<int> ints = std::vector<int>(64), more;
+  std::vector<double> reals, sums;
+};
+}  // namespace
+
+int main(int argc, char** argv) {
+  Session session(argc, argv);
+  Tour tour;
+  tour.walk();
+  tour.print();
   return 0;
 }
