@@ -88,6 +88,63 @@ static void end(const char* what) {
     MPI_Request_free(&request);            \
   } while (0)
 
+static int a[64 * most], b[64 * most];
+static int counts[most], places[most], all[most], zeros[most], mine;
+static MPI_Datatype types[most];
+
+static void set_blocks(void) {
+  for (int i = 0; i < size; ++i) {
+    counts[i] = i + 1; /* what everybody has for process i */
+    all[i] = rank + 1; /* what process i has for this one is the same for all i */
+    places[i] = 16 * i;
+    zeros[i] = 64 * i;
+    types[i] = MPI_INT;
+  }
+  mine = rank + 1;
+}
+
+static void blocking_collectives(void) {
+  const int two[] = {2, 2}, there[] = {0, 16};
+  EACH("barrier", MPI_Barrier(comm));
+  EACH("bcast", MPI_Bcast(a, 3, MPI_INT, 1, comm));
+  EACH("gather", MPI_Gather(a, 2, MPI_INT, b, 2, MPI_INT, 1, comm));
+  EACH("gatherv", MPI_Gatherv(a, mine, MPI_INT, b, counts, places, MPI_INT, 1, comm));
+  EACH("scatter", MPI_Scatter(a, 2, MPI_INT, b, 2, MPI_INT, 1, comm));
+  EACH("scatterv", MPI_Scatterv(a, counts, places, MPI_INT, b, mine, MPI_INT, 1, comm));
+  EACH("allgather", MPI_Allgather(a, 2, MPI_INT, b, 2, MPI_INT, comm));
+  EACH("allgatherv", MPI_Allgatherv(a, mine, MPI_INT, b, counts, places, MPI_INT, comm));
+  EACH("alltoall", MPI_Alltoall(a, 2, MPI_INT, b, 2, MPI_INT, comm));
+  EACH("alltoallv", MPI_Alltoallv(a, counts, places, MPI_INT, b, all, places, MPI_INT, comm));
+  EACH("alltoallw", MPI_Alltoallw(a, counts, zeros, types, b, all, zeros, types, comm));
+  EACH("reduce", MPI_Reduce(a, b, 5, MPI_INT, MPI_SUM, 1, comm));
+  EACH("allreduce", MPI_Allreduce(a, b, 5, MPI_INT, MPI_SUM, comm));
+  EACH("scan", MPI_Scan(a, b, 5, MPI_INT, MPI_SUM, comm));
+  EACH("exscan", MPI_Exscan(a, b, 5, MPI_INT, MPI_SUM, comm));
+  EACH("reduce_scatter", MPI_Reduce_scatter(a, b, counts, MPI_INT, MPI_SUM, comm));
+  EACH("reduce_scatter_block", MPI_Reduce_scatter_block(a, b, 2, MPI_INT, MPI_SUM, comm));
+  EACH("neighbor_allgather", MPI_Neighbor_allgather(a, 2, MPI_INT, b, 2, MPI_INT, comm));
+  EACH("neighbor_alltoall", MPI_Neighbor_alltoall(a, 2, MPI_INT, b, 2, MPI_INT, comm));
+  EACH("neighbor_alltoallv", MPI_Neighbor_alltoallv(a, two, there, MPI_INT, b, two, there, MPI_INT, comm));
+}
+
+static void nonblocking_collectives(void) {
+  LATER("ibarrier", MPI_Ibarrier(comm, &request));
+  LATER("ibcast", MPI_Ibcast(a, 3, MPI_INT, 1, comm, &request));
+  LATER("igatherv", MPI_Igatherv(a, mine, MPI_INT, b, counts, places, MPI_INT, 1, comm, &request));
+  LATER("iallreduce", MPI_Iallreduce(a, b, 5, MPI_INT, MPI_SUM, comm, &request));
+  LATER("ialltoallv", MPI_Ialltoallv(a, counts, places, MPI_INT, b, all, places, MPI_INT, comm, &request));
+  LATER("ineighbor_alltoall", MPI_Ineighbor_alltoall(a, 2, MPI_INT, b, 2, MPI_INT, comm, &request));
+}
+
+/* Counted when they are started. */
+static void persistent_collectives(void) {
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+  PERSISTENT("bcast_init", MPI_Bcast_init(a, 3, MPI_INT, 1, comm, MPI_INFO_NULL, &request));
+  PERSISTENT("alltoallv_init",
+             MPI_Alltoallv_init(a, counts, places, MPI_INT, b, all, places, MPI_INT, comm, MPI_INFO_NULL, &request));
+#endif
+}
+
 int main(int argc, char** argv) {
   int provided;
   MPI_Init(&argc, &argv);
@@ -107,50 +164,10 @@ int main(int argc, char** argv) {
     watch(&shapes[i], whole[i], i % 2 == 0 ? MPI_T_PVAR_CLASS_COUNTER : MPI_T_PVAR_CLASS_AGGREGATE, &comm);
   for (int i = 0; i < 2; ++i) watch(&peers[i], each[i], MPI_T_PVAR_CLASS_SIZE, &world);
 
-  static int a[64 * most], b[64 * most];
-  int counts[most], places[most], all[most], zeros[most];
-  MPI_Datatype types[most];
-  for (int i = 0; i < size; ++i) {
-    counts[i] = i + 1; /* what everybody has for process i */
-    all[i] = rank + 1; /* what process i has for this one is the same for all i */
-    places[i] = 16 * i;
-    zeros[i] = 64 * i;
-    types[i] = MPI_INT;
-  }
-  const int mine = rank + 1;
-  EACH("barrier", MPI_Barrier(comm));
-  EACH("bcast", MPI_Bcast(a, 3, MPI_INT, 1, comm));
-  EACH("gather", MPI_Gather(a, 2, MPI_INT, b, 2, MPI_INT, 1, comm));
-  EACH("gatherv", MPI_Gatherv(a, mine, MPI_INT, b, counts, places, MPI_INT, 1, comm));
-  EACH("scatter", MPI_Scatter(a, 2, MPI_INT, b, 2, MPI_INT, 1, comm));
-  EACH("scatterv", MPI_Scatterv(a, counts, places, MPI_INT, b, mine, MPI_INT, 1, comm));
-  EACH("allgather", MPI_Allgather(a, 2, MPI_INT, b, 2, MPI_INT, comm));
-  EACH("allgatherv", MPI_Allgatherv(a, mine, MPI_INT, b, counts, places, MPI_INT, comm));
-  EACH("alltoall", MPI_Alltoall(a, 2, MPI_INT, b, 2, MPI_INT, comm));
-  EACH("alltoallv", MPI_Alltoallv(a, counts, places, MPI_INT, b, all, places, MPI_INT, comm));
-  EACH("alltoallw", MPI_Alltoallw(a, counts, zeros, types, b, all, zeros, types, comm));
-  EACH("reduce", MPI_Reduce(a, b, 5, MPI_INT, MPI_SUM, 1, comm));
-  EACH("allreduce", MPI_Allreduce(a, b, 5, MPI_INT, MPI_SUM, comm));
-  EACH("scan", MPI_Scan(a, b, 5, MPI_INT, MPI_SUM, comm));
-  EACH("exscan", MPI_Exscan(a, b, 5, MPI_INT, MPI_SUM, comm));
-  EACH("reduce_scatter", MPI_Reduce_scatter(a, b, counts, MPI_INT, MPI_SUM, comm));
-  EACH("reduce_scatter_block", MPI_Reduce_scatter_block(a, b, 2, MPI_INT, MPI_SUM, comm));
-  EACH("neighbor_allgather", MPI_Neighbor_allgather(a, 2, MPI_INT, b, 2, MPI_INT, comm));
-  const int two[] = {2, 2}, there[] = {0, 16};
-  EACH("neighbor_alltoall", MPI_Neighbor_alltoall(a, 2, MPI_INT, b, 2, MPI_INT, comm));
-  EACH("neighbor_alltoallv", MPI_Neighbor_alltoallv(a, two, there, MPI_INT, b, two, there, MPI_INT, comm));
-  LATER("ibarrier", MPI_Ibarrier(comm, &request));
-  LATER("ibcast", MPI_Ibcast(a, 3, MPI_INT, 1, comm, &request));
-  LATER("igatherv", MPI_Igatherv(a, mine, MPI_INT, b, counts, places, MPI_INT, 1, comm, &request));
-  LATER("iallreduce", MPI_Iallreduce(a, b, 5, MPI_INT, MPI_SUM, comm, &request));
-  LATER("ialltoallv", MPI_Ialltoallv(a, counts, places, MPI_INT, b, all, places, MPI_INT, comm, &request));
-  LATER("ineighbor_alltoall", MPI_Ineighbor_alltoall(a, 2, MPI_INT, b, 2, MPI_INT, comm, &request));
-#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
-  /* Counted when it is started. */
-  PERSISTENT("bcast_init", MPI_Bcast_init(a, 3, MPI_INT, 1, comm, MPI_INFO_NULL, &request));
-  PERSISTENT("alltoallv_init",
-             MPI_Alltoallv_init(a, counts, places, MPI_INT, b, all, places, MPI_INT, comm, MPI_INFO_NULL, &request));
-#endif
+  set_blocks();
+  blocking_collectives();
+  nonblocking_collectives();
+  persistent_collectives();
   need(MPI_T_pvar_session_free(&session), "end");
   need(MPI_T_finalize(), "finalize");
   MPI_Comm_free(&comm);
