@@ -30,10 +30,7 @@ LONG_FILES: dict[str, int] = {
 """Files that are still longer, and the length they may have: each waits for being split by subject.  Shrink only."""
 
 LONG_FUNCTIONS: dict[str, int] = {
-    "tests/mpi/programs/errors.c:int main": 106,
-    "tests/mpi/programs/faults.c:int main": 120,
     "tests/mpi/programs/odd_regions.c:static void do_oddly": 86,
-    "tests/mpi/programs/statuses.c:int main": 102,
     "tests/unit/collect/collect_test.cpp:TEST": 61,
     "tests/unit/collect/virtual_job.cpp:Counted VirtualJob::counted": 102,
     "tests/unit/hot/regions_test.cpp:void live": 81,

@@ -19,22 +19,15 @@ static int number, left_out[128];
     ++number;                                       \
   } while (0)
 
-int main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) left_out[atoi(argv[i])] = 1;
-  MPI_Init(&argc, &argv);
-  MPI_Comm const world = MPI_COMM_WORLD, no_comm = MPI_COMM_NULL;
-  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  MPI_Comm comm = world;
-  MPI_Request request = MPI_REQUEST_NULL, requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  MPI_Win window = MPI_WIN_NULL;
-  MPI_File file = MPI_FILE_NULL;
-  MPI_Message message;
-  MPI_Status status, statuses[2];
-  int flag, n, data[4] = {0}, more[4] = {0}, one[1] = {1}, zero[1] = {0};
-  char text[MPI_MAX_OBJECT_NAME];
+static MPI_Comm world, comm;
+static MPI_Request request, requests[2];
+static MPI_Win window;
+static MPI_File file;
+static MPI_Status status, statuses[2];
+static int flag, n, data[4], more[4], one[1] = {1}, zero[1] = {0};
+static char text[MPI_MAX_OBJECT_NAME];
 
-  /* no room for the answer */
+static void no_room_for_the_answer(void) {
   TRY(MPI_Comm_dup(world, NULL));
   TRY(MPI_Comm_split(world, 0, 0, NULL));
   TRY(MPI_Comm_create(world, MPI_GROUP_EMPTY, NULL));
@@ -66,8 +59,11 @@ int main(int argc, char** argv) {
   TRY(MPI_Comm_set_name(world, NULL));
   TRY(MPI_Comm_get_name(world, text, NULL));
   TRY(MPI_Iprobe(MPI_PROC_NULL, 0, world, NULL, &status));
+}
 
-  /* no such object */
+static void no_such_object(void) {
+  MPI_Comm const no_comm = MPI_COMM_NULL;
+  MPI_Message message;
   TRY(MPI_Comm_dup(no_comm, &comm));
   TRY(MPI_Comm_split(no_comm, 0, 0, &comm));
   comm = MPI_COMM_NULL;
@@ -87,8 +83,9 @@ int main(int argc, char** argv) {
   message = MPI_MESSAGE_NULL;
   TRY(MPI_Mrecv(data, 1, MPI_INT, &message, &status));
   TRY(MPI_Imrecv(data, 1, MPI_INT, &message, &request));
+}
 
-  /* wrong values */
+static void wrong_values(void) {
   TRY(MPI_Send(data, -1, MPI_INT, 0, 0, world));
   TRY(MPI_Send(data, 1, MPI_DATATYPE_NULL, 0, 0, world));
   TRY(MPI_Send(data, 1, MPI_INT, 7, 0, world));
@@ -116,6 +113,20 @@ int main(int argc, char** argv) {
   TRY(MPI_File_open(world, "/nowhere/at/all", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
   TRY(MPI_Win_create(data, -5, 1, MPI_INFO_NULL, world, &window));
   TRY(MPI_Comm_split_type(world, 4711, 0, MPI_INFO_NULL, &comm));
+}
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) left_out[atoi(argv[i])] = 1;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  world = comm = MPI_COMM_WORLD;
+  request = requests[0] = requests[1] = MPI_REQUEST_NULL;
+  window = MPI_WIN_NULL;
+  file = MPI_FILE_NULL;
+  no_room_for_the_answer();
+  no_such_object();
+  wrong_values();
 
   /* and afterwards all is well */
   TRY(MPI_Comm_dup(world, &comm));
