@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 from bench import algorithms
-from bench.algorithms import Case, Result
+from bench.algorithm_cases import Case, launches
+from bench.algorithm_results import Result, compare
 from conftest import NAMES
 
 from commlens.profile import open_profile
@@ -35,13 +36,13 @@ def results(request: pytest.FixtureRequest) -> Results:
     """Run all cases, those together that do not contradict each other, and compare."""
     library = next(one for one in algorithms.libraries() if one.name == request.param)
     found = {}
-    for launch in algorithms.launches(CASES):
+    for launch in launches(CASES):
         place = algorithms.run(library, launch, again=True)
         component = algorithms.stock(place, launch.ranks)
         with open_profile(str(place / "profile.db")) as connection:
             profile, answers = algorithms.profiled(connection)
         for case in launch.cases:
-            found[label(case)] = algorithms.compare(library, case, component, profile, answers)
+            found[label(case)] = compare(library.release, case, component, profile, answers)
     return found
 
 
