@@ -227,64 +227,90 @@ TEST(what_as_many_ranks_of_two_blocks_import_is_not_taken_for_what_all_do) {
   }
 }
 
+namespace {
+
+// A profile of all ranks and a summary of the same job.
+class FullAndSummary {
+ public:
+  explicit FullAndSummary(int ranks) {
+    VirtualJob job;
+    job.ranks = ranks;
+    CHECK_EQ(collected(job, place_.root / "full.db", 1), ranks);
+    CHECK_EQ(collected(job, summary(), 3, ranks / 2), ranks);
+  }
+
+  // The rows of a query on one are those of another query on the other.
+  void same(const std::string& full, const std::string& of_summary) const {
+    const std::vector<std::string> wanted = asked(place_.root / "full.db", full);
+    const std::vector<std::string> found = asked(summary(), of_summary);
+    CHECK(!wanted.empty());
+    CHECK_EQ(found.size(), wanted.size());
+    for (std::size_t i = 0; i < std::min(found.size(), wanted.size()); ++i) CHECK_EQ(found[i], wanted[i]);
+  }
+  void same(const std::string& query) const { same(query, query); }
+
+  fs::path summary() const { return place_.root / "summary.db"; }
+
+ private:
+  TemporaryFolder place_;
+};
+
+// Communicators by what those of one size that one call made have in common: here the call site, the size and
+// the letter, and the count of their leaders for duplicates.
+const std::string kin =
+    "CASE WHEN SUBSTR(comm.name, 1, 1) = 'd' THEN comm.name ELSE SUBSTR(comm.name, 1, 1) END "
+    "|| ' ' || comm.size || ' ' || COALESCE((SELECT offset FROM callsite WHERE callsite.id = comm.callsite), '')";
+
+// The counters of each line of keys, by all ranks and by the spread over them.
+void same_counters(const FullAndSummary& both) {
+  const std::string site = "COALESCE((SELECT offset FROM callsite WHERE callsite.id = key.callsite), 0)";
+  const auto spread = [](const std::string& name, const std::string& counter) {
+    const std::string sum = counter == "time_min_ns" || counter == "time_max_ns" ? "'-'" : "sum";
+    return "SELECT " + name + ", ranks, " + sum +
+           ", min, min_rank, max, max_rank FROM spread JOIN scope ON scope.id = spread.scope "
+           "JOIN key ON key.id = scope.key JOIN comm ON comm.id = key.comm WHERE counter = '" +
+           counter + "' ORDER BY 1";
+  };
+  const std::string key = kin + " || ' ' || key.op || ' ' || key.bin || ' ' || " + site;
+  for (const std::string counter : {"calls", "time_ns", "time_min_ns", "time_max_ns", "bytes_sent", "bytes_received"}) {
+    both.same(
+        "WITH r AS (SELECT " + key + " AS line, cell.rank, SUM(cell." + counter +
+            ") AS value FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm GROUP BY line, rank) "
+            "SELECT line, COUNT(*), " +
+            (counter.substr(0, 5) == "time_" && counter != "time_ns" ? "'-'" : "SUM(value)") +
+            ", MIN(value), "
+            "(SELECT MIN(rank) FROM r AS s WHERE s.line = r.line AND value = MIN(r.value)), MAX(value), "
+            "(SELECT MIN(rank) FROM r AS s WHERE s.line = r.line AND value = MAX(r.value)) FROM r GROUP BY line",
+        spread(key, counter));
+  }
+}
+
+void same_ranks(const FullAndSummary& both) {
+  both.same("SELECT COUNT(*), SUM(app_ns), MAX(app_ns), SUM(mpi_ns), MIN(mpi_ns), MAX(mpi_ns), SUM(calls) FROM rank",
+            "SELECT app.ranks, app.sum, app.max, mpi.sum, mpi.min, mpi.max, calls.sum FROM scope "
+            "JOIN spread AS app ON app.scope = scope.id AND app.counter = 'app_ns' "
+            "JOIN spread AS mpi ON mpi.scope = scope.id AND mpi.counter = 'mpi_ns' "
+            "JOIN spread AS calls ON calls.scope = scope.id AND calls.counter = 'calls' "
+            "WHERE family IS NULL AND comm IS NULL");
+}
+
+}  // namespace
+
 // What SQL says of the rows of all ranks is what the ranks have come to without them.
 TEST(a_summary_says_what_the_rows_of_all_ranks_say) {
   for (const int ranks : {1, 2, 5, 16, 33}) {
-    const TemporaryFolder place;
-    VirtualJob job;
-    job.ranks = ranks;
-    CHECK_EQ(collected(job, place.root / "full.db", 1), ranks);
-    CHECK_EQ(collected(job, place.root / "summary.db", 3, ranks / 2), ranks);
-    const auto same = [&](const std::string& full, const std::string& summary) {
-      const std::vector<std::string> wanted = asked(place.root / "full.db", full);
-      const std::vector<std::string> found = asked(place.root / "summary.db", summary);
-      CHECK(!wanted.empty());
-      CHECK_EQ(found.size(), wanted.size());
-      for (std::size_t i = 0; i < std::min(found.size(), wanted.size()); ++i) CHECK_EQ(found[i], wanted[i]);
-    };
-    // Communicators by what those of one size that one call made have in common: here the call site, the size and
-    // the letter, and the count of their leaders for duplicates.
-    const std::string kin =
-        "CASE WHEN SUBSTR(comm.name, 1, 1) = 'd' THEN comm.name ELSE SUBSTR(comm.name, 1, 1) END "
-        "|| ' ' || comm.size || ' ' || COALESCE((SELECT offset FROM callsite WHERE callsite.id = comm.callsite), '')";
-    const std::string site = "COALESCE((SELECT offset FROM callsite WHERE callsite.id = key.callsite), 0)";
-    same("SELECT " + kin + " AS kin, COUNT(*) FROM comm WHERE kind = 'intra' GROUP BY kin ORDER BY kin",
-         "SELECT " + kin + " AS kin, communicators FROM comm WHERE kind = 'intra' ORDER BY kin");
-    const auto spread = [](const std::string& name, const std::string& counter) {
-      const std::string sum = counter == "time_min_ns" || counter == "time_max_ns" ? "'-'" : "sum";
-      return "SELECT " + name + ", ranks, " + sum +
-             ", min, min_rank, max, max_rank FROM spread JOIN scope ON scope.id = spread.scope "
-             "JOIN key ON key.id = scope.key JOIN comm ON comm.id = key.comm WHERE counter = '" +
-             counter + "' ORDER BY 1";
-    };
-    const std::string key = kin + " || ' ' || key.op || ' ' || key.bin || ' ' || " + site;
-    for (const std::string counter :
-         {"calls", "time_ns", "time_min_ns", "time_max_ns", "bytes_sent", "bytes_received"}) {
-      same(
-          "WITH r AS (SELECT " + key + " AS line, cell.rank, SUM(cell." + counter +
-              ") AS value FROM cell JOIN key ON key.id = cell.key JOIN comm ON comm.id = key.comm GROUP BY line, rank) "
-              "SELECT line, COUNT(*), " +
-              (counter.substr(0, 5) == "time_" && counter != "time_ns" ? "'-'" : "SUM(value)") +
-              ", MIN(value), "
-              "(SELECT MIN(rank) FROM r AS s WHERE s.line = r.line AND value = MIN(r.value)), MAX(value), "
-              "(SELECT MIN(rank) FROM r AS s WHERE s.line = r.line AND value = MAX(r.value)) FROM r GROUP BY line",
-          spread(key, counter));
-    }
+    const FullAndSummary both(ranks);
+    both.same("SELECT " + kin + " AS kin, COUNT(*) FROM comm WHERE kind = 'intra' GROUP BY kin ORDER BY kin",
+              "SELECT " + kin + " AS kin, communicators FROM comm WHERE kind = 'intra' ORDER BY kin");
+    same_counters(both);
     for (const std::string view : {"family_total", "family_operation"})
-      same(
-          "SELECT (SELECT name FROM family WHERE family.family = v.family), * FROM " + view + " AS v ORDER BY 2, 3, 4",
-          "SELECT (SELECT name FROM family WHERE family.family = v.family), * FROM " + view + " AS v ORDER BY 2, 3, 4");
-    same("SELECT COUNT(*), SUM(app_ns), MAX(app_ns), SUM(mpi_ns), MIN(mpi_ns), MAX(mpi_ns), SUM(calls) FROM rank",
-         "SELECT app.ranks, app.sum, app.max, mpi.sum, mpi.min, mpi.max, calls.sum FROM scope "
-         "JOIN spread AS app ON app.scope = scope.id AND app.counter = 'app_ns' "
-         "JOIN spread AS mpi ON mpi.scope = scope.id AND mpi.counter = 'mpi_ns' "
-         "JOIN spread AS calls ON calls.scope = scope.id AND calls.counter = 'calls' "
-         "WHERE family IS NULL AND comm IS NULL");
-    same("SELECT value FROM meta WHERE key IN ('ranks', 'ranks_collected', 'elapsed_ns', 'nodes') ORDER BY key",
-         "SELECT value FROM meta WHERE key IN ('ranks', 'ranks_collected', 'elapsed_ns', 'nodes') ORDER BY key");
-    same("SELECT * FROM coverage", "SELECT * FROM coverage");
+      both.same("SELECT (SELECT name FROM family WHERE family.family = v.family), * FROM " + view +
+                " AS v ORDER BY 2, 3, 4");
+    same_ranks(both);
+    both.same("SELECT value FROM meta WHERE key IN ('ranks', 'ranks_collected', 'elapsed_ns', 'nodes') ORDER BY key");
+    both.same("SELECT * FROM coverage");
     CHECK_EQ(
-        asked(place.root / "summary.db",
+        asked(both.summary(),
               "SELECT (SELECT COUNT(*) FROM rank) + (SELECT COUNT(*) FROM cell_row) + (SELECT COUNT(*) FROM slice)")[0],
         "0");
   }

@@ -42,9 +42,8 @@ class Grid {
   int ranks_, side_ = 1;
 };
 
-}  // namespace
-
-Counted VirtualJob::counted(int rank, std::deque<CommRecord>& records) const {
+// The communicators of a rank.
+void add_communicators(const VirtualJob& job, int rank, std::deque<CommRecord>& records) {
   records.clear();
   records.emplace_back();  // no communicator
   std::uint32_t count = 0;
@@ -65,23 +64,25 @@ Counted VirtualJob::counted(int rank, std::deque<CommRecord>& records) const {
     c.count = letter == letter_world || letter == letter_self ? 0 : ++count;
     c.created = 1000 + static_cast<Ticks>(rank) + c.view.index;
   };
+  const int ranks = job.ranks;
   add(1000, 1000, letter_world, 0, 0, 0, 0, rank, ranks);
-  for (int i = 0; i < duplicates; ++i)
+  for (int i = 0; i < job.duplicates; ++i)
     add(2000 + static_cast<Identity>(i), 2000 + static_cast<Identity>(i), 'd', 1, op::MPI_Comm_dup, 0x100, 0, rank,
         ranks);
-  if (columns != 0) {
-    const int row = rank / columns, column = rank % columns;
-    const int in_row = std::min(columns, ranks - row * columns);
+  if (job.columns != 0) {
+    const int row = rank / job.columns, column = rank % job.columns;
+    const int in_row = std::min(job.columns, ranks - row * job.columns);
     add(30'000 + static_cast<Identity>(row), combine(30'000, static_cast<Identity>(in_row)), 's', 1, op::MPI_Comm_split,
-        0x200, row * columns, column, in_row);
-    const int in_column = (ranks - column + columns - 1) / columns;
+        0x200, row * job.columns, column, in_row);
+    const int in_column = (ranks - column + job.columns - 1) / job.columns;
     add(60'000'000 + static_cast<Identity>(column), combine(60'000'000, static_cast<Identity>(in_column)), 's', 1,
         op::MPI_Comm_split, 0x300, column, row, in_column);
   }
-  if (has_self) add(90'000'000 + static_cast<Identity>(rank), 90'000'000, letter_self, 0, 0, 0, rank, 0, 1);
+  if (job.has_self) add(90'000'000 + static_cast<Identity>(rank), 90'000'000, letter_self, 0, 0, 0, rank, 0, 1);
+}
 
-  Counted counted;
-  RankFacts& facts = counted.facts;
+RankFacts facts_of(int rank) {
+  RankFacts facts;
   facts.rank = rank;
   facts.world = 4711;
   facts.node = "node" + std::to_string(rank / 128);
@@ -90,39 +91,49 @@ Counted VirtualJob::counted(int rank, std::deque<CommRecord>& records) const {
   facts.app_ns = 1'000'000'000 + static_cast<Ns>(rank) % 1000;
   facts.threads = 1;
   facts.coverage = written({{"MPI_Allreduce", "app", Treatment::measured}, {"MPI_Send", "app", Treatment::measured}});
-  for (const CommRecord& c : records) counted.comms.push_back(&c);
+  return facts;
+}
+
+// Operation i on a communicator.
+Cell cell_of(const VirtualJob& job, int rank, std::uint32_t comm, int i) {
   constexpr std::uint32_t ops[] = {op::MPI_Allreduce, op::MPI_Bcast,   op::MPI_Isend,  op::MPI_Irecv,
                                    op::MPI_Waitall,   op::MPI_Barrier, op::MPI_Reduce, op::MPI_Allgather};
-  for (std::uint32_t comm = 1; comm < records.size(); ++comm) {
-    for (int i = 0; i < operations; ++i) {
-      const auto n = static_cast<std::uint64_t>(i + 1);
-      // Some microseconds a call, no two ranks alike; the shortest is a tenth and the longest a hundred times that.
-      const Ticks each = 500 + mixed(n * 1'000'003 + comm * 1009 + static_cast<std::uint64_t>(rank)) % 40'000;
-      const Ticks time = 1000 * n * each + mixed(each + comm) % 1000;
-      Cell cell{};
-      cell.key = make_key(comm, ops[static_cast<std::size_t>(i) % std::size(ops)], bin_of(std::uint64_t{8} << (i / 8)),
-                          regions == 0 ? 0 : 1 + static_cast<std::uint32_t>(i % regions));
-      cell.site = 0x1000 + static_cast<Site>(i);
-      cell.calls = 1000 * n;
-      cell.time = time;
-      cell.time_min = each / 10;
-      cell.time_max = each * 100 + comm;
-      cell.bytes_sent = 8000 * n;
-      cell.bytes_received = 8000 * n;
-      counted.cells.emplace(std::make_pair(cell.key, cell.site), cell);
-      for (int slot = 0; slot < slices; ++slot) {
-        counted.slices.entries.push_back(
-            {slice_key(cell.key), static_cast<std::uint64_t>(slot), 1000, time / 128, 8, 8});
-      }
+  const auto n = static_cast<std::uint64_t>(i + 1);
+  // Some microseconds a call, no two ranks alike; the shortest is a tenth and the longest a hundred times that.
+  const Ticks each = 500 + mixed(n * 1'000'003 + comm * 1009 + static_cast<std::uint64_t>(rank)) % 40'000;
+  const Ticks time = 1000 * n * each + mixed(each + comm) % 1000;
+  Cell cell{};
+  cell.key = make_key(comm, ops[static_cast<std::size_t>(i) % std::size(ops)], bin_of(std::uint64_t{8} << (i / 8)),
+                      job.regions == 0 ? 0 : 1 + static_cast<std::uint32_t>(i % job.regions));
+  cell.site = 0x1000 + static_cast<Site>(i);
+  cell.calls = 1000 * n;
+  cell.time = time;
+  cell.time_min = each / 10;
+  cell.time_max = each * 100 + comm;
+  cell.bytes_sent = 8000 * n;
+  cell.bytes_received = 8000 * n;
+  return cell;
+}
+
+void add_cells(const VirtualJob& job, int rank, std::uint32_t comm, Counted& counted) {
+  for (int i = 0; i < job.operations; ++i) {
+    const Cell cell = cell_of(job, rank, comm, i);
+    counted.cells.emplace(std::make_pair(cell.key, cell.site), cell);
+    for (int slot = 0; slot < job.slices; ++slot) {
+      counted.slices.entries.push_back(
+          {slice_key(cell.key), static_cast<std::uint64_t>(slot), 1000, cell.time / 128, 8, 8});
     }
   }
+}
+
+void add_regions(int regions, int rank, CountedRegions& counted) {
   std::vector<Ticks> inside(static_cast<std::size_t>(regions) + 1, 0);  // time in the regions within each
   for (std::size_t i = 1; i <= static_cast<std::size_t>(regions); ++i)
-    counted.regions.names.push_back(
+    counted.names.push_back(
         {static_cast<std::uint32_t>((i - 1) / 4), RegionKind::region, "region_of_the_program_" + std::to_string(i)});
   for (std::size_t i = inside.size() - 1; i > 0; --i) {
     const Ticks own = 1'000'000 + mixed(i * 1'000'003 + static_cast<std::uint64_t>(rank)) % 400'000;
-    CountedRegions::Sum& sum = counted.regions.times[make_region_key(static_cast<std::uint32_t>(i), 0, -1)];
+    CountedRegions::Sum& sum = counted.times[make_region_key(static_cast<std::uint32_t>(i), 0, -1)];
     sum.calls = 1000;
     sum.time = own + inside[i];
     sum.time_min = sum.time / 2000;
@@ -131,8 +142,11 @@ Counted VirtualJob::counted(int rank, std::deque<CommRecord>& records) const {
     sum.mpi = own / 4;
     inside[(i - 1) / 4] += sum.time;
   }
-  const Grid grid(ranks);
-  for (int i = 0; i < neighbours; ++i) {
+}
+
+void add_neighbours(const VirtualJob& job, int rank, Counted& counted) {
+  const Grid grid(job.ranks);
+  for (int i = 0; i < job.neighbours; ++i) {
     const auto [peer, distance] = grid.neighbour(rank, i);
     const std::uint64_t bytes = std::uint64_t{1} << (20 - 6 * distance);
     const PeerPlace place = make_peer_place(static_cast<std::uint32_t>(peer), 0);
@@ -143,6 +157,18 @@ Counted VirtualJob::counted(int rank, std::deque<CommRecord>& records) const {
       sum.world = peer;
     }
   }
+}
+
+}  // namespace
+
+Counted VirtualJob::counted(int rank, std::deque<CommRecord>& records) const {
+  add_communicators(*this, rank, records);
+  Counted counted;
+  counted.facts = facts_of(rank);
+  for (const CommRecord& c : records) counted.comms.push_back(&c);
+  for (std::uint32_t comm = 1; comm < records.size(); ++comm) add_cells(*this, rank, comm, counted);
+  add_regions(regions, rank, counted.regions);
+  add_neighbours(*this, rank, counted);
   counted.place = [](Site site) { return SiteFacts{"/opt/app/bin/app", "0123456789abcdef", site}; };
   return counted;
 }
