@@ -3,8 +3,7 @@
 
     python tools/check_sizes.py [ROOT]
 
-Prints a line for each file and each function that is longer than its limit, and for each line of the lists below
-that is no longer needed.  Ends with 1 if there is one.
+Prints a line for each file and each function that is longer than its limit.  Ends with 1 if there is one.
 """
 
 from __future__ import annotations
@@ -21,12 +20,6 @@ MOST_LINES = 600
 MOST_FUNCTION_LINES = 60
 
 GENERATED = {"python/commlens/profile/_schema.py"}
-
-LONG_FILES: dict[str, int] = {}
-"""Files that are still longer, and the length they may have: each waits for being split by subject.  Shrink only."""
-
-LONG_FUNCTIONS: dict[str, int] = {}
-"""Functions that are still longer, and the length they may have.  Shrink only."""
 
 
 def sources(root: Path) -> Iterator[Path]:
@@ -90,25 +83,18 @@ def sizes(root: Path) -> tuple[dict[str, int], dict[str, int]]:
     return lines, of_functions
 
 
-def complaints(found: dict[str, int], limit: int, listed: dict[str, int]) -> Iterator[str]:
-    """Yield a line for each size over its limit, and for each entry of the list that has no use any more."""
+def complaints(found: dict[str, int], limit: int) -> Iterator[str]:
+    """Yield a line for each size over its limit."""
     for name, lines in found.items():
-        if lines > listed.get(name, limit):
-            yield f"{name}: {lines} lines, more than {listed.get(name, limit)}"
-    for name in listed:
-        if found.get(name, 0) <= limit:
-            yield f"{name}: not longer than {limit} lines: remove it from the list in tools/check_sizes.py"
+        if lines > limit:
+            yield f"{name}: {lines} lines, more than {limit}"
 
 
 def main() -> int:
     """Print all complaints; return the exit code."""
-    is_ours = len(sys.argv) == 1
-    root = Path(__file__).resolve().parents[1] if is_ours else Path(sys.argv[1])
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
     lines, of_functions = sizes(root)
-    bad = [
-        *complaints(lines, MOST_LINES, LONG_FILES if is_ours else {}),
-        *complaints(of_functions, MOST_FUNCTION_LINES, LONG_FUNCTIONS if is_ours else {}),
-    ]
+    bad = [*complaints(lines, MOST_LINES), *complaints(of_functions, MOST_FUNCTION_LINES)]
     print(
         "\n".join(bad)
         or f"check_sizes: {len(lines):,} files and {len(of_functions):,} functions are small enough"
