@@ -1,8 +1,8 @@
 ! SPDX-License-Identifier: Apache-2.0
 !
-! The interface of commlens for Fortran 2003 and later.  What each procedure does is said in commlens.h; here names need
-! no null at the end, and blanks at their end do not count.  A program compiles this file with its own compiler, since no
-! two read each other's module files, and links libcommlens-api.
+! The Fortran 2003 interface of commlens.  commlens.h describes the procedures.  Names need no terminating null, and
+! trailing blanks are ignored.  A program compiles this file with its own compiler, because module files differ between
+! compilers, and links libcommlens-api.
 module commlens
   use, intrinsic :: iso_c_binding, only: c_double, c_float, c_int, c_int32_t, c_int64_t, c_null_ptr, c_ptr
   implicit none
@@ -20,7 +20,7 @@ module commlens
   integer, parameter :: COMMLENS_SENT = 0, COMMLENS_RECEIVED = 1, COMMLENS_WRITTEN = 2, COMMLENS_READ = 3
   integer, parameter :: COMMLENS_COLLECTIVE = 4
 
-  ! One pointer each.  Passed by reference, as not all compilers can pass a type by value.
+  ! Handles: one pointer each.  Passed by reference, because some compilers cannot pass a type by value.
   type, bind(C) :: commlens_region_t
     private
     type(c_ptr) :: handle = c_null_ptr
@@ -36,9 +36,10 @@ module commlens
     type(c_ptr) :: handle = c_null_ptr
   end type
 
-  ! What is called often is called directly: the procedures of core/api/fortran77.c, and without arguments those of C.
+  ! Frequent calls go directly to the procedures of core/api/fortran77.c, or to the C functions if they have no
+  ! arguments.
 
-  ! By name, or by the handle that commlens_region returns.
+  ! Begins a region, by its name or by the handle that commlens_region returns.
   interface commlens_begin
     subroutine commlens_begin_f(name)
       character(len=*), intent(in) :: name
@@ -50,7 +51,7 @@ module commlens
     end subroutine
   end interface
 
-  ! By name, by handle, or without either: the innermost one.
+  ! Ends a region, by its name or its handle; without an argument, the innermost region.
   interface commlens_end
     subroutine commlens_end_f(name)
       character(len=*), intent(in) :: name
@@ -199,7 +200,7 @@ contains
     call commlens_region_f(name, region)
   end function
 
-  ! Without `mode` the iterations are counted as a sum.
+  ! mode: COMMLENS_LOOP_SUM by default.
   subroutine commlens_loop_begin(name, mode)
     character(len=*), intent(in) :: name
     integer, intent(in), optional :: mode
@@ -238,7 +239,7 @@ contains
     call commlens_record_f(metric, real(value, c_double))
   end subroutine
 
-  ! The version of the profiler, or an empty text when none is loaded.
+  ! Returns the version of the profiler, or an empty text if none is loaded.
   function commlens_version() result(version)
     character(len=:), allocatable :: version
     character(len=64) :: text
@@ -253,7 +254,7 @@ contains
     active = number /= 0
   end function
 
-  ! `written` is false when nothing is counted or it cannot be written.
+  ! written: false if nothing is counted, or if the copy cannot be written.
   subroutine commlens_flush(written)
     logical, intent(out), optional :: written
     integer(c_int) :: error
@@ -269,7 +270,7 @@ contains
     if (present(written)) written = error == 0
   end subroutine
 
-  ! `comm` is the number: of a communicator of mpi_f08, comm%MPI_VAL.
+  ! comm: the integer handle of the communicator; with mpi_f08, comm%MPI_VAL.
   function commlens_watch(comm, kind) result(watch)
     integer, intent(in) :: comm, kind
     type(commlens_watch_t) :: watch
@@ -304,7 +305,7 @@ contains
     commlens_watch_size = int(number)
   end function
 
-  ! Both are as long as commlens_watch_size says; nothing is read without the profiler.
+  ! Writes commlens_watch_size(watch) elements to both arrays; without the profiler, none.
   subroutine commlens_watch_read(watch, messages, bytes)
     type(commlens_watch_t), intent(in) :: watch
     integer(c_int64_t), intent(inout) :: messages(*), bytes(*)

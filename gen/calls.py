@@ -5,12 +5,12 @@ In:  the MPI 5.0 procedure list (package pympistandard) and our policy (spec/cal
 Out: generated/procedures.h     ids, names and classes of the procedures
      generated/entries.inc      one line per exported name, for core/mpi/entry.S and core/mpi/bind.cpp
      generated/recent.inc       the names that are not in MPI 3.1
-     generated/fortran.inc      one line per exported Fortran name, for the same
+     generated/fortran.inc      one line per exported Fortran name, for the same files
      generated/standard.h       every procedure, and why it is not counted, for core/process/coverage.cpp
      generated/wrap_<class>.cpp the wrappers
-     docs/reference/calls.md    what happens to each procedure
+     docs/reference/calls.md    the treatment of each procedure
 
-A gap, a duplicate or an unknown name in spec/calls.toml ends the run with one line that says what to change.
+A gap, a duplicate or an unknown name in spec/calls.toml ends the run with one line that names the change to make.
 """
 
 from __future__ import annotations

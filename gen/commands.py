@@ -101,7 +101,7 @@ def usage(name: str, command: click.Command) -> str:
 
 
 def values(option: click.Option) -> str:
-    """Return what an option takes, as in its help."""
+    """Return the values of an option, as in its help."""
     if option.is_flag:
         return ""
     if isinstance(option.type, click.Choice):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write docs/evidence/coverage.md: every procedure of the standard, how it is measured, and where that is tested.
 
-How is what spec/calls.toml says; where is what a run of all tests noted (tests/mpi/tested.json, 'make coverage').
+The entry in spec/calls.toml gives the first; a run of all tests records the second (tests/mpi/tested.json, 'make coverage').
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ Every procedure of the MPI 5.0 standard: how commlens measures it, and which tes
 
 RULES = """\
 **How.** A class means that calls and time are counted; `rule(…)` is the byte rule of [bytes.md](../bytes.md), with the
-arguments it looks at. "received by status" reads the bytes from the status. "makes" gives the letter of the
-communicators it makes. Large-count forms (`_c`) are measured like the plain form and count under its name.
+arguments that it uses. "received by status" means that commlens reads the bytes from the status. "makes" gives the
+letter of the communicators that the procedure creates. Large-count forms (`_c`) are measured like the plain form and
+count under its name.
 
-**Where.** A test counts here when the profile of one of its runs has calls of the procedure; for procedures that are
-skipped, when it looks that commlens has no entry for them. `make coverage` runs all tests and writes this page;
-`make test` fails when a test no longer does what is said of it here.
+**Where.** A test is listed if the profile of one of its runs has calls of the procedure. For a skipped procedure, a test
+is listed if it checks that commlens has no entry for it. `make coverage` runs all tests and writes this page;
+`make test` fails if a listed test no longer covers the procedure.
 """
 
 
 def how(policy: Policy, large: bool, uncounted: str) -> str:
-    """Return how a procedure is measured, or the reason why it is not."""
+    """Return how a procedure is measured, or the reason why it is not measured."""
     if policy.reason:
         return f"skipped: {policy.reason}"
     if not policy.counted:
@@ -55,7 +56,7 @@ def how(policy: Policy, large: bool, uncounted: str) -> str:
 
 
 def where(of: dict[str, list[str]], libraries: list[str]) -> str:
-    """Return the tests of a procedure with their libraries, or a text that there are none."""
+    """Return the tests of a procedure with their libraries, or a text if there are none."""
     if not of:
         return "in no library here"
     tests = sorted({test for names in of.values() for test in names})
@@ -67,7 +68,7 @@ def where(of: dict[str, list[str]], libraries: list[str]) -> str:
     with_them = [library for library, names in of.items() if set(names) & set(called)]
     if with_them:
         parts.append(f"with {', '.join(with_them)}")
-    # "test_communicators fails without commlens too", where a library cannot do it
+    # Such as "test_communicators fails without commlens too", if a library lacks the procedure.
     for library, names in of.items():
         if library not in with_them:
             parts += [

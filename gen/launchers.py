@@ -2,7 +2,7 @@
 """Write the facts about launchers and families of MPI libraries from spec/launchers.toml and spec/abi.toml.
 
 Out: generated/launchers.h                  the lists that the library and commlens-run read
-     python/commlens/doctor/_launchers.py   the same for the reader
+     python/commlens/doctor/_launchers.py   the same lists for the reader
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ enum {{ most_family_libraries = {most}, family_count = {len(families)} }};
 #define COMMLENS_FAMILIES {{ \\
 {known}}}
 
-// Variables that the launcher of a family sets, and the family; the first one that is set counts.
+// Variables that the launcher of a family sets, and the family.  The first variable that is set decides.
 #define COMMLENS_LAUNCHER_VARIABLES {{ \\
 {recognised}}}
 """

@@ -57,8 +57,8 @@ enum Op : std::uint32_t {{
 }}  // namespace op
 using op::Op;
 
-// Whom a collective has something for, and how much: the same for all others, or for those of a higher rank; or it has
-// a block for each.
+// The receivers of a collective's data.  all: equal blocks for all other ranks; later: for the ranks above; apart: a
+// separate block for each rank.
 enum class Reach : std::uint8_t {{ none, all, later, apart }};
 
 struct OpFacts {{
@@ -81,7 +81,7 @@ inline constexpr OpFacts op_facts[] = {{
 
 
 def standard(why: dict[str, str], uncounted: str) -> str:
-    # MPI_Comm_split and mpi_comm_split_ are looked up the same way.
+    # One lookup serves MPI_Comm_split and mpi_comm_split_: the names are sorted in lower case.
     texts = ["", uncounted, *sorted(set(why.values()) - {"", uncounted})]
     listed = "\n".join(f"    {json.dumps(text)}," for text in texts)
     rows = "\n".join(f'    {{"{name}", {texts.index(why[name])}}},' for name in sorted(why, key=str.lower))
@@ -91,8 +91,8 @@ def standard(why: dict[str, str], uncounted: str) -> str:
 
 namespace commlens {{
 
-// Why the calls of a procedure are not counted.
-inline constexpr int reason_none = 0;   // they are
+// The reason why the calls of a procedure are not counted, as an index into standard_reasons.
+inline constexpr int reason_none = 0;   // they are counted
 inline constexpr int reason_apart = 1;  // they begin or end the measurement
 inline constexpr const char* standard_reasons[] = {{
 {listed}

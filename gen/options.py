@@ -87,11 +87,13 @@ def page_text(spec: dict[str, Any]) -> str:
     return f"""<!-- {MADE} -->
 # Options
 
-Environment variables, read once by every process when it first calls MPI. The environment wins over the
-configuration file, the file over the default. In the file a line is `name = value` with the name without
-`COMMLENS_` in lower case; `#` begins a comment. A `COMMLENS_` variable that is not on this page is named in
-one warning and ignored. number: a whole number, 0 or more. bool: `1`, `on`, `yes`, `true` or `0`, `off`, `no`, `false`.
-mode: permissions of a file in octal.
+Each process reads these environment variables once, when it first calls MPI. The environment has precedence over the
+configuration file, and the file over the default. A line of the file is `name = value`, with the name in lower case and
+without `COMMLENS_`; `#` begins a comment. commlens prints one warning about `COMMLENS_` variables that are not on this
+page, and ignores them.
+
+number: a whole number, 0 or more. bool: `1`, `on`, `yes`, `true` or `0`, `off`, `no`, `false`. mode: permissions of a
+file in octal.
 
 | variable | type | default | meaning |
 |---|---|---|---|
@@ -107,7 +109,7 @@ def python_text(spec: dict[str, Any]) -> str:
     )
     return f'''# SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT: written by gen/options.py from spec/options.toml.
-"""The COMMLENS_ variables a run understands."""
+"""The COMMLENS_ variables of a run."""
 
 from __future__ import annotations
 
@@ -115,7 +117,7 @@ from typing import NamedTuple
 
 
 class Option(NamedTuple):
-    """One of them."""
+    """One variable."""
 
     type: str  # bool, number, text, choice or mode
     default: str

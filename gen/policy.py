@@ -21,7 +21,7 @@ KEYS = {
     "datatype": {"made"},
     "counted": None,
 }
-"""The keys of a [[measure]] block beside `class` and `calls`, and the values of those that have few."""
+"""The keys of a [[measure]] block beside `class` and `calls`, with the allowed values of keys that are a choice."""
 PEERS = {"two_sided", "one_sided", "collective"}
 PARTS = {"sends", "receives", "out_message", "in_message"}
 REACHES = {"all", "later", "apart"}
@@ -200,7 +200,7 @@ def check_letters(spec: dict[str, Any], policy: dict[str, Policy]) -> None:
 def reasons(policy: dict[str, Policy], spec: dict[str, Any]) -> dict[str, str]:
     """Return the reason why the calls of a procedure are not counted, for all procedures of any MPI version.
 
-    Empty: they are.
+    The reason is empty for counted procedures.
     """
     uncounted = spec["uncounted"]["reason"]
     of = {name: uncounted if p.apart else p.reason for name, p in policy.items()}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the profile's tables and views from spec/schema.toml.
 
-Out: generated/schema_sql.h               the statements that make an empty profile, for the library
+Out: generated/schema_sql.h               the statements that create an empty profile, for the library
      generated/schema_rows.h              a struct per table, which the library fills and inserts
      python/commlens/profile/_schema.py   the same statements and the columns' descriptions, for the reader
      docs/reference/tables.md             the same descriptions, for the user
@@ -28,7 +28,7 @@ RANGES = {
     "any": (-(1 << 63), (1 << 63) - 1),
 }
 LONGEST_TEXT = 4096  # bytes
-OLDEST = 2  # the first version that readers know
+OLDEST = 2  # the oldest version that the reader supports
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
@@ -63,8 +63,8 @@ def read_spec() -> dict[str, Any]:
     for name, table in tables.items():
         key = [c["name"] for c in table["columns"] if c.get("key")]
         primary = table.get("primary_key", [])
-        # Rows that nothing refers to, and that are written in the order in which they are looked for, need no key: they
-        # take less room without.
+        # A table needs no key if nothing refers to its rows and they are written in the order of the searches.  Without
+        # a key they take less space.
         if table.get("keyless"):
             require(not key and not primary, f"{name}: keyless, but has a key")
             continue
@@ -100,7 +100,7 @@ def described(column: dict[str, Any]) -> str:
 
 
 def create_table(name: str, table: dict[str, Any]) -> str:
-    """Return the CREATE TABLE statement; its comments stay in the profile, so `.schema` explains it."""
+    """Return the CREATE TABLE statement; the profile contains its comments, so `.schema` shows them."""
     lines: list[tuple[str, str]] = []
     for column in table["columns"]:
         text = f"{column['name']} {column['type']}"
@@ -165,15 +165,15 @@ namespace commlens::out {{
 inline constexpr int schema_version = {spec["version"]};
 inline constexpr int application_id = {spec["application_id"]};
 
-// Turns an empty database into an empty profile: identification and tables,
+// Turns an empty database into an empty profile: identification and tables.
 inline constexpr char tables_sql[] =
 {cpp_literal(table_statements(spec))};
 
-// the same without a word on what they mean, for one file of many,
+// The same without comments, for the shards of a profile.
 inline constexpr char bare_tables_sql[] =
 {cpp_literal([bare(statement) for statement in table_statements(spec)])};
 
-// and views.
+// Creates the views.
 inline constexpr char views_sql[] =
 {cpp_literal(view_statements(spec))};
 
@@ -255,7 +255,7 @@ def python_relation(kind: str, name: str, entry: dict[str, Any]) -> str:
 
 PYTHON_TYPES = f'''\
 class Column(NamedTuple):
-    """One column of a table or view; of tables also what its values must be, as the head of spec/schema.toml says."""
+    """One column of a table or view; for tables also its constraints, which the head of spec/schema.toml describes."""
 
     name: str
     type: str
@@ -276,7 +276,7 @@ class Column(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """One table or view, and the statement that makes it."""
+    """One table or view, and the statement that creates it."""
 
     kind: str
     doc: str
@@ -300,7 +300,7 @@ def python_text(spec: dict[str, Any]) -> str:
     numbers = tuple(k["name"] for k in meta_keys if k.get("number"))
     return f'''# SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT: written by gen/schema.py from spec/schema.toml.
-"""Tables and views of a profile, as this reader knows them."""
+"""Tables and views of a profile, in the schema version of this reader."""
 
 from __future__ import annotations
 
@@ -402,9 +402,10 @@ def markdown_text(spec: dict[str, Any]) -> str:
         "All times are integers in nanoseconds, all volumes integers in bytes. The descriptions below are also in the",
         "file: `sqlite3 PROFILE .schema` shows them, and so does `commlens schema`.",
         "",
-        "Values are never NULL, numbers are never negative and texts have at most 4,096 bytes, unless column *values* says",
-        "otherwise; what → points to exists, but for ranks, of which some may be missing. The reader checks all of this when it opens a profile: a row that breaks it is",
-        "left out, a value that may be NULL or 0 counts as that, and `commlens` says how many and ends with exit code 3.",
+        "Unless column *values* states otherwise, values are never NULL, numbers are never negative, and texts have at most",
+        "4,096 bytes. The row to which → points exists, except for ranks, of which some may be missing. The reader checks this",
+        "when it opens a profile. It leaves invalid rows out; an invalid value that may be NULL or 0 becomes NULL or 0.",
+        "`commlens` then prints the number of these rows and ends with exit code 3.",
         "",
         "## Tables",
         "",
@@ -417,7 +418,7 @@ def markdown_text(spec: dict[str, Any]) -> str:
         "",
         "## Views",
         "",
-        "Views live in the profile: any SQLite client sees the numbers a report prints.",
+        "The profile contains these views: any SQLite client sees the numbers that a report prints.",
         "",
     ]
     for name, view in spec.get("view", {}).items():

@@ -40,7 +40,7 @@ class Form:
 
     @property
     def definition(self) -> str:
-        """The same for a wrapper: of variable arguments (MPI_Pcontrol) one, which is as many as any tool asks for."""
+        """The parameters of a wrapper.  Variable arguments (MPI_Pcontrol) become one, because no tool reads more."""
         return self.declaration.replace(r"\ldots", "const void* varargs")
 
     @property
@@ -49,7 +49,7 @@ class Form:
 
     @property
     def communicator(self) -> Parameter | None:
-        """The communicator that the procedure is about."""
+        """The communicator argument of the procedure."""
         of = (p for p in self.parameters if p.kind == "COMMUNICATOR" and not p.pointer and not p.array)
         return next(of, None)
 
@@ -72,7 +72,7 @@ def standard_forms() -> dict[str, list[Form]]:
         bindings = [plain]
         if procedure.has_embiggenment():
             bindings.append(procedure.express.embiggen.iso_c)
-        # A few procedures exist in the large form only; their plain binding has the large arguments already.
+        # A few procedures exist only with large counts: their plain binding already has the large arguments.
         fortran = procedure._parseset["attributes"]["f90_expressible"]
         forms[plain.name] = [
             Form(b.name, plain.name, tuple(parameter(p) for p in b.parameters), fortran) for b in bindings

@@ -47,12 +47,12 @@ class Wrapped:
 
     @property
     def is_persistent(self) -> bool:
-        """Whether it makes a persistent request."""
+        """Whether it creates a persistent request."""
         return self.policy.persistent and self.request is not None
 
     @property
     def peers(self) -> str:
-        """How its peers are counted; those of a persistent request are counted when it is started."""
+        """How its peers are counted; the peers of a persistent request count when it is started."""
         return self.policy.of_class.peers if self.policy.volume and not self.is_persistent else ""
 
     @property
@@ -88,7 +88,7 @@ class Wrapped:
         rule, arguments = self.policy.rule
         return f"{volume}.{rule}({', '.join(filter(None, [view, arguments]))})"
 
-    # ---- what it makes ----
+    # ---- new objects ----
 
     def creation(self, parent: str, site: str) -> str:
         """Return the statement that registers the new communicator."""
@@ -130,7 +130,7 @@ class Wrapped:
 
     @cached_property
     def words(self) -> list[str] | None:
-        """All that the counting of a call depends on but for what arrived; None: too much, or more is done than counting."""
+        """The arguments on which the counting of a call depends, without its status; None if such calls cannot be cached."""
         form, policy = self.form, self.policy
         subject = (
             form.communicator or form.first("WINDOW", pointer=False) or form.first("FILE", pointer=False)
@@ -140,7 +140,7 @@ class Wrapped:
         if form.first("MESSAGE", pointer=True) is not None or self.aftermath:
             return None
         words = []
-        small = []  # two of them fit in a word
+        small = []  # arguments of 32 bits: two fit into a word
         for name in filter(None, re.split(r"[,\s]+", policy.rule[1])):
             parameter = form.named(name)
             assert parameter is not None, (form.name, name)

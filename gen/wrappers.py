@@ -47,7 +47,7 @@ def by_hand(w: Wrapped) -> str:
 
 
 def nested(w: Wrapped) -> list[str]:
-    """Return the code for a call inside another one: it is not counted, but its new objects are stored."""
+    """Return the code for a call inside another call, which is not counted but whose new objects are stored."""
     comm = w.communicator
     parent = f"known_comm({comm.name})" if comm else "no_comm()"
     if w.policy.creates:
@@ -76,17 +76,17 @@ def started(w: Wrapped) -> list[str]:
     if message is not None:
         lines += [
             f"  if ({message.name} == nullptr) return next({w.form.arguments});  // MPI's to complain about",
-            # Afterwards MPI may give the handle to another thread's probe at once.
+            # MPI may give the handle to a probe of another thread as soon as the call returns.
             f"  MPI_Message matched = *{message.name};",
             "  const CommView& comm_view = comm_of_message(matched);",
         ]
     elif comm is None:
-        # Of a communicator nothing is looked up before MPI has accepted it; that of a window or a file is known.
+        # A communicator argument is looked up only after MPI has accepted it.  Windows and files are known.
         lines.append(f"  const CommView& comm_view = {w.owner};")
     if comm is None:
         return [*lines, "  call.start_under(comm_view.index);"]
     lines.append(f"  call.start_in({comm.name});")
-    # Of v and w forms all calls have one bin, and the arrays may not be there.
+    # All calls of v and w forms have one bin, and their arrays may be missing.
     is_collective = w.policy.volume and w.policy.of_class.peers == "collective"
     if is_collective and not w.has_arrays_of_counts:
         lines.append(

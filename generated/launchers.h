@@ -11,10 +11,10 @@
 // The number or name that the batch system gave the job.
 #define COMMLENS_VARIABLES_JOB_ID {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "COBALT_JOBID"}
 
-// What distinguishes one launch from another; all of them together. Open MPI's random key comes first.
+// Variables that together distinguish one launch from another. Open MPI's random key comes first.
 #define COMMLENS_VARIABLES_LAUNCH {"OMPI_MCA_orte_precondition_transports", "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID"}
 
-// Those of launch that no other launch of the same user on this machine has.
+// Variables whose values no other launch of the same user on this machine has.
 #define COMMLENS_VARIABLES_ONE_LAUNCH {"PMIX_NAMESPACE", "SLURM_STEP_ID", "PALS_APID"}
 
 // The number of nodes of the job; any of them.
@@ -27,7 +27,7 @@ enum { most_family_libraries = 5, family_count = 3 };
     {"mpich", "MPICH", {"libmpich", "libmpi.so.12", "libmpifort.so.12", "libmpicxx.so.12", NULL}}, \
     {"abi", "the standard ABI", {"libmpi_abi.so", "libmpifort_abi.so", NULL}}}
 
-// Variables that the launcher of a family sets, and the family; the first one that is set counts.
+// Variables that the launcher of a family sets, and the family.  The first variable that is set decides.
 #define COMMLENS_LAUNCHER_VARIABLES { \
     {"OMPI_COMM_WORLD_RANK", "openmpi"}, \
     {"OMPI_COMM_WORLD_SIZE", "openmpi"}, \

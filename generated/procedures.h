@@ -426,8 +426,8 @@ enum Op : std::uint32_t {
 }  // namespace op
 using op::Op;
 
-// Whom a collective has something for, and how much: the same for all others, or for those of a higher rank; or it has
-// a block for each.
+// The receivers of a collective's data.  all: equal blocks for all other ranks; later: for the ranks above; apart: a
+// separate block for each rank.
 enum class Reach : std::uint8_t { none, all, later, apart };
 
 struct OpFacts {

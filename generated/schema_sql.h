@@ -7,7 +7,7 @@ namespace commlens::out {
 inline constexpr int schema_version = 7;
 inline constexpr int application_id = 1129073742;
 
-// Turns an empty database into an empty profile: identification and tables,
+// Turns an empty database into an empty profile: identification and tables.
 inline constexpr char tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
@@ -201,9 +201,9 @@ inline constexpr char tables_sql[] =
   PRIMARY KEY (comm, op, rank, slot)
 ) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE flow ( -- The kinds of traffic that table peer tells apart; the same in every profile of one schema version.
+    R"sql(CREATE TABLE flow ( -- The kinds of traffic in table peer; the same in every profile of one schema version.
   id INTEGER PRIMARY KEY, -- Number of the kind.
-  name TEXT, -- sent, received: messages of the application's own two-sided calls, told at both ends. put, get: one-sided, told by the origin; accumulate is a put. collective: messages inside a collective, told by the sender, where the MPI library lets them be seen; internal: likewise inside any other call. share: what a collective has for each single process, where that is not the same for all; of neighbourhood collectives, and with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape.
+  name TEXT, -- sent, received: messages of the application's own two-sided calls, counted by the sender and by the receiver. put, get: one-sided, counted by the origin; accumulate is a put. collective: messages inside a collective, counted by the sender, if the MPI library exposes them; internal: messages inside any other call, counted in the same way. share: the block that a collective has for one process, if blocks may differ in size: for neighbourhood collectives, and for others with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape.
   outward INTEGER -- 1: the bytes go from rank to peer; 0: the other way.
 );
 )sql"
@@ -219,20 +219,20 @@ inline constexpr char tables_sql[] =
   first INTEGER, -- If peer is NULL: rank of the other process in the communicator (in the remote group of an intercommunicator); for a block its first rank. NULL otherwise, for shapes, and in internal communicators of the MPI library.
   peers INTEGER, -- [processes] Number of consecutive ranks of the communicator that this row counts together: 1, or more beyond COMMLENS_MATRIX_PAIRS.
   bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.
-  messages INTEGER, -- Number of messages; for shapes of calls.
+  messages INTEGER, -- Number of messages; for a shape, number of calls.
   bytes INTEGER -- [bytes] Their bytes.
 );
 )sql"
-    R"sql(CREATE TABLE scope ( -- What the rows of spread are about, in a profile of summary detail; else empty. NULL means all of them together: the scope where all but members are NULL is the whole run. Where procedure and size have one call site only, its scope stands for all.
+    R"sql(CREATE TABLE scope ( -- The scopes of the distributions in table spread, in a profile of summary detail; else empty. NULL in a column means all values together: a scope in which all columns but members are NULL is the whole run. If procedure and size have only one call site, the scope of this call site stands for all.
   id INTEGER PRIMARY KEY, -- Number within this file.
   family INTEGER, -- Family of communicators, comm.family, or NULL; scopes of single communicators have none.
   comm INTEGER REFERENCES comm(id), -- Communicator, or NULL.
   op INTEGER REFERENCES op(id), -- MPI procedure, or NULL.
   bin INTEGER, -- Message size bin, as in key.bin, or NULL.
   callsite INTEGER REFERENCES callsite(id), -- Call site, or NULL.
-  key INTEGER REFERENCES key(id), -- The key it is about, or NULL for scopes that add up several.
+  key INTEGER REFERENCES key(id), -- Key, if the scope has only one; NULL for scopes that add up several.
   members INTEGER, -- [processes] Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in scopes of procedures. Of a set: ranks that completed such requests.
-  region INTEGER REFERENCES region(id) -- Code region, or NULL: scopes that have one are about the time in it, and have nothing else.
+  region INTEGER REFERENCES region(id) -- Code region, or NULL. A scope with a region has only the time in this region.
 );
 )sql"
     R"sql(CREATE TABLE spread ( -- Distribution of a counter over the ranks, in a profile of summary detail; else empty. The ranks reduce it while they collect, so its size does not depend on the number of ranks.
@@ -274,7 +274,7 @@ inline constexpr char tables_sql[] =
   crc32 INTEGER -- CRC-32 of the file, as zlib computes it.
 );
 )sql"
-    R"sql(CREATE TABLE overhead ( -- Time that commlens itself took.
+    R"sql(CREATE TABLE overhead ( -- Time that commlens itself takes, by phase.
   rank INTEGER REFERENCES rank(rank), -- World rank.
   what TEXT, -- Phase. init: inside MPI_Init. The phases of MPI_Finalize follow each other. wait: until all ranks arrived, or COMMLENS_PATIENCE expired. collect: until the data of this rank is ready to send. The others exist on ranks that write a file. gather: until the data of all ranks of the block arrived. agree: until all writers use the same ids. write: building the file. store: until it is on disk. Renaming the file, notifying the other ranks and removing the arenas are not included. call: estimate for one measured call. calls: this estimate times the calls of the rank.
   ns INTEGER, -- [ns] Time.
@@ -282,7 +282,7 @@ inline constexpr char tables_sql[] =
 ) WITHOUT ROWID;
 )sql";
 
-// the same without a word on what they mean, for one file of many,
+// The same without comments, for the shards of a profile.
 inline constexpr char bare_tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
@@ -339,7 +339,7 @@ inline constexpr char bare_tables_sql[] =
     R"sql(CREATE TABLE overhead (rank INTEGER REFERENCES rank(rank),what TEXT,ns INTEGER,PRIMARY KEY (rank, what)) WITHOUT ROWID;
 )sql";
 
-// and views.
+// Creates the views.
 inline constexpr char views_sql[] =
     R"sql(CREATE VIEW cell AS -- The counters: one row per key and rank.
 SELECT key.id AS key, cell_row.id - key.id AS rank,

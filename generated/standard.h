@@ -4,8 +4,8 @@
 
 namespace commlens {
 
-// Why the calls of a procedure are not counted.
-inline constexpr int reason_none = 0;   // they are
+// The reason why the calls of a procedure are not counted, as an index into standard_reasons.
+inline constexpr int reason_none = 0;   // they are counted
 inline constexpr int reason_apart = 1;  // they begin or end the measurement
 inline constexpr const char* standard_reasons[] = {
     "",

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What Open MPI sends inside its collectives, by its own component and by commlens, against the library of algorithms;
-# docs/evidence/algorithms.md.
+# Compares the messages inside Open MPI's collectives, as its own component and commlens count them, with the models in
+# commlens.algorithms; writes docs/evidence/algorithms.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures what commlens costs with a program of bench/, which bench/README.md explains: tools/bench.sh run.py --rounds 20
+# Measures the cost of commlens with a program of bench/ (bench/README.md): tools/bench.sh run.py --rounds 20
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the presets named (CMakePresets.json): tools/build.sh release debug
-# Only what the unit tests need of them: tools/build.sh --unit debug
+# Builds the named presets of CMakePresets.json: tools/build.sh release debug
+# --unit: only the targets that the unit tests need: tools/build.sh --unit debug
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

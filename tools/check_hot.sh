@@ -1,44 +1,46 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What runs inside every MPI call does not allocate, lock, enter the kernel or communicate.  A function that does shows
-# as an undefined symbol of the object file, however deep in a template it was called; those we may ask for are here.
-#   tools/check_hot.sh [OBJECT...]   default: the wrappers of every MPI and core/hot, as built in build/release
-# What tools ask MPI_T is another matter: generated/wrap_tool.cpp is left out.
-# A wrapper hands a call on to another by a jump, never by a call, which would be taken for the application's.
-# And every thread of the program has a copy of the variables of a thread, out of the little room that glibc keeps for
-# libraries loaded later: 1,664 bytes for all of them.
+# Checks the code that runs inside every MPI call: it must not allocate, lock, enter the kernel or communicate.
+#   tools/check_hot.sh [OBJECT...]   default: core/hot and the wrappers of every MPI, in build/release
+#
+# A forbidden function is an undefined symbol of the object file, even if a template calls it; `allowed` lists the
+# permitted symbols.  generated/wrap_tool.cpp is not checked, because tools call MPI_T rarely.
+# A wrapper must pass a call to another wrapper by a jump: after a call instruction, the other wrapper would take the
+# first one for the application.
+# Thread-local variables must be small: glibc has 1,664 bytes of them for all libraries that are loaded later.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 allowed=(
-  # The compiler's and libc's: data of a shared object, a few words copied, the clock (no system call on Linux).
+  # From the compiler and libc: the global offset table, copies of a few words, the clock (no system call on Linux).
   _GLOBAL_OFFSET_TABLE_ memcpy memmove memset clock_gettime
-  # Exceptions of a user's callback pass through.
+  # Exceptions of the application's callbacks unwind through the wrappers.
   commlens_personality
-  # Variables of ours.
+  # Our variables.
   api layouts calls_are_plain clock_is_tsc comms current_thread files fortran_bindings next_definitions registry requests site_mask
   is_first_thread_alone CallCache::none windows commlens_fortran_call
-  # core/hot calls itself; core/mpi/fortran.cpp compares the caller with where the Fortran binding lies.
+  # Functions of core/hot; core/mpi/fortran.cpp compares the caller with the address range of the Fortran binding.
   record RequestTable::find_further RequestTable::put_further from_fortran
   pcontrol
-  # Peers.
+  # The communication matrix.
   matrix_choice count_peer started_now
-  # Calls like one before.
+  # The call cache.
   count_arrival count_received_anew count_late slot_to_fill grow_call_cache
-  # Regions: how they count, the first one of a thread and of a name, and what is odd about them.
+  # Regions: counting, the first region of a thread, the first use of a name, and notices.
   pauses region_limits regions_are_closed loop_scale enter_regions meet_region too_deep end_of_another loop_of_iteration
-  # The first call of an entry, of a thread, with a key, with a longer array, with more requests than ever before.
+  # Rare: the first call of an entry, a thread or a key; a longer array or more requests than ever before.
   commlens_bind commlens_bind_fortran enter_thread add_cell grow_scratch RequestTable::open_level
-  # The first completion of requests of these communicators together.
+  # Rare: the first completion call for this set of communicators.
   Registry::set_of
-  # Persistent requests are made and freed.
+  # Creation and freeing of persistent requests.
   remember_persistent free_persistent
-  # A datatype is met or freed. Communicators, windows and files are made, named and freed; one we did not see being made is met.
-  # A slice of time is over.
+  # The end of a time slice.
   slice_ended slice_over
+  # First use and freeing of datatypes; creation, naming and freeing of communicators, windows and files; the first use of
+  # a communicator whose creation commlens did not see.
   late_layout Thread::is_mapped datatype_made before_type_free late_comm created made_in_callback creating creation_completed before_comm_free after_comm_free undo_comm_free name_comm identity::group
   identity::processes made_window before_win_free made_file before_file_close
-  # The measurement begins and ends.
+  # Begin and end of the measurement.
   hand::initialised hand::finalising hand::aborting hand::session_began hand::session_ending
 )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds output that goes past commlens.base.escape: a terminal acts on what is in the names of others.
+"""Finds output that bypasses commlens.base.escape: names from outside could otherwise control the terminal.
 
 Usage: tools/check_output.py FOLDER
 
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# Each name, whatever it is imported as, with all below it -> the files that may use it.
+# Full name, with all its attributes -> the files that may use it.  Renaming imports are followed.
 ALLOWED: dict[str, tuple[str, ...]] = {
     "print": (),
     "input": (),
@@ -42,7 +42,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "html": ("base/escape.py",),
     "xml.sax.saxutils": (),
 }
-# Methods of a console, whoever has it.
+# Methods of a console, of any object.
 METHODS = {
     "console.print": ("render/screen.py",),
     "console.out": (),
@@ -64,7 +64,7 @@ def dotted(node: ast.AST, imported: dict[str, str]) -> str:
 
 
 def uses(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Return line and full name of everything a module imports or names."""
+    """Return line and full name of each name that a module imports or uses."""
     imported: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -82,7 +82,7 @@ def uses(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def is_below(name: str, known: str) -> bool:
-    """Return whether a name is a known one, or one of its parts."""
+    """Return whether a name is `known` or an attribute of it."""
     return name == known or name.startswith(f"{known}.")
 
 
@@ -102,7 +102,7 @@ def findings(file: Path, folder: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """Look at all files; return the exit code."""
+    """Check all files; return the exit code."""
     folder = Path(sys.argv[1])
     found = [line for file in sorted(folder.rglob("*.py")) for line in findings(file, folder)]
     for line in found:

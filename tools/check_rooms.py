@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look at the direction of includes between the folders of core/, and of imports between those of python/commlens/.
+"""Check the direction of includes between the folders of core/, and of imports between those of python/commlens/.
 
     python tools/check_rooms.py [ROOT]
 
@@ -32,7 +32,7 @@ INCLUDES: dict[str, str] = {
     "recover": "base hot arena process state profile out collect",
     "programs": "base out recover",
 }
-"""What the files of each folder of core/ may include, besides their own folder's; only folders of lines above."""
+"""The folders that the files of each folder of core/ may include, besides their own; only folders of lines above."""
 
 IMPORTS: dict[str, str] = {
     "annotate": "",
@@ -55,7 +55,7 @@ IMPORTS: dict[str, str] = {
     "cli": "base render profile selection reports jobs algorithms matrix overhead compare doctor export",
     "__main__": "cli",
 }
-"""The same for python/commlens/; each file beside its folders is a room of its own."""
+"""The same for python/commlens/; each file beside its folders counts as a folder."""
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"core/(\w+)/', re.MULTILINE)
 PACKAGE = "commlens"
@@ -87,7 +87,7 @@ def imported(path: Path, top: Path) -> Iterator[tuple[int, str]]:
 
 
 def rooms(top: Path, suffixes: set[str]) -> Iterator[tuple[Path, str]]:
-    """Yield each file with such a suffix, and the folder below `top` that it is in, or its own name."""
+    """Yield each file with such a suffix, and its folder below `top` or, beside the folders, its own name."""
     for path in sorted(top.rglob("*")):
         if path.suffix in suffixes:
             first, *rest = path.relative_to(top).parts
@@ -95,7 +95,7 @@ def rooms(top: Path, suffixes: set[str]) -> Iterator[tuple[Path, str]]:
 
 
 def disordered(name: str, uses: Mapping[str, str]) -> Iterator[str]:
-    """Yield a complaint for each room of a table that may use one of a line below it: that could be a cycle."""
+    """Yield a complaint for each room that may use a room of a line below it, because that allows a cycle."""
     above: set[str] = set()
     for room, used in uses.items():
         for other in used.split():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that files and functions are small enough to read in one go.
+"""Check that files and functions are not too long.
 
     python tools/check_sizes.py [ROOT]
 
@@ -23,7 +23,7 @@ GENERATED = {"python/commlens/profile/_schema.py"}
 
 
 def sources(root: Path) -> Iterator[Path]:
-    """Yield the files that people write."""
+    """Yield the hand-written files."""
     for folder in FOLDERS:
         yield from sorted(
             p
@@ -33,7 +33,7 @@ def sources(root: Path) -> Iterator[Path]:
 
 
 def functions(code: str) -> Iterator[tuple[str, int]]:
-    r"""Yield the name and length of each Python function, without those nested in another; a class's with its name in front.
+    r"""Yield name and length of each Python function that is not nested in another; methods as CLASS.METHOD.
 
     >>> list(functions("class A:\n    def f(self):\n        pass\n"))
     [('A.f', 2)]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look at which files the repository has: known names at its root, binaries only where they belong.
+"""Check the files of the repository: only known names at its root, and binaries only in their folders.
 
     python tools/check_tree.py [ROOT]
 
-Prints a line for each file that is out of place and ends with 1 if there is one.  Files that git does not know yet count,
-unless it ignores them.
+Prints a line for each file that is out of place and ends with 1 if there is one.  Untracked files count,
+unless git ignores them.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ AT_ROOT = frozenset(
 )
 BINARIES = ("fuzz/arena/corpus/", "tests/profiles/")
 LOOKED_AT = 8192
-"""Bytes at the beginning of a file; one without a zero byte among them is text, as for git."""
+"""Number of bytes to read; a file without a zero byte among them is text, as for git."""
 
 
 def files(root: Path) -> list[str]:
-    """Return the paths of all files that git knows or would add, relative to `root`."""
+    """Return the paths of all files that git tracks or would add, relative to `root`."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=root,

@@ -33,7 +33,7 @@ def types(code: str) -> Iterator[str]:
     >>> list(types("namespace a { struct B { struct C {}; }; namespace { class D {}; } } enum class E : int {};"))
     ['a::B', 'E']
     """
-    scopes: list[str | None] = []  # names of the namespaces around; None: of no interest
+    scopes: list[str | None] = []  # names of the enclosing namespaces; None: any other block
     start = 0
     for brace in re.finditer(r"[{};]", code):
         if brace[0] == "{":

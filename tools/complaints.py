@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks of the repository share: the root that they look at, the lines that they print, the exit code."""
+"""Common code of the checks of the repository: root of the tree, lines to print, exit code."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def main(complaints: Callable[[Path], list[str]], good: Callable[[Path], str]) -> int:
-    """Print one line for each complaint, or the one that all is good; return the exit code.
+    """Print one line for each complaint, or the line `good` if there is none; return the exit code.
 
-    The first argument of the program is the root of the tree to look at; without one it is that of this repository.
+    The first argument of the program is the root of the tree to check; the default is this repository.
     """
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[1]
     found = complaints(root)

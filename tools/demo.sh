@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Profiles an application nobody here wrote: Debian's LAMMPS, four ranks, Open MPI.
+# Profiles a real application: Debian's LAMMPS on four ranks with Open MPI.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Formats what people write; with --check only says what would change.
+# Formats the hand-written sources; with --check only lists the files that would change.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

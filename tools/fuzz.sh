@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Random programs against the model; arguments go to fuzz/run.py.  Without any, the summary goes into docs/fuzzing.md.
+# Compares random programs with the model; arguments go to fuzz/run.py.  Without arguments, writes the summary into
+# docs/fuzzing.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

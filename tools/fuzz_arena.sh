@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes the reader of arenas, and the merge of what it has read, with libFuzzer and the sanitizers of addresses and of
-# undefined behaviour (docs/fuzzing.md):
+# Fuzzes the reader and the merge of arenas with libFuzzer and the address and undefined behaviour sanitizers
+# (docs/fuzzing.md):
 #
 #     tools/fuzz_arena.sh [SECONDS]
 #
-# Starts from fuzz/arena/corpus.  What it finds stands in build/fuzz-arena/: the corpus that has grown in corpus/, and
-# what fails, an input each, in crash-*, oom-* or timeout-*.  To see one again: build/fuzz-arena/fuzz FILE.
+# Starts from fuzz/arena/corpus.  The results are in build/fuzz-arena/: the grown corpus in corpus/, and each failing input
+# in crash-*, oom-* or timeout-*.  To repeat one: build/fuzz-arena/fuzz FILE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
@@ -28,7 +28,7 @@ compile() {
     object=$out/objects/${source//\//_}.o
     echo "$launcher $cxx -std=c++17 ${flags[*]} ${sanitize[*]} -c $source -o $object"
   done | xargs -P "${JOBS:-$(nproc)}" -d '\n' -n 1 sh -c
-  # SQLite is not what is tested.
+  # SQLite is not under test: no sanitizers.
   $launcher "$cc" -O2 -w -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_DQS=0 -DSQLITE_TEMP_STORE=3 \
     -c third_party/sqlite/sqlite3.c -o "$out/objects/sqlite3.o"
   "$cxx" -fsanitize=fuzzer,address,undefined -o "$out/fuzz" "$out"/objects/*.o -ldl -lpthread
@@ -36,6 +36,6 @@ compile() {
 
 step fuzz "compile $out/fuzz" compile
 cd "$out"
-# It ends at the first input that fails.  An arena of 1 MiB must do with 256 at once.
+# Ends at the first failing input.  An allocation of more than 256 MiB is a failure.
 exec ./fuzz -max_total_time="${1:-60}" -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=256 -max_len=16384 \
   -use_value_profile=1 -print_final_stats=1 corpus ../../fuzz/arena/corpus

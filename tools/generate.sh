@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes what is generated; with --check only says what would change.
+# Writes the generated files; with --check only lists those that would change.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

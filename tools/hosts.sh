@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Jobs on four hosts with two ranks each over TCP, without and with commlens: one that ends well and one whose ranks are
-# killed.  With --page the answer goes into docs/hosts.md.
-#     tools/hosts.sh [--page] [MPI]...     openmpi, openmpi5, mpich5; mpich by name only: most of the time MPICH 4.0.2
-# does not come out of its own MPI_Finalize here
+# Runs jobs on four hosts with two ranks each over TCP, without and with commlens.  One job ends normally; the ranks of
+# another are killed.
+#     tools/hosts.sh [--page] [MPI]...     --page: writes the output into docs/hosts.md
+# MPI: openmpi, openmpi5, mpich5 by default.  mpich only if named: MPICH 4.0.2 mostly hangs in its own MPI_Finalize here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
@@ -15,7 +15,7 @@ place=$ROOT/build/hosts
 limit=40 # seconds a job may take
 mpis=(openmpi openmpi5 mpich5)
 
-# What a launcher takes for ssh: a command line for a host.  The environment stays behind.
+# Creates the command that launchers use as ssh: runs a command line on a host, without the caller's environment.
 make_remote_shell() {
   cat >"$place/remote-shell" <<SHELL
 #!/bin/sh
@@ -28,7 +28,7 @@ SHELL
   chmod +x "$place/remote-shell"
 }
 
-# launch MPI COMMAND...: as a user would on the first host.  What it prints goes to $place/out and $place/err, its exit
+# launch MPI COMMAND...: launches a command from the first host.  Its output goes to $place/out and $place/err, its exit
 # status to `code`.
 launch() {
   local mpi=$1 where wheel=build/mpis/$1/bin/mpirun shell=$place/remote-shell launcher
@@ -53,16 +53,16 @@ ends_well() {
     echo "  skipped: without commlens it does not end in $limit s"
     return 1
   fi
-  verdict "without commlens it ends well" is $code 0
+  verdict "without commlens the job ends normally" is $code 0
   mv "$place/out" "$place/plain"
   COMMLENS_OUTPUT=$profile launch "$mpi" build/release/bin/commlens-run "$place/hosts.$mpi"
-  verdict "with commlens it does so, too, and prints the same" is "$code $(cat "$place/out")" "0 $(cat "$place/plain")"
+  verdict "with commlens it ends normally and prints the same" is "$code $(cat "$place/out")" "0 $(cat "$place/plain")"
   head_of "$profile" where MPI time
   check_places "$profile" "$place/plain"
 }
 
-# Kills all ranks of the job that counts into $1, as soon as all of them count: survive.c has written the process id, and
-# whether it is there.
+# Kills all ranks of the job that counts in folder $1, as soon as all of them count.  survive.c writes the process id and
+# the state of each rank there.
 kill_ranks() {
   local rank pid ready pids=()
   for ((rank = 0; rank < ranks; ++rank)); do
@@ -89,7 +89,7 @@ kill_job() {
 
 is_killed() {
   local mpi=$1 try name said left=() codes=() counts=$place/$1
-  # Which of its proxies Hydra hears of first is chance, and decides about its exit status.
+  # Hydra's exit status depends on which of its proxies reports first, which is random.
   for try in 1 2 3; do
     kill_job "$counts/plain$try" "$mpi" "$place/survive.$mpi"
     codes+=("$code")
@@ -119,7 +119,7 @@ inside() {
   ((failures == 0))
 }
 
-# The first argument says which of its parts this is; see tools/namespaces.sh.
+# The first argument selects a part of this script; see tools/namespaces.sh.
 case ${1:-} in
 --host)
   become_host "${@:2}"

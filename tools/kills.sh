@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Kills at random moments; arguments go to fuzz/kills.py.
+# Kills jobs at random moments and recovers them; arguments go to fuzz/kills.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Everything that can be said about the sources without running them.  Goes through all checks, then fails.
+# Runs all static checks of the sources.  Runs them all, then fails if one has failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
 tools/setup.sh dev
-tools/build.sh release   # clang-tidy reads how each file is compiled
+tools/build.sh release   # clang-tidy needs the compile commands
 
 # The analyzer follows paths through each function until it has seen max-nodes states. With its default, 225,000, two
 # files with many wrappers take a third of the whole lint; so bounded it takes a third of the time.

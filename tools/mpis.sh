@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fetches the MPI libraries the tests run with beside those of the distribution: wheels from PyPI, in exact versions,
-# each below build/mpis/NAME.  Nothing of it is needed to build or to use commlens.
+# Downloads the MPI libraries that some tests use besides those of the distribution: wheels from PyPI, in exact versions,
+# each to build/mpis/NAME.  Building and using commlens needs none of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

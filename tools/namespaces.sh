@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2034,SC2154  # some names are given by, and others for, who sources it
-# Sourced.  Hosts h1 to h4 on one machine, for as long as a script runs.
+# shellcheck shell=bash disable=SC2034,SC2154  # some names are set by, and others for, the sourcing script
+# Sourced.  Simulates hosts h1 to h4 on one machine while a script runs.
 #
-# A host is a network namespace with an address of its own on a bridge, a name, a /dev/shm and an /etc/hosts with all of
-# them.  The bridge is in a namespace, too, so that nothing of it is seen outside; all processes are in a process
-# namespace that ends with the script, however it ends, and takes everything along.
+# A host is a network namespace with its own address on a bridge, name, /dev/shm and /etc/hosts.  The bridge is in a
+# namespace, too, and therefore invisible from outside.  All processes are in a PID namespace.  It ends with the script,
+# however the script ends, and the kernel then removes all processes and networks.
 #
-# A script that uses this sets `place`, a folder of its own below build/, and `mpis`, what it runs with by default.  It is run in three ways: as the user does it;
-# with --inside, in those namespaces; with --host, as a host.
+# A script that sources this sets `place`, its folder below build/, and `mpis`, its default MPI libraries.  It runs in
+# three ways: as the user starts it; with --inside, in these namespaces; with --host, as a host.
 
 hosts=(h1 h2 h3 h4)
 per_host=2
 ranks=8
 
-# outside [--page] [MPI]...: builds what is needed, runs the script inside, and puts what it says into the page.
+# outside [--page] [MPI]...: builds, runs the script with --inside, and with --page writes its output into the page.
 outside() {
   local write=false code=0 script inside
   script=tools/$(basename "$0")
@@ -44,7 +44,7 @@ outside() {
   return $code
 }
 
-# become_host NAME NUMBER SWITCH: what "$0 --host" does, in namespaces of its own; says so, and stays.
+# become_host NAME NUMBER SWITCH: the body of "$0 --host", in new namespaces.  Writes its process id and sleeps.
 become_host() {
   local name=$1 number=$2 switch=$3
   hostname "$name"
@@ -77,12 +77,12 @@ make_hosts() {
   done
 }
 
-# on NAME COMMAND...: on that host, in this folder.
+# on NAME COMMAND...: runs a command on a host, in this folder.
 on() {
   nsenter --target "$(cat "$place/$1.pid")" --net --uts --mount --ipc --wd="$PWD" "${@:2}"
 }
 
-# verdict TEXT CONDITION...: one line.  What is not as it should be counts in `failures`, and shows $place/err.
+# verdict TEXT CONDITION...: prints one line.  If the condition fails, adds 1 to `failures` and prints $place/err.
 failures=0
 verdict() {
   local text=$1
@@ -101,32 +101,32 @@ is_among() { [[ " ${*:2} " == *" $1 "* ]]; }
 
 commlens() { PYTHONPATH=python .venv/bin/python -m commlens "$@"; }
 
-# Some lines of the head of the report.
+# head_of PROFILE NAME...: prints these lines of the head of the report.
 head_of() {
   local profile=$1
   shift
   commlens report "$profile" 2>&1 | grep -E "^($(tr ' ' '|' <<<"$*")) " | sed 's/^/  /'
 }
 
-# asked PROFILE SQL: the answer without its head, columns parted by a blank.
+# asked PROFILE SQL: prints the rows without their heading, columns separated by a blank.
 asked() { commlens sql --format csv "$@" | tail -n +2 | tr ',' ' '; }
 
-# check_places PROFILE PRINTED: the profile says where each rank was, as hosts.c has printed it.
+# check_places PROFILE PRINTED: checks that the profile has the host of each rank that hosts.c printed.
 check_places() {
   local printed
   printed=$(cut -d ' ' -f 1,2 "$2")
-  verdict "there are four hosts" is "$(cut -d ' ' -f 2 <<<"$printed" | uniq | paste -sd ' ')" "${hosts[*]}"
-  verdict "every rank has the host it was on" is "$(asked "$1" "SELECT rank, node FROM rank ORDER BY rank")" "$printed"
+  verdict "the ranks ran on four hosts" is "$(cut -d ' ' -f 2 <<<"$printed" | uniq | paste -sd ' ')" "${hosts[*]}"
+  verdict "the profile has the host of every rank" is "$(asked "$1" "SELECT rank, node FROM rank ORDER BY rank")" "$printed"
 }
 
-# What commlens recover says of the ranks that left something, with its exit code: PROFILE FOLDER...
+# recovered PROFILE FOLDER...: prints what commlens recover prints about ranks, and its exit code.
 recovered() {
   local code=0 said
   said=$(commlens recover -o "$@" 2>/dev/null) || code=$?
   grep -oE '[0-9]+ of [0-9]+ ranks|missing: .*' <<<"$said" | paste -sd , | sed "s/,/, /g; s/\$/, exit code $code/"
 }
 
-# compile MPI PROGRAM: of tests/mpi/programs, to $place/PROGRAM.MPI
+# compile MPI PROGRAM: builds a program of tests/mpi/programs as $place/PROGRAM.MPI.
 compile() {
   local mpi=$1 program=$2 source=tests/mpi/programs/$2.c wheel=build/mpis/$1
   case $mpi in

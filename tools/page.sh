@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced.  Parts of a page under docs/ that a script has printed itself.
+# Sourced.  Writes the output of a script into its part of a page under docs/.
 
-# page FILE SCRIPT TEXT: puts what the file TEXT holds into FILE, where SCRIPT wrote last time.
+# page FILE SCRIPT TEXT: replaces the part of FILE that SCRIPT wrote before by the content of file TEXT.
 page() {
   local file=$1 script=$2 text=$3
   grep -q "^<!-- written by $script" "$file" || { say page "$file has no place for $script"; return 1; }
@@ -20,7 +20,7 @@ page() {
   say page "$file"
 }
 
-# What the machine is, as far as it matters to what was measured on it.
+# Prints the facts about the machine that matter for a measurement.
 machine() {
   local name
   name=$(sed -n 's/^PRETTY_NAME="\(.*\)"/\1/p' /etc/os-release)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Our MPI library, and the programs of the tests, built with each sanitizer: tools/sanitize.sh [debug|tsan ...]
-# debug has no optimisation and the address and undefined behaviour sanitizers.
-# tsan runs what has threads; a race planted in a copy of the sources shows that it would see one.
+# Runs MPI tests with libcommlens.so and the test programs built with a sanitizer: tools/sanitize.sh [debug|tsan ...]
+# debug: without optimisation, with the address and undefined behaviour sanitizers.
+# tsan: the tests with threads.  A race planted in a copy of the sources shows that the sanitizer would detect one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What collecting a profile costs with many ranks; docs/evidence/scale.md.
+# Measures the cost of collecting a profile with many ranks; with --page, writes docs/evidence/scale.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Brings in what the named groups need and this machine lacks; does nothing when nothing is missing.
+# Installs the missing packages of the named groups; does nothing if none is missing.
 #
 #     tools/setup.sh build|reader|dev|demo|mpi|test|proof|hosts|slurm|fuzz ...
 #
-# A thing counts as there when it works, wherever it came from: a distribution's package, an
-# environment module, Spack.  What is missing is installed with apt-get, as root or through sudo.
-# Without either this script says what to ask for, and fails only if what the group is for cannot work.
+# A program counts as installed if it works, whether from a distribution's package, an environment module or Spack.
+# Missing packages are installed with apt-get, as root or with sudo.  Without both, this script lists the packages to ask
+# for, and fails only if a group cannot work without them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
 
 has() { command -v "$1"; }
 compiles() { has "$1" && "$1" -E -x c - -o /dev/null <<<'#include <mpi.h>'; }
-# llnl-hatchet is compiled for Python up to 3.12; later ones compile it themselves.
+# llnl-hatchet has wheels for Python up to 3.12; with later versions pip compiles it.
 extends_python() {
   "$(system_python)" - <<'PROGRAM'
 import os, sys, sysconfig
@@ -22,8 +22,8 @@ PROGRAM
 }
 packaged() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1")" = installed ]; }
 
-# Our own environment is made from the system's Python, so that a Python manager of the user's
-# that comes first in PATH neither breaks it nor is changed by it.
+# The environment uses the system's Python.  A Python manager that comes first in PATH could break it, and would be
+# changed by it.
 system_python() {
   local python
   for python in /usr/bin/python3 python3; do
@@ -36,8 +36,8 @@ system_python() {
   return 1
 }
 
-# group, package in Debian and Ubuntu, how to see that it is there already.
-# Building needs no MPI; the demo and the tests run with one.
+# Prints the table of packages: group, name in Debian and Ubuntu, and a command that succeeds if it is installed.
+# The build needs no MPI; the demo and the tests do.
 needs() {
   cat <<'TABLE'
 build   g++                 has g++
@@ -83,7 +83,7 @@ slurm   slurm-wlm-basic-plugins packaged slurm-wlm-basic-plugins
 TABLE
 }
 
-# The packages of the groups named that are missing, one per line.
+# Prints the missing packages of the named groups, one per line.
 missing() {
   local group package probe
   while read -r group package probe; do
@@ -108,13 +108,13 @@ apt() {
 
 known() { apt-cache show "$1" >/dev/null 2>&1; }
 
-# Lists that are there may be too old to download from; then they are fetched again, once.
+# The package lists may be outdated, so that downloads fail; then updates them once and tries again.
 install() {
   apt install --no-install-recommends "$@" ||
     { apt update && apt install --no-install-recommends "$@"; }
 }
 
-# Installs the packages named, those at least that this distribution has.
+# Installs the named packages that this distribution has.
 fetch_packages() {
   local package wanted=()
   for package in "$@"; do
@@ -126,8 +126,8 @@ fetch_packages() {
   ((${#wanted[@]} == 0)) || step setup "${#wanted[@]} packages with apt-get" install "${wanted[@]}"
 }
 
-# .venv holds the reader, editable; with "dev" also the formatters, linters and test runner, in exact versions.
-# The stamp says for which place and which pyproject.toml it was made.
+# Creates .venv with the reader, editable; with "dev" also formatters, linters and the test runner, in exact versions.
+# The stamp contains the folder and the checksums for which it was created.
 make_venv() {
   local extra=$1 stamp
   stamp="$PWD $(sha256sum pyproject.toml VERSION)"
@@ -137,7 +137,7 @@ make_venv() {
   echo "$stamp" >".venv/commlens-${extra:-reader}"
 }
 
-# An environment that was moved, or whose Python has gone, cannot be repaired, only made again.
+# An environment that was moved, or whose Python was removed, cannot be repaired and is created again.
 fill_venv() {
   { grep -qs "^#!$PWD/.venv/" .venv/bin/pip && .venv/bin/python -c 'import pip'; } || rm -rf .venv
   [ -d .venv ] || "$(system_python)" -m venv .venv || return
@@ -149,18 +149,18 @@ if ((${#packages[@]})); then
   if may_install; then
     fetch_packages "${packages[@]}"
   else
-    say setup "not here: ${packages[*]}"
+    say setup "missing: ${packages[*]}"
     say setup "Without root or sudo, ask for:  apt-get install ${packages[*]}"
     say setup "or bring your own (module load, spack load) so that g++, cmake and python3 are found."
   fi
 fi
 
-# The demo and the tests of one application can be missing; these three cannot.
+# Without these three groups nothing works; without others, only the demo or some tests fail.
 for group in "$@"; do
   case $group in
     build | reader | dev)
       mapfile -t packages < <(missing "$group")
-      ((${#packages[@]} == 0)) || { say setup "cannot go on without ${packages[*]}"; exit 1; }
+      ((${#packages[@]} == 0)) || { say setup "cannot continue without ${packages[*]}"; exit 1; }
       ;;
   esac
 done

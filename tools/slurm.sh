@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Jobs under a Slurm of our own with four nodes and two ranks on each, without and with commlens: one that ends well, one
-# that is measured, and one that Slurm ends at its time limit, a minute.  With --page the answer goes into docs/hosts.md.
-#     tools/slurm.sh [--page] [MPI]...     openmpi, mpich5; mpich by name only, see tools/hosts.sh
+# Starts a Slurm with four nodes, and runs jobs of two ranks per node, without and with commlens.  One job ends normally,
+# one is measured by `commlens overhead`, and Slurm ends one at its time limit of a minute.
+#     tools/slurm.sh [--page] [MPI]...     --page: writes the output into docs/hosts.md
+# MPI: openmpi, mpich5 by default; mpich only if named, see tools/hosts.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
@@ -11,10 +12,10 @@ cd "$(dirname "$0")/.."
 . tools/namespaces.sh
 
 place=$ROOT/build/slurm
-limit=40 # seconds a job may take that ends well
+limit=40 # time limit in seconds of a job that ends normally
 mpis=(openmpi mpich5)
 export SLURM_CONF=$place/etc/slurm.conf
-# Between nodes there is more than shared memory.
+# Ranks on different nodes need TCP besides shared memory.
 export OMPI_MCA_btl=self,vader,tcp
 
 configure() {
@@ -39,7 +40,7 @@ SwitchType=switch/none
 MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-# Nodes have the processors this file says.
+# Takes the number of processors from this file.
 SlurmdParameters=config_overrides
 ReturnToService=2
 # Seconds between SIGTERM and SIGKILL.
@@ -47,9 +48,9 @@ KillWait=5
 NodeName=h[1-4] CPUs=16 RealMemory=1000
 PartitionName=all Nodes=ALL Default=YES
 CONF
-  # What takes no rights and no systemd; nothing uses it.
+  # A plugin that needs neither rights nor systemd; no job uses it.
   echo "CgroupPlugin=cgroup/v1" >"$place/etc/cgroup.conf"
-  # Where PMIx puts its sockets: by default where all nodes of one machine would meet.
+  # The folder for PMIx' sockets.  All nodes are on one machine, and would share the default folder.
   echo "PMIxCliTmpDirBase=/dev/shm" >"$place/etc/mpi.conf"
 }
 
@@ -74,14 +75,15 @@ interface() {
   case $1 in openmpi) echo pmix ;; *) echo pmi2 ;; esac
 }
 
-# submit LINE: a batch job; its id goes to `job`, its exit status to `code`, what it prints as in launch.
+# submit LINE: runs a batch job.  Its id goes to `job`, its exit status to `code`, its output to $place/out and
+# $place/err.
 submit() {
   code=0
   job=$(on h1 sbatch --parsable --wait --nodes=4 --ntasks-per-node=$per_host --output="$place/out" --error="$place/err" \
     --wrap="$1" 2>>"$place/log/sbatch") || code=$?
 }
 
-# batch MPI COMMAND...: one that runs this.
+# batch MPI COMMAND...: runs a batch job with this command.
 batch() {
   submit "timeout $limit srun --mpi=$(interface "$1") ${*:2}"
   sort -n "$place/out" -o "$place/out"
@@ -94,26 +96,26 @@ ends_well() {
     echo "  skipped: without commlens it does not end in $limit s"
     return 1
   fi
-  verdict "without commlens it ends well" is $code 0
+  verdict "without commlens the job ends normally" is $code 0
   mv "$place/out" "$place/plain"
   COMMLENS_OUTPUT=$profile batch "$mpi" build/release/bin/commlens-run "$place/hosts.$mpi"
-  verdict "with commlens it does so, too, and prints the same" is "$code $(cat "$place/out")" "0 $(cat "$place/plain")"
+  verdict "with commlens it ends normally and prints the same" is "$code $(cat "$place/out")" "0 $(cat "$place/plain")"
   head_of "$profile" started where MPI time
-  verdict "the profile knows its job, $job" is "$(asked "$profile" "SELECT value FROM meta WHERE key = 'job_id'")" "$job"
+  verdict "the profile has the job id, $job" is "$(asked "$profile" "SELECT value FROM meta WHERE key = 'job_id'")" "$job"
   check_places "$profile" "$place/plain"
 }
 
-# As the guide says: in a batch script where it has its srun.
+# Measures in a batch script, with srun after `--`, as docs/guide/overhead.md describes.
 is_measured() {
   local mpi=$1 table=$place/$1.csv
   PYTHONPATH=python submit "timeout 120 .venv/bin/python -m commlens overhead --runs 2 --to $table -- \
     srun --mpi=$(interface "$mpi") $place/hosts.$mpi"
-  verdict "commlens overhead -- srun ends well" is $code 0
+  verdict "commlens overhead -- srun ends normally" is $code 0
   verdict "each of its runs had $ranks processes" is "$(tail -n +2 "$table" | cut -d , -f 3,4 | sort -u | paste -sd ' ')" \
     "baseline,$ranks commlens,$ranks"
 }
 
-# limited FOLDER MPI COMMAND...: a job that would go on for ever.
+# limited FOLDER MPI COMMAND...: runs a job without end, with a time limit.
 limited() {
   local folder=$1 code=0
   mkdir -p "$folder/counts"
@@ -128,7 +130,7 @@ start_limited() {
   COMMLENS_OUTPUT=$place/$mpi/profile.db limited "$place/$mpi" "$mpi" build/release/bin/commlens-run "$place/survive.$mpi" &
 }
 
-# All jobs at once, from the copies beside their profiles and what is still on the nodes.
+# Recovers all jobs at once, from the copies beside their profiles and the arenas on the nodes.
 recover_all() {
   commlens recover "$@" "$place"/shm/h? >"$place/recovered" 2>&1 || true
 }
@@ -137,18 +139,18 @@ was_limited() {
   local mpi=$1 said profile=$place/$1/profile.db
   cp "$place/$mpi/out" "$place/err"
   said=$(grep -o 'DUE TO TIME LIMIT' "$place/err" | head -n 1)
-  verdict "Slurm has ended it at its time limit" is "$said" "DUE TO TIME LIMIT"
+  verdict "Slurm ended the job at its time limit" is "$said" "DUE TO TIME LIMIT"
   verdict "its exit status is $(cat "$place/$mpi/code"), as without commlens" is "$(cat "$place/$mpi/code")" \
     "$(cat "$place/$mpi-plain/code")"
   said=$(grep -F "$profile: " "$place/recovered" | grep -oE '[0-9]+ of [0-9]+ ranks|missing: .*' | paste -sd ' ')
   verdict "commlens recover: $said" is "$said" "$ranks of $ranks ranks"
   head_of "$profile" started where
-  # The first to be ended makes srun kill the others: who has no time for a copy leaves its counters on the node.
+  # When the first rank ends, srun kills the others.  A rank without time for a copy leaves its counters on the node.
   echo "  ends      $(asked "$profile" "SELECT COUNT(*), state FROM rank GROUP BY state ORDER BY 1 DESC" | paste -sd , |
     sed 's/,/, /g')"
-  verdict "nobody says anything but SIGTERM" is \
+  verdict "all recorded signals are SIGTERM" is \
     "$(asked "$profile" "SELECT DISTINCT state FROM rank WHERE state <> 'ended'")" SIGTERM
-  verdict "every rank's 20 calls of MPI_Allreduce are there" is "$(asked "$profile" \
+  verdict "every rank has its 20 calls of MPI_Allreduce" is "$(asked "$profile" \
     "SELECT DISTINCT calls FROM (SELECT SUM(calls) AS calls FROM counter WHERE operation = 'MPI_Allreduce' GROUP BY rank)")" 20
 }
 
@@ -177,7 +179,7 @@ inside() {
   ((failures == 0))
 }
 
-# The first argument says which of its parts this is; see tools/namespaces.sh.
+# The first argument selects a part of this script; see tools/namespaces.sh.
 case ${1:-} in
 --host)
   become_host "${@:2}"

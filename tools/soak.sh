@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Resident memory over time; arguments go to fuzz/soak.py.
+# Measures resident memory over time; arguments go to fuzz/soak.py.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Sourced by the other scripts here.  One line per piece of work:
+# Sourced by the other scripts here.  Prints one line per step:
 #
 #     build   release                                                  23 s
 #
-# What the work itself prints goes to build/log/, because nobody reads it when all is well.
-# When it fails the end of that log follows, and its path.
+# The output of the step goes to a file in build/log/.  If the step fails, the end of this file and its path follow.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 LOGS=$ROOT/build/log
 mkdir -p "$LOGS"
 
-# step AREA LABEL COMMAND...: runs COMMAND without standard input, returns its exit code.
+# step AREA LABEL COMMAND...: runs COMMAND without standard input and returns its exit code.
 step() {
   local area=$1 label=$2 code=0 begin=$SECONDS log
   shift 2
@@ -30,7 +29,7 @@ step() {
   return $code
 }
 
-# say AREA TEXT...: one line in the same columns.
+# say AREA TEXT...: prints one line in the same columns.
 say() {
   local area=$1
   shift

@@ -3,8 +3,8 @@
 
     python tools/summary.py RESULTS [FAILED...]
 
-RESULTS holds a JUnit file per suite and steps.tsv, which tools/step.sh writes. Prints where the time went, the ten slowest
-tests of each suite, one line per suite, why tests were skipped, and what failed. The totals are the last line.
+RESULTS holds a JUnit file per suite and steps.tsv, which tools/step.sh writes. Prints the time of each step, the ten slowest
+tests of each suite, one line per suite, the reasons for skipped tests, and the failures. The last line has the totals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 MOST_NAMES = 40
 SLOWEST = 10
 WORTH_NAMING = 1.0
-"""Seconds; a test that takes less is not named among the slowest."""
+"""Seconds; the list of the slowest tests leaves out shorter ones."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """File and test, or what a C++ suite is called."""
+        """File and test, or the name of a C++ suite."""
         return f"{self.element.get('classname')} {self.element.get('name')}"
 
     @property
@@ -43,12 +43,12 @@ class Case:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Its duration."""
         return float(self.element.get("time") or 0)
 
     @property
     def reasons(self) -> list[str]:
-        """Why it was skipped."""
+        """The reasons why it was skipped."""
         return [skip.get("message") or "no reason given" for skip in self.element.iter("skipped")]
 
 
@@ -60,7 +60,7 @@ class Suite:
 
     @property
     def name(self) -> str:
-        """What tools/test.sh calls it."""
+        """Its name in tools/test.sh."""
         return self.file.stem
 
     @cached_property
@@ -74,12 +74,12 @@ class Suite:
 
     @cached_property
     def seconds(self) -> float:
-        """From its begin to its end; less than the sum of its tests if they run side by side."""
+        """Time from begin to end; less than the sum of its tests if they run in parallel."""
         return sum(float(suite.get("time") or 0) for suite in self._root.iter("testsuite"))
 
     @cached_property
     def outcomes(self) -> Counter[str]:
-        """How many tests passed, failed and were skipped."""
+        """Number of tests that passed, failed and were skipped."""
         return Counter(case.outcome for case in self.cases)
 
     def slowest(self) -> list[Case]:
@@ -89,7 +89,7 @@ class Suite:
 
 
 def steps(results: Path) -> dict[str, float]:
-    """Return the seconds of each step that is not a suite, in the order in which they ran."""
+    """Return the seconds of each step that is not a suite, in the order of the run."""
     seconds: dict[str, float] = {}
     file = results / "steps.tsv"
     for line in file.read_text().splitlines() if file.exists() else ():
@@ -100,7 +100,7 @@ def steps(results: Path) -> dict[str, float]:
 
 
 def print_times(suites: list[Suite], results: Path) -> None:
-    """Print where the time went."""
+    """Print the time of each step and suite."""
     times = {**steps(results), **{f"tests {suite.name}": suite.seconds for suite in suites}}
     print("time by step and suite, of those that took a second and more")
     for label, took in times.items():
@@ -115,7 +115,7 @@ def print_times(suites: list[Suite], results: Path) -> None:
 
 
 def print_outcomes(suites: list[Suite]) -> None:
-    """Print a line per suite, and why tests were skipped."""
+    """Print a line per suite, and the reasons for skipped tests."""
     print()
     for suite in suites:
         numbers = "".join(f"{suite.outcomes[what]:6} {what}" for what in ("passed", "failed", "skipped"))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# All tests, with "quick" those that take seconds, with "coverage" those with MPI.  A failure does not stop the rest;
-# the summary names it.
+# Runs all tests; with "quick" those that take seconds, with "coverage" those with MPI.  Continues after a failure; the
+# summary lists the failures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
@@ -12,7 +12,7 @@ evidence=$results/evidence
 rm -rf "$results"
 mkdir -p "$results"
 failed=()
-# Tests run side by side: one of MPI waits most of the time, for its launcher or for a rank.
+# Tests run in parallel: an MPI test mostly waits, for its launcher or for a rank.
 workers=$(nproc)
 ((workers <= 8)) || workers=8
 
@@ -36,7 +36,7 @@ python_tests() {
 
 everything() {
   tools/setup.sh build dev demo mpi test
-  build release || return 0 # what follows would only repeat this failure
+  build release || return 0 # all other steps would only repeat this failure
   tools/lint.sh || failed+=(lint)
   unit_tests release
   for preset in debug tsan; do
@@ -59,7 +59,7 @@ with_mpi() {
   other_mpis
 }
 
-# Runs the tests with MPI and says in docs/evidence/coverage.md which procedures they use.
+# Runs the tests with MPI and writes into docs/evidence/coverage.md which procedures they use.
 coverage() {
   tools/setup.sh build dev demo mpi test
   build release || return 0
@@ -68,9 +68,10 @@ coverage() {
   .venv/bin/python gen/coverage.py
 }
 
-# What may differ between releases and interfaces, with the MPI libraries from PyPI.  Those have no compiler wrappers
-# for Fortran, and Intel MPI fails in two of the tests of communicators without commlens, too; its launcher asks more of a
-# remote shell than that of test_hosts.py does.
+# Runs the tests whose results may differ between releases and interfaces, with the MPI libraries from PyPI.  Left out
+# are Fortran, because these libraries have no compiler wrappers for it, and two tests of communicators that Intel MPI
+# also fails without commlens.  test_hosts.py is left out for Intel MPI: its remote shell does not suffice for that
+# launcher.
 other_mpis() {
   tools/mpis.sh || { failed+=("MPI libraries from PyPI"); return 0; }
   local files=() name
@@ -81,7 +82,7 @@ other_mpis() {
     -k 'not 16 and not 64 and not twenty_thousand and not from_fortran and not ((test_communicators.py or test_hosts.py) and intel) and (another_mpi or not test_faults.py)'
 }
 
-# Without what takes longest: damaged files, a million cells, and a thousand repetitions for a statistic.
+# Leaves out the longest tests: damaged files, a million cells, and a thousand repetitions for a statistic.
 quick() {
   tools/setup.sh build dev
   build release || return 0

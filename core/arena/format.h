@@ -79,7 +79,7 @@ struct Header {
   std::atomic<std::uint64_t> used;
   std::atomic<std::uint32_t> is_full;  // 1: no room for more segments; later counters are lost if the process is killed
   std::atomic<std::uint64_t> launch;   // as in JobEntry (state/journal.h)
-  std::atomic<std::int32_t> rank;      // likewise; -1 until it is known
+  std::atomic<std::int32_t> rank;      // in MPI_COMM_WORLD; -1 until it is known
   std::atomic<std::uint32_t> pause_changes;  // as in Pause (hot/regions.h)
   std::atomic<Ticks> held, paused_before;
   std::atomic<Ticks> forgotten;  // when counters were last cleared, in counted time
@@ -95,8 +95,8 @@ struct alignas(alignment) SegmentHead {
 };
 static_assert(sizeof(SegmentHead) == alignment);
 
-// The facts of a communicator that change while the job runs, and those that a signal handler needs for its name: it
-// can take no lock and read no journal.  The journal entry has all others.
+// The facts of a communicator that change while the job runs, and those from which a signal handler builds its name.  A
+// handler can neither take a lock nor read the journal, which has all other facts.
 struct alignas(alignment) CommState {
   static constexpr std::uint32_t text_bytes = 140;  // enough for the longest name that an MPI library accepts: 128
   static constexpr std::uint32_t most_members = text_bytes / sizeof(std::uint32_t);

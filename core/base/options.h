@@ -15,7 +15,7 @@ namespace commlens {
 class Options {
  public:
   // Reads the environment and the configuration file.  A mistake in them becomes a warning, never a failure.  A
-  // privileged process reads neither: commlens is switched off there.
+  // privileged process reads neither: commlens is off in such a process.
   static Options read();
 
   const std::string& text(Option o) const { return values_[static_cast<int>(o)]; }

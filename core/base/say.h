@@ -13,8 +13,8 @@ void say(const char* format, ...) noexcept __attribute__((format(printf, 1, 2)))
 // Writes complete lines in one write.  May be called from a signal handler: no lock, no allocation.
 void say_lines(const char* lines, std::size_t bytes) noexcept;
 
-// Remembers which file stderr is now.  A program may close stderr and open a file of its own under the same descriptor:
-// from then on say() prints nothing.
+// Remembers the file that stderr is now.  A program may close stderr and open another file under the same descriptor.
+// From then on say() prints nothing.
 void remember_stderr() noexcept;
 
 // Returns the rank in the job that the launcher put into the environment, for use before MPI_Init; -1 without one.

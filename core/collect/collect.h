@@ -10,7 +10,7 @@
 
 namespace commlens {
 
-// What one process brings to a profile.
+// The contribution of one process to a profile.
 struct Contribution {
   std::optional<Counted> counted;  // none: there was no memory for it
   Destination destination;         // of rank 0, or of the process that writes the profile
@@ -23,7 +23,7 @@ struct Contribution {
 
 enum class Collected {
   stored,      // the counters of this rank are in a profile
-  not_stored,  // they are not; a message has been printed
+  not_stored,  // the counters are in no profile; a message has been printed
   too_early,   // some rank continues to count; nothing has been done
 };
 

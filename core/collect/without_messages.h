@@ -14,7 +14,7 @@ namespace commlens {
 // Writes a profile of one rank of a job of `ranks`.  Returns false, after a message, if it is not stored.
 bool collect_alone(Contribution own, int ranks);
 
-// What one rank of a job leaves in the files through which the ranks collect.
+// The part of one rank of a job, in the files through which the ranks collect.
 struct OwnPart {
   int rank = 0, ranks = 0;
   Destination destination;
@@ -26,8 +26,8 @@ struct OwnPart {
 // Stores the package of this rank; rank 0 also stores its orders for the profile.
 OwnPart put_part(Contribution own, int rank, int ranks, out::Parts& parts);
 
-// On the rank that finds the parts of all ranks: merges them and writes the profile.  Returns whether it did.  On the
-// others a later rank does it.
+// On the rank that finds the parts of all ranks: merges them, writes the profile and returns true.  On other
+// ranks returns false: a later rank merges the parts.
 bool merge_parts(OwnPart own, out::Parts& parts);
 
 }  // namespace commlens

@@ -8,7 +8,7 @@
 
 namespace commlens {
 
-// Where a profile goes, and what the process that writes it adds: only this process needs `name` and `meta`.
+// The path of a profile, and the facts that the writing process adds.  Only this process needs `name` and `meta`.
 struct Destination {
   std::string name;  // of the profile; empty: there was no memory for it
   out::Meta meta;    // the rows of table meta that one process has
@@ -21,11 +21,11 @@ struct Destination {
 bool is_unwanted(const Destination& destination);
 void say_unwanted(const Destination& destination);
 
-// Prints what the ranks noticed and where the profile is.  error: why it is not where the user wanted it.
+// Prints the notices of the ranks and the path of the profile.  error: why it is not at the path that the user wanted.
 void say_stored(const Destination& destination, const Profile::Oddities& oddities, std::uint64_t ranks,
                 const std::string& path, const std::string& error);
 
-// What messages say of counters that are in no profile.
+// The part of a message about counters that are in no profile.
 extern const char kept_in_arenas[];
 
 // Writes a profile of `ranks` processes as one file.  Returns false, after a message, if nothing is written.

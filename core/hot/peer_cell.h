@@ -15,9 +15,9 @@ enum class Flow : std::uint32_t {
   put,         // one-sided: put and accumulate, counted by the origin
   get,         // one-sided: get, counted by the origin
   collective,  // sent inside a collective, counted below the MPI procedures
-  internal,    // sent inside any other call, counted likewise
-  share,  // the block that a collective has for that peer (all-to-one: what the root receives from it), however the MPI
-          // library sends it
+  internal,    // sent inside any other call, also counted below the MPI procedures
+  share,  // the block of a collective for that peer (all-to-one: the block that the root receives from it), independent
+          // of the messages that the MPI library sends
   one_to_all,  // calls and bytes of collectives by their shape; these flows have no peer
   all_to_one,
   all_to_all,

@@ -165,7 +165,7 @@ extern Pause pauses;
 
 inline bool is_paused(std::uint32_t changes) noexcept { return (changes & 1) != 0; }
 
-// True when nothing since `pauses_then` counts: it was read during a pause that still lasts.
+// True if `pauses_then` was read during a pause that still lasts: nothing since then counts.
 inline bool was_paused(std::uint32_t pauses_then, std::uint32_t changes) noexcept {
   return is_paused(changes) && pauses_then == changes;
 }

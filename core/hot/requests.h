@@ -9,7 +9,7 @@
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// What is stored about a request until it completes, in one word:
+// The facts stored about a request until it completes, in one word:
 //
 //   63..48    47..6                            5..0
 //   sequence  cell that made it, or the        flags
@@ -60,9 +60,9 @@ inline Cell* maker_of(Payload p) noexcept {
 // All requests of all threads, until they complete or, if persistent, are freed.  One thread may start a request and
 // another complete it.  No lock; no allocation except mapping the next level when one is full.
 //
-// A level is an array of buckets, each a cache line with four slots.  A request lives in its home bucket, in one of the
-// three after it, or in the next, larger level.  `spilled` is set for ever once a bucket has passed a request on; only
-// then must a search continue beyond that bucket.
+// A level is an array of buckets, each a cache line with four slots.  A request is stored in its home bucket, in one
+// of the three after it, or in the next, larger level.  `spill` of a bucket is set permanently once the bucket has
+// passed a request on.  Only then must a search continue beyond that bucket.
 //
 // Slot protocol: handle 0 is free.
 // claim: handle 0 -> h by compare-and-swap, then the payload.

@@ -10,14 +10,14 @@
 
 namespace commlens {
 
-// What distinguishes a new communicator from others, beside its processes (docs/decisions/0005-identity.md).
+// The facts that distinguish a new communicator from others, beside its processes (docs/decisions/0005-identity.md).
 struct Origin {
   enum class How {
     on_parent,     // all members of the parent count the creations on it
     under_group,   // only the new members take part: counted per parent, `processes` and `key`
     by_processes,  // no parent that all members know: counted per new processes and `key`
     by_world,      // one per world
-    by_meeting,    // as by_processes, for two sides that meet; one may be of another world
+    by_meeting,    // as by_processes, for two sides that connect; one may be of another world
   } how;
   Identity key;            // identity of the tag
   Identity processes = 0;  // under_group

@@ -9,7 +9,7 @@
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
-// What this process knows about the job and about itself when a profile is collected.  May throw bad_alloc.
+// The facts about the job and about this process that a profile contains.  The functions may throw bad_alloc.
 
 // Returns the path of the profile as the user wants it.
 std::string profile_name();
@@ -17,7 +17,7 @@ std::string profile_name();
 // Returns where the profile goes, for the process that writes it.  mark: part of the name of a file; empty: none.
 Destination own_destination(const std::string& mark = "");
 
-// Returns what this process brings to a profile, with `destination`.  begin: when collecting began.
+// Returns the contribution of this process to a profile, with `destination`.  begin: when collecting began.
 Contribution own_contribution(Ticks begin, Destination destination);
 
 // The same for MPI_Finalize, where other ranks wait for this one: if there is no memory for the facts, prints a message

@@ -274,7 +274,7 @@ struct Volume {
     MPI_Count vector = 0;  // one block: the parts are contiguous
     for (int i = 0; i < c.size; ++i) vector += recvcounts[i];
     set(v_bin, data(vector, datatype), data(recvcounts[c.rank], datatype));
-    // On an intercommunicator the blocks are those of this group, and nothing defines which remote process has which.
+    // On an intercommunicator the blocks belong to this group; no rule assigns them to the remote processes.
     c.inter ? exchange(Flow::all_to_all, sent) : exchange(Flow::all_to_all, c, recvcounts, datatype);
   }
 

@@ -53,8 +53,8 @@ class Statement {
   int at_ = 0;
 };
 
-// Inserts rows into one table.  Row is a struct of generated/schema_rows.h, whose order of columns only the generator
-// knows.
+// Inserts rows into one table.  Row is a struct of generated/schema_rows.h; only generated code depends on the order of
+// its columns.
 template <class Row>
 class Insert {
  public:

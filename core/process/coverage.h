@@ -16,7 +16,7 @@ namespace commlens {
 // How commlens treats the calls of a name that the application imports, from best to worst.
 enum class Treatment : unsigned char {
   measured,   // counted in cells
-  apart,      // they begin or end the measurement
+  apart,      // begin or end the measurement
   skipped,    // left out on purpose; spec/calls.toml has the reason
   absent,     // the MPI library does not define it; the import is weak
   no_c_call,  // the Fortran binding does not call the C procedure, so that we do not see the call

@@ -14,7 +14,7 @@
 
 namespace commlens {
 
-// The final dictionary of a profile: what its rows refer to by number, with the numbers that are written to the file.
+// The final dictionary of a profile: the entries to which its rows refer, with their numbers in the file.
 struct Catalogue {
   struct Comm {
     Identity identity = 0;

@@ -59,8 +59,8 @@ class Decoder {
   }
   void text(std::string& value) { value = in_.text(); }
 
-  // Replaces the items by `first` empty ones and those that are read.  The number of items is not believed: memory
-  // grows with what is there.
+  // Replaces the items by `first` empty ones and those that are read.  The encoded number of items is
+  // not trusted: memory grows with the items that are read.
   template <class Item, class Each>
   void list(std::vector<Item>& items, std::size_t first, Each each) {
     items.assign(first, Item{});

@@ -28,7 +28,7 @@ enum Difference : std::uint8_t {
   different_sites = 8
 };
 
-// What one rank reports about a communicator; after merging, what all ranks report together.
+// The report of one rank about a communicator; after merging, the report of all ranks together.
 struct CommDraft {
   Catalogue::Comm comm;
   Identity parent = 0;

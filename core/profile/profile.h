@@ -34,7 +34,7 @@ class Profile : public Catalogue {
     std::uint64_t noncontiguous;  // calls
   };
 
-  // What a thread was doing when its arena was read; only for processes that had not finalised.
+  // The last call of a thread when its arena was read; only for processes that had not finalised.
   struct LastCall {
     int rank, thread;
     bool inside;
@@ -43,7 +43,7 @@ class Profile : public Catalogue {
     std::uint32_t region;          // index
   };
 
-  // The place of a count that is not of MPI calls: a region, its execution and, in a loop, the iteration.
+  // The region, execution and, in a loop, iteration to which a row belongs; for rows that do not count MPI calls.
   struct Within {
     std::uint32_t region;  // index
     std::uint32_t execution;

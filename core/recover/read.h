@@ -47,8 +47,8 @@ class Reader {
   // Returns a text about missing or damaged parts of a file that could be read; empty if it is complete.
   std::string notice() const;
 
-  // What the process counted, as it would have collected it itself, except for the identity of its world and the names
-  // that it imports.
+  // The counters, as the process would have collected them itself, without the identity of its world and the names that
+  // it imports.
   Counted& counted() { return counted_; }
 
   std::string error;

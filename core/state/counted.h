@@ -71,7 +71,7 @@ struct Counted {
 // Adds a cell to the sum of all cells with its key and call site.
 void add_cell_to(Cells& cells, const Cell& cell);
 
-// Returns what this process counted until `end`, without `facts` and `started`.  pre: no other thread calls MPI any
+// Returns the counters of this process until `end`, without `facts` and `started`.  pre: no other thread calls MPI any
 // more.
 Counted counted_here(const Registry& registry, Ticks end);
 

@@ -7,8 +7,8 @@
 
 namespace commlens {
 
-// Misuse of commlens.h that a program shows; only the first case of each kind is kept.  All ranks may have the same:
-// the text is printed once, when the profile is written, and not by each rank.
+// Misuse of commlens.h by the program; only the first case of each kind is kept.  All ranks may make the same mistake,
+// so one rank prints the text, when the profile is written.
 enum class Notice : std::uint8_t {
   no_begin,
   no_end,

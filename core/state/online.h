@@ -45,7 +45,7 @@ struct Selection {
 
 inline constexpr std::size_t size_bins = 65;
 
-// Returns what this process has counted since it began, or since the last commlens_reset().
+// Returns the counts of this process since it began, or since the last commlens_reset().
 std::vector<std::uint64_t> counted_now(const Selection& selection, const MemberRanks& members);
 
 // Accumulates the same values between start() and stop().

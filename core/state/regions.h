@@ -78,7 +78,7 @@ Ticks left_out(Ticks since, Ticks until) noexcept;
 // Returns when counters were last cleared, in counted time.
 Ticks forgotten() noexcept;
 
-// What one process counted for its regions; the sum of all threads.
+// The counters of the regions of one process; the sum of all threads.
 struct CountedRegions {
   struct Sum {
     std::uint64_t calls = 0, open = 0;

@@ -20,7 +20,7 @@ namespace commlens {
 
 enum class CommKind : std::uint8_t { none, intra, inter, set };
 
-// What this process knows of one communicator.  Kept after the application frees it.
+// The record of one communicator in this process.  It remains when the application frees the communicator.
 struct CommRecord {
   CommView view{};
   CommKind kind = CommKind::none;
@@ -78,13 +78,13 @@ class Registry {
   // The same for a communicator beyond COMMLENS_COMMS: shares the record with this identity, if there is one.
   const CommView& add_sibling(CommRecord record) noexcept;
 
-  // The n of the n-th creation on a parent, and of the n-th one under a key that only part of a parent knows.
+  // Return the number of the next creation: on a parent, or under a key that only some members of a parent compute.
   std::uint32_t next_on_parent(std::uint32_t parent) noexcept;
   std::uint32_t next_under(Identity key) noexcept;
 
   void freed(std::uint32_t index) noexcept;
   void name(std::uint32_t index, const char* user_name) noexcept;
-  void handle(std::uint32_t index, std::uint64_t handle) noexcept;  // it means this communicator from now on
+  void handle(std::uint32_t index, std::uint64_t handle) noexcept;  // from now on, `handle` stands for it
 
   // The pseudo-communicator for calls whose requests belong to several: `sorted` are different indices, ascending.
   // A program that waits for any of k requests on k communicators can make 2^k sets: after max_sets there is one more

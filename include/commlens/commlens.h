@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The C interface of commlens: annotates a program with regions, metrics and tags, controls the measurement, and reads
- * who talks to whom while the program runs.
+ * the communication matrix while the program runs.
  *
  * Programs that use it link libcommlens-api, a library of empty functions, and run unchanged without the profiler.
  * commlens-run or LD_PRELOAD loads the profiler, whose functions then take their place.  MPI calls are profiled without
  * any annotation.  docs/guide/annotate.md has examples in C, C++, Fortran and Python.
  *
  * Any thread may call any function at any time, also before MPI_Init and after MPI_Finalize; the profile does not
- * contain what happens after MPI_Finalize.  No function communicates or returns an error unless its comment says so.  A
- * call that makes no sense, such as an end without a begin, is ignored and reported on stderr once. */
+ * contain what happens after MPI_Finalize.  No function communicates, and only those whose comment mentions an error
+ * return one.  An inconsistent call, such as an end without a begin, is ignored and reported on stderr once. */
 #ifndef COMMLENS_H
 #define COMMLENS_H
 
@@ -38,8 +38,8 @@ extern "C" {
 COMMLENS_API void commlens_begin(const char* name);
 COMMLENS_API void commlens_end(const char* name);
 
-/* The same for regions that begin very often: commlens_region() looks the name up once.  A handle stays valid until the
- * process ends; equal names have equal handles.  The empty function returns null, which the other two ignore. */
+/* Begin and end a region that begins very often: commlens_region() looks its name up once.  A handle stays valid until
+ * the process ends; equal names have equal handles.  The empty function returns null, which the other two ignore. */
 typedef const struct commlens_name* commlens_region_t;
 COMMLENS_API commlens_region_t commlens_region(const char* name);
 COMMLENS_API void commlens_begin_region(commlens_region_t region);
@@ -102,12 +102,12 @@ COMMLENS_API void commlens_reset(void);
  * nodes are lost later.  Not collective.  Returns 0, or 1 if the copy cannot be written or nothing is counted. */
 COMMLENS_API int commlens_flush(void);
 
-/* The same, to a folder of the program's choice, for example one per phase; creates the folder if necessary.  `commlens
- * recover FOLDER` makes a profile of it, now or later.  A relative name is relative to the folder where the program was
- * started. */
+/* Copies the counters to a folder of the program's choice, for example one per phase; creates it if necessary.
+ * `commlens recover FOLDER` makes a profile of it, now or later.  A relative name is relative to the folder where the
+ * program was started. */
 COMMLENS_API int commlens_flush_to(const char* folder);
 
-/* ---- who talks to whom, while the program runs ----
+/* ---- the communication matrix, while the program runs ----
  *
  *   commlens_watch_t watch = commlens_watch(&comm, COMMLENS_SENT);
  *   commlens_watch_start(watch);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The interface of commlens for C++11 and later: objects that end what they have begun, however their scope is left.
-// What each function does is said in commlens.h, which this only wraps: nothing here allocates or throws, and a name
-// may go as soon as the constructor has returned.
+// The C++11 interface of commlens: objects whose destructors end regions and loops, also when an exception leaves the
+// scope.  commlens.h describes the functions that this file wraps.  Nothing here allocates or throws.  A constructor
+// copies its texts, so the caller may destroy them afterwards.
 #ifndef COMMLENS_HPP
 #define COMMLENS_HPP
 
@@ -10,7 +10,7 @@
 
 #include "commlens.h"
 
-// An object that nobody keeps ends at once: compilers that can say so, do.
+// Warns about a region or loop without a variable: the temporary object would end it at once.
 #if __cplusplus >= 201703L && __has_cpp_attribute(nodiscard) >= 201907L
 #define COMMLENS_KEEP [[nodiscard]]
 #else
@@ -19,7 +19,7 @@
 
 namespace commlens {
 
-// A name that is looked at once, for regions that are begun very often:
+// The handle of a region that begins very often, so that its name is looked up only once:
 //
 //   static const commlens::region_name name("update cell");
 //   commlens::region here(name);
@@ -33,7 +33,8 @@ class region_name {
   commlens_region_t handle_;
 };
 
-// The region from here to the end of the scope.  Belongs to its scope and thread, hence is neither copied nor moved.
+// A region that ends with the scope of this object.  It belongs to one scope and one thread, so it cannot be copied or
+// moved.
 class region {
  public:
   COMMLENS_KEEP explicit region(const region_name& name) noexcept : handle_(name.handle()) {
@@ -51,7 +52,7 @@ class region {
 
 enum loop_mode { sum = COMMLENS_LOOP_SUM, each = COMMLENS_LOOP_EACH };
 
-// The loop from here to the end of the scope:
+// A loop that ends with the scope of this object:
 //
 //   commlens::loop steps("time steps", commlens::each);
 //   while (...) {
@@ -68,14 +69,16 @@ class loop {
   loop(const loop&) = delete;
   loop& operator=(const loop&) = delete;
 
-  // Begins the next iteration of the innermost loop: call it for an outer one only when the inner ones have ended.
+  // Begins the next iteration of the thread's innermost loop.  Call it for an outer loop only when all inner loops have
+  // ended.
   void iteration() const noexcept { commlens_loop_iteration(); }
 
  private:
   commlens_region_t handle_;
 };
 
-// A metric of the program's own.  Two of the same name and unit are the same; copies cost nothing.
+// A metric: a number that the program records.  Objects with the same name and unit are the same metric; copies cost
+// nothing.
 class metric {
  public:
   explicit metric(const char* name, const char* unit = "") noexcept : handle_(commlens_metric(name, unit)) {}
@@ -87,7 +90,7 @@ class metric {
   commlens_metric_t handle_;
 };
 
-// For regions that are no scope.
+// Begin and end a region that is not a scope.
 inline void begin(const char* name) noexcept { commlens_begin(name); }
 inline void begin(const std::string& name) noexcept { commlens_begin(name.c_str()); }
 inline void end(const char* name = nullptr) noexcept { commlens_end(name); }
@@ -101,13 +104,14 @@ inline bool active() noexcept { return commlens_active() != 0; }
 inline void pause() noexcept { commlens_pause(); }
 inline void resume() noexcept { commlens_resume(); }
 inline void reset() noexcept { commlens_reset(); }
-// Returns false when nothing is counted or it cannot be written.
+// Both return false if nothing is counted, or if the copy cannot be written.
 inline bool flush() noexcept { return commlens_flush() == 0; }
 inline bool flush_to(const char* folder) noexcept { return commlens_flush_to(folder) == 0; }
 
 }  // namespace commlens
 
-// The rest of this scope is the region `name`, which is looked at the first time only and has to be the same each time.
+// Makes the rest of this scope the region `name`.  The name is looked up at the first execution only, so it must always
+// be the same.
 #define COMMLENS_REGION(name) COMMLENS_REGION_OF_LINE(name, __LINE__)
 #define COMMLENS_REGION_OF_LINE(name, line) COMMLENS_REGION_NAMED(name, line)
 #define COMMLENS_REGION_NAMED(name, line)                        \

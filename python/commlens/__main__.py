@@ -12,10 +12,10 @@ from commlens.cli import commlens
 
 def main() -> None:
     """Run the command as a program of its own."""
-    # `commlens report x | head` ends the way every other program in a pipe does.
+    # If the reader of a pipe ends, as in `commlens report x | head`, SIGPIPE ends this process without a traceback.
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    # What the encoding of the output lacks becomes visible, as everywhere (commlens.base.escape), instead of a traceback.
+    # Characters that the encoding of the output lacks become visible escapes (commlens.base.escape), not a traceback.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     commlens(prog_name="commlens")

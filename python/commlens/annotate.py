@@ -19,7 +19,7 @@ T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Bits of co_flags: generators, coroutines, asynchronous generators.  The module inspect has names for them, but takes
-# longer to load than all of this.
+# longer to load than this module.
 SUSPENDS = 0x20 | 0x80 | 0x200
 KEPT = 4096
 """Number of names whose handles are cached; other names are looked up each time."""
@@ -140,7 +140,7 @@ class Region:
         return cast(Function, inside)
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A handle means something in its process only.
+        # A handle is valid only in its process.
         return region, (self._name,)
 
 

@@ -65,7 +65,7 @@ def test_without_root_and_sudo_it_says_what_to_ask_for(machine: Machine) -> None
     result = machine.setup("build")
     assert result.returncode == 1
     assert f"setup   Without root or sudo, ask for:  apt-get install {BUILD}\n" in result.stdout
-    assert result.stdout.endswith(f"setup   cannot go on without {BUILD}\n")
+    assert result.stdout.endswith(f"setup   cannot continue without {BUILD}\n")
     assert machine.calls("apt-get") == []
 
 
@@ -90,7 +90,7 @@ def test_a_missing_application_does_not_stop_the_build(machine: Machine) -> None
         machine.shim(tool)
     result = machine.setup("build", "demo")
     assert result.returncode == 0
-    assert "not here: lammps openmpi-bin" in result.stdout
+    assert "missing: lammps openmpi-bin" in result.stdout
 
 
 def test_old_package_lists_are_fetched_again_once(machine: Machine) -> None:

@@ -30,24 +30,24 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 BUILD = Path(os.environ.get("COMMLENS_TEST_BUILD", ROOT / "build" / "release"))
 VENV = ROOT / ".venv" / "bin"
 
-# A build with a sanitizer: then the programs have it, too.
+# The sanitizer of the build, with which test programs are built, too.
 SANITIZER = {"debug": "address,undefined", "tsan": "thread"}.get(BUILD.name)
 _SUPPRESSIONS = Path(__file__).resolve().parent / "sanitizer"
 _SANITIZER_ENV = {
-    # The preloaded library comes before the sanitizer's; it defines nothing but MPI.
-    # MPI libraries leave memory behind, in plugins that are unloaded by then: nothing tells whose it is.
+    # No check of the link order: the preloaded library comes before the sanitizer's, but defines only MPI names.
+    # No search for leaks: MPI libraries leak in plugins that are already unloaded, so leaks cannot be attributed.
     "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0:handle_segv=0:exitcode=99",
     "UBSAN_OPTIONS": "print_stacktrace=1",
-    # UCX patches the machine code of mmap and its like, which the sanitizers have replaced.
+    # UCX patches the machine code of functions such as mmap, which the sanitizers replace.
     "UCX_MEM_EVENTS": "n",
     "UCX_MEM_MMAP_HOOK_MODE": "none",
     "TSAN_OPTIONS": f"suppressions={_SUPPRESSIONS / 'threads.txt'}:exitcode=99",
 }
 SANITIZER_ENV = _SANITIZER_ENV if SANITIZER is not None else {}
-"""What a program with a sanitizer needs in its environment; nothing without one."""
+"""Environment variables for programs with a sanitizer; empty without a sanitizer."""
 
-# What every launch gets: root may run, more ranks than cores is fine, nobody binds, and whoever waits
-# gives its core away.
+# Environment of every launch: root may run, there may be more ranks than cores, ranks are not bound, and a waiting rank
+# yields its core.
 _LAUNCH_ENV = {
     "openmpi": {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -62,7 +62,7 @@ _LAUNCH_ENV = {
     "mpich": {},
     "abi": {},
 }
-# MPI libraries from PyPI lie here (tools/mpis.sh); some have a second library with the standard ABI.
+# The MPI libraries from PyPI (tools/mpis.sh); some of them also have a library with the standard ABI.
 _WHEELS = ROOT / "build" / "mpis"
 _FAMILY = {
     "openmpi": "openmpi",
@@ -73,15 +73,15 @@ _FAMILY = {
     "intel": "mpich",
     "intel-abi": "abi",
 }
-# The releases every test was made on.  Newer and older ones have faults of their own, which random programs find.
+# The releases for which the tests were written.  Random programs find faults in older and newer releases.
 _KNOWN_RELEASES = {"openmpi": "4.1.", "mpich": "4.0."}
 REPEATS = 10
-"""Launches after one that did not end in time."""
+"""Number of further launches after one that did not end in time."""
 Launch = tuple[list[str], dict[str, str]]
 """A command line and the whole environment."""
 RANKS = ".ranks"
-"""Below a launch's directory: what each rank printed, where the launcher keeps that apart; gone when it has ended."""
-# In the environment of all that a launch starts: what outlives its launcher is found by it.
+"""Folder for the output of each rank, if the launcher separates it; removed at the end of the launch."""
+# kill_all() finds the processes that outlive their launcher by this variable.
 LAUNCH_MARK = "MPI_TEST_LAUNCH"
 """Environment variable that all processes of one launch have, and no other."""
 _LANGUAGES = {".c": "c", ".cpp": "c++", ".cc": "c++", ".f": "fortran", ".F": "fortran", ".f90": "fortran"}
@@ -100,7 +100,7 @@ class Result:
 
     @property
     def said(self) -> list[str]:
-        """The lines on stderr that commlens wrote."""
+        """The lines that commlens printed to stderr."""
         return [line for line in self.stderr.splitlines() if line.startswith("commlens")]
 
     @property
@@ -121,8 +121,8 @@ class Mpi:
     ----------
     name : a key of _FAMILY; "openmpi" and "mpich" are Debian's, the others come from PyPI (tools/mpis.sh)
     family : the binary interface: "openmpi", "mpich" or "abi"
-    workdir : where launches have their directories
-    programs : where compiled programs go; processes that run tests side by side share it
+    workdir : parent of the directories of the launches
+    programs : folder for compiled programs; parallel test processes share it
     """
 
     def __init__(self, name: str, workdir: Path, programs: Path | None = None) -> None:
@@ -149,13 +149,13 @@ class Mpi:
                 )
 
     def _take_wheel(self, place: Path) -> None:
-        """Use the library, the header and the launcher below `place`; its compiler wrappers differ too much."""
+        """Use the library, the header and the launcher below `place`, but not its compiler wrappers, which differ too much."""
         lib = place / "lib"
         self.compilers = {"c": "gcc", "c++": "g++"}
         self.flags = [f"-I{place}/include", *(["-DMPI_ABI"] if self.family == "abi" else [])]
         self.libs = [f"-L{lib}", "-lmpi_abi" if self.family == "abi" else "-lmpi", f"-Wl,-rpath,{lib}"]
         self.launcher = str(place / "bin" / "mpirun")
-        self.environment["LD_LIBRARY_PATH"] = str(lib)  # for Python, which loads it later
+        self.environment["LD_LIBRARY_PATH"] = str(lib)  # for Python, which loads the library at run time
         if self.family == "openmpi":
             self.environment["OMPI_MCA_btl"] = "self,sm"
         if place.name == "intel":
@@ -182,12 +182,12 @@ class Mpi:
 
     @property
     def known(self) -> bool:
-        """Whether the tests were made on this release."""
+        """Whether the tests were written for this release."""
         return self.release.startswith(_KNOWN_RELEASES.get(self.name, "none is"))
 
     @property
     def hydra(self) -> bool:
-        """Whether the launcher is MPICH's; it mixes what ranks write at once, unless each has a file."""
+        """Whether the launcher is MPICH's, which mixes the output of ranks unless each writes to a file."""
         return not self.name.startswith("openmpi")
 
     def note_failing(self, *procedures: str) -> None:
@@ -201,18 +201,18 @@ class Mpi:
         return evidence.procedures_of(self.compile("tour.c"))
 
     def codes(self, *of_ranks: int) -> set[int]:
-        """Return the exit codes a launch may have in which a rank ends with one of `of_ranks`, others left behind.
+        """Return the possible exit codes of a launch in which a rank ends with one of `of_ranks`.
 
-        MPICH's launcher may end the others before it hears of that code; then it says one of its own.
+        MPICH's launcher may kill the other ranks before it receives that code; then it returns a code of its own.
         """
         return {*of_ranks, *((0, 1, 9, 15, 255) if self.hydra else ())}
 
     def fails_by_itself(self, plain: Result) -> bool:
-        """Return whether a program fails without commlens, on a release other than those the tests were made on."""
+        """Return whether a program fails without commlens, on a release for which the tests were not written."""
         return plain.rc != 0 and not self.known
 
     def skip_if_broken(self, plain: Result) -> None:
-        """Skip the test when the program it needs fails by itself; see `fails_by_itself`."""
+        """Skip the test if its program fails without commlens; see `fails_by_itself`."""
         if self.fails_by_itself(plain):
             pytest.skip(f"{self.name} {self.release} fails without commlens, too")
 
@@ -236,18 +236,18 @@ class Mpi:
 
         Parameters
         ----------
-        lang : "c", "c++" or "fortran"; by default what the ending says
+        lang : "c", "c++" or "fortran"; by default from the ending
         libs : objects, archives or -l options, put behind the source
         flags : compiler options, put in front of the source
-        link : put our library before the MPI library, as the third way in
-        shared : build a shared object without any MPI library behind it, for tools that are preloaded
+        link : link our library before the MPI library
+        shared : build a shared object without an MPI library, for preloaded tools
         """
         path = PROGRAMS / source
         lang = lang or _LANGUAGES[path.suffix]
         command = [self.compilers[lang], "-O1", "-g", "-Wall", *self.flags, *flags]
         if SANITIZER is not None:
             command += [f"-fsanitize={SANITIZER}", "-fno-sanitize-recover=undefined"]
-        # hwloc may load libraries that throw, and the sanitizer looks for that at the start.
+        # hwloc may load libraries that throw.  The sanitizer needs libstdc++ at the start for that.
         if SANITIZER == "address,undefined":
             command += ["-Wl,--no-as-needed", "-lstdc++", "-Wl,--as-needed"]
         if shared:
@@ -266,7 +266,7 @@ class Mpi:
 
     @staticmethod
     def _build(target: Path, command: Sequence[str]) -> None:
-        """Make `target` unless it is there. Another process may do the same at the same time."""
+        """Build `target` if it does not exist.  Another process may do the same at the same time."""
         if target.exists():
             return
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{target.name}-") as scratch:
@@ -297,9 +297,9 @@ class Mpi:
         ----------
         mode : "run" under commlens-run, "preload" with LD_PRELOAD, "link" for a program compiled with
             link=True, "off" without commlens
-        profile : where the profile goes; by default a new file in a directory of its own
-        preload : further libraries for LD_PRELOAD of the ranks, in this order; in mode "preload" ours is put
-            in front of them, unless it is in the list
+        profile : path of the profile; by default a new file in a new directory
+        preload : further libraries for LD_PRELOAD of the ranks, in this order; mode "preload" puts ours before
+            them, unless the list contains it
         once : a program that does not end in time is not run again; its exit code is -1
         """
         where = cwd or self.fresh("run")
@@ -313,7 +313,7 @@ class Mpi:
         if result is None and once:
             result = Result(-1, "", f"killed after {timeout} s", profile, timeout, command)
         elif result is None:
-            # A program that is linked with our library, and one that ran without it, has no twin.
+            # A program linked with our library, or a run without it, has no counterpart without commlens.
             twin = self.prepare(n, argv, env, profile, "off", preload=preload, launcher_args=launcher_args)
             plain = twin if mode in ("run", "preload") else None
             result = launch_again((command, environment), plain, timeout, where, profile)
@@ -321,7 +321,7 @@ class Mpi:
         return result
 
     def _note_evidence(self, result: Result) -> None:
-        """Remember which procedures this run called, for docs/evidence/coverage.md."""
+        """Record which procedures this run called, for docs/evidence/coverage.md."""
         library = evidence.note_profile(result.profile)
         if library and library not in self._noted:
             self._noted.add(library)
@@ -380,7 +380,7 @@ class Mpi:
         )
 
     def _yielding(self) -> Path:
-        """Build the preload that lets more MPICH ranks than cores make progress; see the source."""
+        """Build the library that lets more MPICH ranks than cores make progress; its source explains how."""
         target = self.programs / "yield_progress.so"
         self._build(target, ["cc", "-O2", "-shared", "-fPIC", str(PROGRAMS / "yield_progress.c")])
         return target
@@ -389,12 +389,12 @@ class Mpi:
 def launch_again(under: Launch, plain: Launch | None, timeout: float, cwd: Path, profile: Path) -> Result:
     """Repeat a launch that did not end in time; fail if it hangs again and the same program without commlens does not.
 
-    MPICH 4.0.2 hangs now and then without any help, and a machine may be busy for a minute. Such a hang does not come
-    again in REPEATS launches. One that does is ours, unless the launch without commlens hangs, too.
+    MPICH 4.0.2 hangs sometimes without commlens, and a machine may be busy for a minute. Such a hang rarely occurs
+    again in REPEATS launches. If it does, it is a fault of commlens, unless the launch without commlens hangs, too.
 
     Parameters
     ----------
-    under, plain : command and environment with and without commlens; plain is None for a launch that has no such twin
+    under, plain : command and environment with and without commlens; plain is None if there is no such launch
     """
     warnings.warn(f"did not end within {timeout} s, repeated: {' '.join(under[0])}", stacklevel=3)
     result: Result | None = None
@@ -420,10 +420,10 @@ def launch_again(under: Launch, plain: Launch | None, timeout: float, cwd: Path,
 def launch_once(
     command: Sequence[str], env: Mapping[str, str], timeout: float, cwd: Path, profile: Path
 ) -> Result | None:
-    """Run `command` once; None when it had to be killed.
+    """Run `command` once; return None if it had to be killed.
 
-    Open MPI's launcher crashes about once in 200 times when a rank calls MPI_Abort, also without commlens, which is not
-    in the launcher. Then the launch is repeated.
+    Open MPI's launcher crashes in about 1 of 200 launches in which a rank calls MPI_Abort, also without commlens. commlens
+    is not loaded into the launcher. Such a launch is repeated.
     """
     for _ in range(3):
         result = _launch(command, env, timeout, cwd, profile)
@@ -437,8 +437,8 @@ def launch_once(
 def _launch(
     command: Sequence[str], env: Mapping[str, str], timeout: float, cwd: Path, profile: Path
 ) -> Result | None:
-    """Run `command`; None when it had to be killed."""
-    # Files, not pipes: a process that outlives its launcher would keep a pipe open and us waiting.
+    """Run `command`; return None if it had to be killed."""
+    # Files, not pipes: a process that outlives its launcher would keep a pipe open, and the test would wait.
     out_path, err_path, ranks = cwd / ".stdout", cwd / ".stderr", cwd / RANKS
     ranks.mkdir()
     mark = uuid.uuid4().hex
@@ -479,7 +479,7 @@ def _launch(
 def commlens(
     *arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command of this checkout."""
+    """Run the `commlens` command of this checkout."""
     return subprocess.run(
         [sys.executable, "-m", "commlens", *map(str, arguments)],
         capture_output=True,
@@ -492,7 +492,7 @@ def commlens(
 
 @contextmanager
 def started(command: Sequence[str], env: Mapping[str, str], where: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a launch in `where`, its output in the file stdout there; at the end nothing of it is left running."""
+    """Start a launch in `where`, with its output in the file stdout there; at the end, kill all its processes."""
     mark = uuid.uuid4().hex
     with (where / "stdout").open("wb") as out:
         process = subprocess.Popen(
@@ -506,9 +506,9 @@ def started(command: Sequence[str], env: Mapping[str, str], where: Path) -> Iter
 
 
 def kill_at_once(pids: Sequence[int]) -> None:
-    """Kill ranks with SIGKILL; their launcher stands still until all of them are dead.
+    """Kill ranks with SIGKILL, and stop their launcher meanwhile.
 
-    It would send SIGTERM to the others as soon as it sees the first one die.
+    The launcher would send SIGTERM to the other ranks as soon as the first one dies.
     """
     parents = {
         int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])

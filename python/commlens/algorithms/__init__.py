@@ -14,4 +14,4 @@ selects for given control variables.
 
 from commlens.base import packages
 
-packages.load("numpy")  # says what to do where it is missing
+packages.load("numpy")  # if it is missing, the error names the package to install

@@ -27,7 +27,7 @@ SELECT id, name, kind, size, remote_size, communicators, members, topology, fami
 
 
 @dataclass(frozen=True)
-class Where:
+class CommFacts:
     """A communicator: its name, family and, if known, members."""
 
     id: int
@@ -51,14 +51,13 @@ class Calls:
     Attributes
     ----------
     bins : size bins, as key.bin; more than one if the messages of calls of several sizes cannot be separated
-    calls : of the rank with most; of a persistent form, requests that were made, not how often they were started
+    calls : of the rank with most; of a persistent form, the number of requests, not of starts
     sent, received : bytes of all calls, by rank of the communicator
     shares : of all calls, the bytes from each rank to each, row by row; None if the profile has no sizes
-    starts : of a persistent form, how often its requests were started; None if unknown, as for requests of several
-    sizes
+    starts : of a persistent form, the number of starts; None if unknown, as for requests of several sizes
     """
 
-    where: Where
+    where: CommFacts
     procedure: str
     collective: str
     bins: tuple[int, ...]
@@ -82,7 +81,7 @@ class Calls:
         return (1 << (least - 1) if least else 0), (1 << most) - 1
 
     def mean(self, calls: int) -> int | Integers | None:
-        """Return the bytes of a call as `schedule.Call.block` counts them, assuming that all calls have equal sizes."""
+        """Return the bytes of a call as `schedule.Call.block` counts them, under the assumption that all calls are equal."""
         if self.collective in UNEVEN:
             return self._mean_parts(calls)
         sizes = self.sizes
@@ -132,7 +131,7 @@ class Calls:
             sum(one.calls for one in every),
             np.sum([one.sent for one in every], axis=0),
             np.sum([one.received for one in every], axis=0),
-            self.shares,  # of all sizes already
+            self.shares,  # already includes all sizes
             None,
         )
 
@@ -193,7 +192,7 @@ SELECT rank, COALESCE(peer, -1), SUM(messages), SUM(bytes) FROM peer JOIN flow O
  WHERE flow.name = 'share' AND peer.comm = {comm} AND peer.op = {op} AND peers = 1 GROUP BY 1, 2"""
 
 
-def read_comms(connection: sqlite3.Connection) -> dict[int, Where]:
+def read_comms(connection: sqlite3.Connection) -> dict[int, CommFacts]:
     """Return all communicators."""
     found = {}
     (highest,) = connection.execute("SELECT MAX(rank) FROM rank").fetchone()
@@ -201,7 +200,9 @@ def read_comms(connection: sqlite3.Connection) -> dict[int, Where]:
     for row in connection.execute(COMMS_SQL):
         if row["kind"] in ("intra", "inter"):
             comm = comm_of(row, ranks)
-            found[comm.id] = Where(comm.id, comm.name, row["family"], row["size"] or 0, comm, _why(row, comm))
+            found[comm.id] = CommFacts(
+                comm.id, comm.name, row["family"], row["size"] or 0, comm, _why(row, comm)
+            )
     return found
 
 
@@ -217,7 +218,7 @@ def read_calls(
     connection: sqlite3.Connection,
     sql: str,
     ops: dict[int, tuple[str, str]],
-    comms: dict[int, Where],
+    comms: dict[int, CommFacts],
 ) -> list[Calls]:
     """Return the calls that a statement of `calls_sql` finds, on communicators of more than one rank."""
     table = rows_of(connection, sql, 7)
@@ -256,7 +257,7 @@ def _read_starts(connection: sqlite3.Connection, ops: Sequence[int]) -> dict[tup
     return found
 
 
-def _shares(connection: sqlite3.Connection, where: Where, op: int, sent: Integers) -> Integers | None:
+def _shares(connection: sqlite3.Connection, where: CommFacts, op: int, sent: Integers) -> Integers | None:
     """Return the bytes of all calls of one procedure from each rank to each, row by row; None if some are unknown."""
     size = where.size
     rows = rows_of(connection, _SHARES_SQL.format(comm=where.id, op=op), 4)

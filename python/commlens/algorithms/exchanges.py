@@ -110,7 +110,7 @@ def neighbour_exchange_allgather(call: Call) -> Steps:
     odd = rank % 2
     towards = 1 - 2 * odd  # even ranks begin with the one above
     yield step(0, rank, (rank + towards) % size, call.parts, offset)
-    latest = rank - odd  # the first of the pair of parts that came last
+    latest = rank - odd  # the first of the two parts received last
     for number in range(1, size // 2):
         side = towards if number % 2 == 0 else -towards
         yield step(number, rank, (rank + side) % size, cyclic_bytes(call.parts, latest, 2), offset[latest])

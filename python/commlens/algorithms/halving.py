@@ -127,13 +127,13 @@ def doubling(size: int) -> Iterator[tuple[int, Integers, Integers, int, Integers
         rounds += 1
         group = rank // distance * distance
         partner = group ^ distance
-        # The lower group of an incomplete pair of groups: its first `told` ranks had a partner.
-        told = size - group - distance
-        lower = (partner > group) & (partner + distance > size) & (told > 0)
+        # The lower group of an incomplete pair of groups: its first `paired` ranks had a partner.
+        paired = size - group - distance
+        lower = (partner > group) & (partner + distance > size) & (paired > 0)
         for near in reversed(powers(distance)):
             next_to = rank ^ near
             tree = rank // (2 * near) * (2 * near)
-            sends = lower & (next_to > rank) & (rank < tree + told) & (next_to >= tree + told)
+            sends = lower & (next_to > rank) & (rank < tree + paired) & (next_to >= tree + paired)
             if sends.any():
                 source = np.flatnonzero(sends)
                 yield rounds, source, next_to[source], distance, partner[source]

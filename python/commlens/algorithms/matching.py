@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the algorithm that produced the measured messages.
 
-Every algorithm of the collective is carried out on paper, with the parameters and roots that the measured messages leave
-possible, and compared pair by pair.
+`match` simulates every algorithm of the collective, with the parameters and roots that the measured messages allow, and
+compares the messages pair by pair.
 
 The fit of a candidate is the share of messages, or of bytes if that is less, that measurement and schedule have in
-common: what both have, divided by what either has, both summed over all pairs of ranks.  1 means that every pair
-exchanged exactly these messages and bytes; 0.95 that a twentieth is missing or too much.  With a fit below LEAST a
-candidate is rejected; without candidates the algorithm is unknown.
+common: their intersection divided by their union, both summed over all pairs of ranks.  1 means that every pair
+exchanged exactly these messages and bytes; 0.95 means that a twentieth is missing or in excess.  A candidate with a fit
+below LEAST is rejected; without candidates the algorithm is unknown.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Measured:
     Attributes
     ----------
     collective : such as "bcast"
-    calls : how many there were
-    pairs : what they sent in all, by rank of the communicator
-    block : bytes of each call as `Call.block` counts them, of parts that differ one number for each; or a range [least,
-        more than most), or None if unknown
+    calls : number of calls
+    pairs : messages and bytes of all calls, by rank of the communicator
+    block : bytes of each call as `Call.block` counts them, one number per part if parts differ; or a range [low, high),
+        or None if unknown
     sizes : messages by size, of all pairs: bin 0 empty, bin k of 2^(k-1) bytes and more; narrows the size of segments
-    roots : the ranks that were root, of collectives that have one; None if unknown
+    roots : the ranks that were root, for rooted collectives; None if unknown
     """
 
     collective: str
@@ -74,12 +74,12 @@ class Candidate:
 
     Attributes
     ----------
-    parameters : "segments" and the "segment" sizes in bytes that give as many, "fanout", "radix", and the bytes of an
-        "element" at which data was cut; those that it has and that the messages determine
-    roots : how many of the calls had which root; empty for collectives without
-    tree : the parent of each rank, -1 of the root; None if there was more than one root, or it is no tree
-    fit : how well it fits, 0 to 1; as described at the top of this module
-    fit_messages, fit_bytes : the two of which the fit is the lower; bytes that are not compared fit
+    parameters : those that the algorithm has and the messages determine: "segments" and the "segment" sizes in bytes that
+        give this number, "fanout", "radix", and the "element" size in bytes at which data was cut
+    roots : number of calls per root; empty for collectives without root
+    tree : the parent of each rank, -1 for the root; None if there was more than one root, or if it is no tree
+    fit : 0 to 1, as described at the top of this module
+    fit_messages, fit_bytes : fit by messages and by bytes; `fit` is the lower one.  fit_bytes is 1 if not compared
     """
 
     algorithm: Algorithm
@@ -131,7 +131,7 @@ def match(measured: Measured, nodes: Sequence[int] | None = None) -> Match:
     pairs = measured.pairs
     if not len(pairs.pair) or measured.calls < 1:
         return Match(())
-    # Each rank takes part, unless its share is empty: with far fewer pairs than ranks it is no algorithm.
+    # Each rank takes part, unless its share is empty: far fewer pairs than ranks cannot be an algorithm.
     if measured.collective not in UNEVEN and 2 * len(pairs.pair) < pairs.size - 1:
         return Match(())
     found = [
@@ -141,7 +141,7 @@ def match(measured: Measured, nodes: Sequence[int] | None = None) -> Match:
         for candidate in [_best(one, measured, nodes)]
         if candidate is not None
     ]
-    # Of many ranks these take long, and are not the same as another algorithm by chance.
+    # With many ranks, compositions take long to try, and do not equal another algorithm by chance.
     if measured.pairs.size <= _ALL_ROOTS or all(candidate.fit < 1 - _ALIKE for candidate in found):
         made_of_two = (_best(one, measured, nodes) for one in compositions(measured.collective))
         found += [candidate for candidate in made_of_two if candidate is not None]
@@ -167,7 +167,7 @@ def _best(one: Algorithm, measured: Measured, nodes: Sequence[int] | None) -> Ca
 
 
 def _calls(one: Algorithm, measured: Measured, nodes: Sequence[int] | None) -> Iterator[Call]:
-    """Yield calls with the possible parameters, without those for which the algorithm is equal to another one."""
+    """Yield calls with the possible parameters, except those for which the algorithm equals another one."""
     size = measured.pairs.size
     plain = Call(size, nodes=nodes)
     if "+" in one.name:
@@ -176,9 +176,9 @@ def _calls(one: Algorithm, measured: Measured, nodes: Sequence[int] | None) -> I
         children = np.bincount(np.unique(measured.pairs.pair) // size, minlength=size).max()
         yield from (plain.but(fanout=n) for n in sorted({*_FANOUTS, int(children)}) if 1 < n < size - 1)
     elif "radix" in one.uses:
-        from_two = one.collective not in ("bcast", "reduce")  # there it is the binomial tree
+        from_two = one.collective not in ("bcast", "reduce")  # radix 2 is their binomial tree
         yield from (plain.but(radix=n) for n in ((2,) if from_two else ()))
-        # Of radix size-1 it is the linear one.
+        # With radix size-1 it is the linear algorithm.
         yield from (plain.but(radix=n) for n in _RADICES if n < size - 1)
     else:
         yield plain
@@ -201,8 +201,8 @@ class _Trial:
     def __init__(self, one: Algorithm, measured: Measured, call: Call) -> None:
         self.one, self.measured, self.call = one, measured, call
         self.size = call.size
-        # A schedule with more messages than that has less than half in common with what was measured.  Nor is one looked
-        # at further that needs many pairs which were not seen.
+        # A schedule with more messages has less than half in common with the measurement.  A schedule with many pairs that
+        # did not communicate is abandoned, too.
         messages = 2 * int(measured.pairs.messages.sum()) // measured.calls + 2 * self.size
         self.most = (messages, 4 * len(measured.pairs.source) + 4 * self.size)
         self.messages_factor = 1.0
@@ -254,7 +254,7 @@ class _Trial:
         return self.measured.budget.pairs(self.size, self.one.steps(call), self.most)
 
     def _block(self) -> int | Integers | None:
-        """Return the bytes of a call: as measured, or chosen so that the total is right."""
+        """Return the bytes of a call: as measured, or such that the total is equal to the measured one."""
         block = self.measured.block
         if isinstance(block, (int, np.ndarray)):
             return block
@@ -311,13 +311,13 @@ class _Trial:
             if self.measured.sizes is not None and self._shows_its_root():
                 largest = int(
                     np.flatnonzero(self.measured.sizes).max(initial=0)
-                )  # whole segments are in that bin
+                )  # full segments are in that bin
                 least, below = max(least, 1 << largest >> 1), min(below, 1 << largest)
             if least < below:
                 two = 1 << (below - 1).bit_length() - 1  # the highest power of two that may be in the range
                 self.call = self.call.but(segment=two if least <= two < below else least)
                 return {"segments": whole, "segment": (least, below - 1)}
-        if self.one.tree is not None:  # all its messages are cut alike
+        if self.one.tree is not None:  # all its messages have the same segments
             self.messages_factor = number
             return {"segments": number}
         return {}
@@ -349,7 +349,7 @@ class _Trial:
             return found and found[0]
         expected = float(self._expected({few[0]: calls}).messages.sum()) * self.messages_factor
         if abs(expected / float(self.measured.pairs.messages.sum()) - 1) > 0.5:
-            return found[0]  # other roots send a message more or less, and cannot make it fit
+            return found[0]  # other roots differ by single messages, which cannot make the algorithm fit
         found = self._roots_among(
             few if self.measured.roots or self.size > _ALL_ROOTS else list(range(self.size))
         )
@@ -386,8 +386,8 @@ class _Trial:
     def _profile(self, pairs: Pairs, factor: float = 1.0) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Return the shares of the measured data that each rank sends and receives, and projections of the pairs.
 
-        Sums over all pairs with arbitrary weights: where ranks send and receive as much with one root as with
-        another, these differ.
+        A projection is a sum over all pairs with arbitrary weights.  It distinguishes two roots with which each rank sends
+        and receives the same amounts.
         """
         columns = []
         measured = self.measured.pairs

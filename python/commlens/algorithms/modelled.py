@@ -19,8 +19,8 @@ class Modelled:
 
     Attributes
     ----------
-    origin : "modelled", so that callers cannot present it as measured
-    algorithm : its name
+    origin : "modelled", so that callers cannot present the messages as measured
+    algorithm : name of the algorithm
     """
 
     pairs: Pairs

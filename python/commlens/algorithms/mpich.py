@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selects the algorithm that MPICH and its derivatives use, from their control variables.
 
-What a variable means is what the library's own texts about it say (`mpivars`).  Messages inside a node may take other
-ways than any of these algorithms: results from them are a model.
+The meaning of a variable is that in the library's own descriptions (`mpivars`).  Inside a node, the library may send its
+messages in other ways than these algorithms, so the results are a model.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _LIMITS = {
     "REDUCE_SCATTER_COMMUTATIVE_LONG_MSG_SIZE": 524288,
 }
 """Default thresholds, in bytes or ranks, at which MPICH changes the algorithm."""
-# Words for the same messages as those of another word.
+# Names in MPICH of algorithms with the same messages as another one.
 _SAME = {("alltoall", "pairwise_sendrecv_replace"): "pairwise"}
 
 
@@ -103,7 +103,7 @@ def _limit(name: str, variables: Mapping[str, str | int]) -> int:
 
 
 def _automatic(collective: str, call: Call, variables: Mapping[str, str | int]) -> str:
-    """Return MPICH's name of the algorithm that it selects automatically, from the texts of the limits."""
+    """Return MPICH's name of the algorithm that it selects automatically, by the descriptions of its thresholds."""
 
     def below(name: str, number: int) -> bool:
         return number < _limit(name, variables)

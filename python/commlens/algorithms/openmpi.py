@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models which algorithm Open MPI's coll_tuned runs for a requested algorithm: sometimes another one.
 
-Found out by measuring (bench/algorithms.py), on 4.1.4 and 5.0.11.
+The rules come from measurements with 4.1.4 and 5.0.11 (bench/algorithms.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from commlens.algorithms.registry import Algorithm, algorithm, algorithms, composed
 from commlens.algorithms.schedule import Call, power_of_two
 
-# What a collective that is made of others does first and then.
+# The two collectives of a composed algorithm, in order.
 PARTS: dict[tuple[str, int], tuple[str, str]] = {
     ("allreduce", 2): ("reduce", "bcast"),
     ("allgather", 1): ("gather", "bcast"),
@@ -22,7 +22,7 @@ PARTS: dict[tuple[str, int], tuple[str, str]] = {
     ("reduce_scatter_block", 1): ("reduce", "scatter"),
 }
 
-# What later releases than 4 do under the same number: nothing empty is sent.
+# Algorithms with the same number in releases after 4, which send no empty messages.
 _SINCE_5 = {("alltoallv", "linear"): "scattered", ("alltoallv", "pairwise"): "pairwise_with_self"}
 
 
@@ -32,14 +32,14 @@ def named(collective: str, number: int) -> Algorithm | None:
 
 
 def runs(
-    collective: str, number: int, call: Call, told: Mapping[str, int] | None = None, major: int = 4
+    collective: str, number: int, call: Call, numbers: Mapping[str, int] | None = None, major: int = 4
 ) -> Algorithm | None:
-    """Return the algorithm that runs; None if there is no data, so that nothing is sent.
+    """Return the algorithm that runs; None if there is no data and therefore no message.
 
     Parameters
     ----------
-    number : of coll_tuned_COLLECTIVE_algorithm; 0 for collectives that have none, and one algorithm
-    told : the numbers of other collectives, for algorithms that are made of them
+    number : of coll_tuned_COLLECTIVE_algorithm; 0 for collectives without such a variable, which have one algorithm
+    numbers : the numbers of other collectives, for algorithms that are made of them
     major : release of Open MPI
 
     Raises
@@ -51,7 +51,7 @@ def runs(
     if not sends_empty and not np.any(call.block):
         return None
     if (collective, number) in PARTS:
-        return composed(collective, *(_part(it, told or {}) for it in PARTS[collective, number]))
+        return composed(collective, *(_part(it, numbers or {}) for it in PARTS[collective, number]))
     if number == 0:
         return algorithms(collective)[0]
     found = named(collective, number)
@@ -65,8 +65,8 @@ def runs(
     return found
 
 
-def _part(collective: str, told: Mapping[str, int]) -> str:
-    found = named(collective, told[collective]) if collective in told else None
+def _part(collective: str, numbers: Mapping[str, int]) -> str:
+    found = named(collective, numbers[collective]) if collective in numbers else None
     if found is not None:
         return found.name
     plain = algorithms(collective)[0]

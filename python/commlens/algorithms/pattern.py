@@ -22,7 +22,7 @@ _MOST_PER_ROW = 1 << 12
 
 @dataclass
 class Budget:
-    """Number of messages that schedules may still generate: a row of a profile can ask for any number."""
+    """Number of messages that schedules may still generate, because a row of a profile may cause any number."""
 
     left: int
 

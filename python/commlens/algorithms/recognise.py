@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from commlens.algorithms import calls as called
-from commlens.algorithms.calls import Calls, Where
+from commlens.algorithms.calls import Calls, CommFacts
 from commlens.algorithms.matching import Candidate, Match, Measured, match
 from commlens.algorithms.pattern import Budget, Pairs
 from commlens.algorithms.schedule import Call, Integers
@@ -37,13 +37,13 @@ class Line:
     ----------
     where : the communicators
     calls : all of them together; for a persistent form, the number of starts, or None if unknown
-    block : bytes of each call as `schedule.Call.block` counts them, where all have the same
-    match : the candidates, best first; the worst of all communicators
-    roots : how many calls had which root, as rank of the communicator
-    why : why there is no match, or the empty text
+    block : bytes of each call as `schedule.Call.block` counts them, if all calls have the same size
+    match : the candidates, best first; of the communicator with the worst fit
+    roots : number of calls per root, as rank of the communicator
+    why : reason why there is no match, or the empty text
     """
 
-    where: list[Where]
+    where: list[CommFacts]
     procedure: str
     collective: str
     bins: tuple[int, ...]
@@ -61,12 +61,12 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """The name of the algorithm, "unknown", "ambiguous: A or B", or why none can be named."""
+        """The name of the algorithm, "unknown", "ambiguous: A or B", or the reason why none can be named."""
         return self.why or self.match.verdict
 
     @property
     def fit(self) -> float | None:
-        """How well the best candidate fits, named or not."""
+        """The fit of the best candidate, even if it is too low to name it."""
         return self.match.candidates[0].fit if self.match.candidates else None
 
     @property
@@ -101,7 +101,7 @@ class Line:
                 "degree": int(np.bincount(tree[tree >= 0]).max(initial=0)),
             }
         call, best = self.call, self.best
-        # The rounds of what depends on the nodes are not known without them.
+        # Without the nodes, the rounds of an algorithm that depends on them are unknown.
         if best is None or call is None or "nodes" in best.algorithm.uses or not best.algorithm.needs(call):
             return {}
         rounds = max((int(one.round.max(initial=-1)) for one in best.algorithm.steps(call)), default=-1) + 1
@@ -141,10 +141,10 @@ def recognise(
     places = called.read_comms(connection)
     calls_sql, pairs_sql = called.calls_sql(list(ops), comms), _pairs_sql(list(ops), comms)
     found = Found([], statements=[("calls", calls_sql), ("messages inside them", pairs_sql)])
-    told = connection.execute("SELECT value FROM meta WHERE key = 'inside'").fetchone()
+    outcome = connection.execute("SELECT value FROM meta WHERE key = 'inside'").fetchone()
     inside, unplaced = _read_inside(connection, pairs_sql, places)
-    if not inside and (told is None or told[0] != "measured"):
-        found.remarks.append(_not_measured(told[0] if told else ""))
+    if not inside and (outcome is None or outcome[0] != "measured"):
+        found.remarks.append(_not_measured(outcome[0] if outcome else ""))
         return found
     if unplaced:
         found.remarks.append(
@@ -157,14 +157,14 @@ def recognise(
     singles = [
         _line(one, inside.get((one.where.id, names[one.procedure], bin)), matcher)
         for group in called.by_procedure(called.read_calls(connection, calls_sql, ops, places))
-        for one, bin in _as_told(group, inside, names[group[0].procedure])
+        for one, bin in _with_bins(group, inside, names[group[0].procedure])
     ]
     found.lines = _families(singles)
     return found
 
 
-def _not_measured(told: str) -> str:
-    why = f" ({told})" if told else ""
+def _not_measured(outcome: str) -> str:
+    why = f" ({outcome})" if outcome else ""
     return (
         f"the messages inside collectives were not measured{why}; the run needs COMMLENS_MATRIX=all and an MPI library that "
         "exposes them (Open MPI). 'commlens matrix --kind modelled' draws the messages that an algorithm would send"
@@ -186,7 +186,7 @@ _NO_BIN = -2
 
 
 def _read_inside(
-    connection: sqlite3.Connection, sql: str, places: dict[int, Where]
+    connection: sqlite3.Connection, sql: str, places: dict[int, CommFacts]
 ) -> tuple[dict[tuple[int, int, int], _Inside], int]:
     """Return the messages by communicator, procedure and size bin, and the number of unassigned messages."""
     table = called.rows_of(connection, sql, 9)
@@ -214,7 +214,7 @@ def _read_inside(
 _NOTHING = Pairs.of(1, *(np.zeros(0, np.int64) for _ in range(4)))
 
 
-def _as_told(
+def _with_bins(
     group: list[Calls], inside: dict[tuple[int, int, int], _Inside], op: int
 ) -> Iterator[tuple[Calls, int]]:
     """Yield calls with the bin of their messages: per size, or all together if the size of some messages is unknown."""
@@ -319,7 +319,7 @@ def _matched(one: Calls, calls: int, pairs: Pairs, matcher: _Matcher) -> tuple[i
 def _started(one: Calls, pairs: Pairs, matcher: _Matcher) -> tuple[int | None, int | None, Match]:
     """Match the messages of a persistent form.
 
-    If the number of starts is unknown, it divides the messages of all pairs.
+    An unknown number of starts must divide the number of messages of every pair.
     """
     if one.starts:
         block, found = _matched(one, one.starts, pairs, matcher)

@@ -104,7 +104,8 @@ def _ring_allreduce(call: Call, phases: int) -> Steps:
 def rabenseifner_allreduce(call: Call) -> Steps:
     """Reduce-scatter by recursive halving, all-gather by recursive doubling; Open MPI's handling of other sizes.
 
-    Where the size is no power of two, pairs of the first ranks reduce half of the buffer each, and the even one goes on.
+    If the size is not a power of two, pairs of the first ranks reduce half of the buffer each, and the even rank
+    continues.
     """
     yield from _rabenseifner(call, halves=True)
 
@@ -156,7 +157,7 @@ def swing_allreduce(call: Call) -> Steps:
     """Exchange halves, quarters and so on at short distances on a ring, then all-gather the same way back."""
     size = call.size
     rounds = len(powers(size))
-    # What a rank cares for after each round; before that one it cared for its partner's, too.
+    # The parts that a rank reduces after each round; before the round, these included the parts of its partner.
     kept = [even_parts(call.count, size) * call.element]
     for number in reversed(range(rounds)):
         kept.insert(0, kept[0] + kept[0][swing_peers(size, number)])
@@ -176,7 +177,7 @@ def swing_latency_allreduce(call: Call) -> Steps:
 def recursive_halving(call: Call) -> Steps:
     """Exchange halves at distance size/2, quarters at size/4 and so on, except empty parts.
 
-    Where the size is no power of two, the even ones of pairs of the first ranks stay out, and get their part.
+    If the size is not a power of two, the even ranks of the first pairs do not take part, and receive their part.
     """
     size = call.size
     power = power_of_two(size)

@@ -71,14 +71,14 @@ class Algorithm:
 
     Attributes
     ----------
-    collective, name : together the key
+    collective, name : together identify the algorithm
     steps : yields the messages of a call
     uses : the parameters of a Call it depends on: "segment", "fanout", "radix", "nodes"
-    needs : whether it can do a call; what MPI libraries do instead is not its business
-    tree : the parent of every rank, if it is one tree
+    needs : whether it is defined for a call; it does not model what MPI libraries do instead
+    tree : the parent of every rank, if the algorithm is one tree
     openmpi : the number of Open MPI's coll_tuned_COLLECTIVE_algorithm, if it has one
     mpich : the word of MPICH's MPIR_CVAR_COLLECTIVE_INTRA_ALGORITHM, if it has one
-    source : where it is described
+    source : publication or source file that describes it
     """
 
     collective: str
@@ -253,7 +253,7 @@ def _allgathers() -> list[Algorithm]:
     src = _SOURCES
     rows: list[Algorithm] = []
     for collective in ("allgather", "allgatherv"):
-        one_more = int(collective == "allgather")  # Open MPI has recursive doubling for equal parts only
+        one_more = int(collective == "allgather")  # Open MPI has recursive doubling only for equal parts
         rows += [
             Algorithm(collective, "bruck", exchanges.bruck_allgather, src["bruck"], ("radix",), openmpi=2, mpich="brucks"),
             Algorithm(collective, "recursive_doubling", exchanges.recursive_doubling_allgather, src["thakur"], openmpi=3 if one_more else None, mpich="recursive_doubling"),
@@ -313,7 +313,7 @@ ALGORITHMS: tuple[Algorithm, ...] = (
     *_partial_reductions(),
 )
 
-# What a collective may be made of: first and second one, and Open MPI's number for it, whatever they are.
+# Composed algorithms: the first and the second collective, and Open MPI's number for the composition.
 _MADE_OF = {
     "allreduce": ("reduce", "bcast", 2),
     "allgather": ("gather", "bcast", 1),
@@ -376,8 +376,7 @@ def compositions(collective: str) -> list[Algorithm]:
         for first, second in pairs
         if not {"hierarchical", "knomial"}
         & {first.name, second.name}  # the binomial ones are those of radix 2
-        and (collective, first.name, second.name)
-        != ("allreduce", "linear", "linear")  # has a name of its own
+        and (collective, first.name, second.name) != ("allreduce", "linear", "linear")  # it has its own name
     ]
 
 

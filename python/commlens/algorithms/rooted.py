@@ -169,14 +169,14 @@ def scatter_ring_bcast(call: Call) -> Steps:
 def rabenseifner_reduce(call: Call) -> Steps:
     """Reduce-scatter by recursive halving, gather down to the root; Open MPI's handling of other sizes.
 
-    Where the size is no power of two, pairs of the first ranks reduce half of the buffer each, and the even one goes on.
-    An odd root is out then; rank 0 gives it its part, and it gathers in its place.
+    If the size is not a power of two, pairs of the first ranks reduce half of the buffer each, and the even rank
+    continues.  If the root is an odd rank of a pair, rank 0 sends it its part, and the root gathers in place of rank 0.
     """
     yield from _rabenseifner_reduce(call, halves=True)
 
 
 def reduce_scatter_gather(call: Call) -> Steps:
-    """Do what Rabenseifner's does, as MPICH does: the odd rank of a pair sends all, and parts are whole blocks."""
+    """Reduce by Rabenseifner's algorithm in MPICH's variant: the odd rank of a pair sends all, parts are whole blocks."""
     yield from _rabenseifner_reduce(call, halves=False)
 
 
@@ -277,7 +277,7 @@ def binomial_scatter(call: Call) -> Steps:
 
 
 def _subtrees(call: Call) -> tuple[Integers, ...]:
-    """Return for all but the root: lowest bit of its number from the root, parent, rank, bytes and offset of its subtree."""
+    """Return for all but the root: lowest bit of its relative number, parent, rank, and bytes and offset of its subtree."""
     size = call.size
     rank = call.ranks[1:]
     low = rank & -rank

@@ -26,7 +26,7 @@ class Call:
     block : bytes; of the whole buffer (bcast, reduce, allreduce, scan, exscan), of each rank's part (gather,
         scatter, allgather, reduce_scatter), of each pair of ranks (alltoall).  Where parts differ,
         one number for each rank, or for alltoall size × size of them, row by row.
-    root : rank; of collectives that have one
+    root : rank; only of rooted collectives
     element : bytes of one element of the datatype: data is never cut inside one
     segment : bytes; size of the pieces in which long buffers are sent, 0 for no pieces
     fanout : chains of a "chain"
@@ -97,8 +97,8 @@ class Call:
 class Step(NamedTuple):
     """Messages, one per element of the arrays.
 
-    A message of round k needs nothing that is sent in round k or later.  `offset` is the position of its bytes in the
-    data: of the buffer, or of all parts one after another; counted on from 0 past the end.
+    A message of round k does not depend on messages of round k or later.  `offset` is the position of its bytes in the
+    data: in the buffer, or in all parts one after another.  Past the end it wraps to 0.
     """
 
     round: Integers

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees over the ranks 0 to size-1: the parent of every rank, -1 of the root.
 
-All but `in_order_binary` have their root at 0; `at_root` turns the ranks so that it is another.
+All trees but `in_order_binary` have root 0; `at_root` rotates the ranks so that another rank is the root.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def depth(parent: Integers) -> Integers:
         It is not a tree: some rank does not lead to the root.
     """
     found = (parent >= 0).astype(np.int64)
-    above = parent.copy()  # as many steps up as `found` says, so both double in each turn
+    above = parent.copy()  # the ancestor `found` steps up; both double in each iteration
     for _ in range(len(parent).bit_length() + 1):
         below = above >= 0
         if not below.any():

@@ -20,7 +20,7 @@ class CommlensError(Exception):
     """
 
     def __init__(self, message: str, details: Sequence[str] = ()):
-        self.message = escape(message, Target.LINE)  # a traceback of Python prints it as it is
+        self.message = escape(message, Target.LINE)  # a traceback of Python prints it without escapes
         self.details = details
         super().__init__(self.message)
 

@@ -40,7 +40,7 @@ def open_checked(path: Path, check: Callable[[os.stat_result], None], folder: in
         check(facts)
         if DESCRIPTORS.is_dir():
             return os.open(DESCRIPTORS / str(seen), flags)
-        # Without /proc only its name leads to the file, which may be another file's by now.
+        # Without /proc the file can only be opened by name, which may belong to another file by now.
         name = path if folder is None else path.name
         descriptor = os.open(name, flags | (0 if folder is None else os.O_NOFOLLOW), dir_fd=folder)
         if os.path.samestat(facts, os.fstat(descriptor)):

@@ -11,7 +11,7 @@ from commlens.base.escape import Target, escape
 
 def print_message(message: object, details: Sequence[str] = ()) -> None:
     """Print one line to stderr, followed by the details on indented lines."""
-    if sys.stderr is None:  # of a process that was started without one
+    if sys.stderr is None:  # the process was started without stderr
         return
     for line in [f"commlens: {message}", *(f"  {detail}" for detail in details)]:
         sys.stderr.write(f"{shown(line)}\n")

@@ -55,7 +55,7 @@ def new(output: Path) -> Iterator[Path]:
     try:
         if os.path.lexists(output):
             raise CommlensError(f"{output}: exists")
-        # In a folder of its own: where others may write, they could have put a link under any name that they can guess.
+        # A private folder: in a shared folder, another user could create a link under a name that can be guessed.
         with tempfile.TemporaryDirectory(prefix=".commlens-", dir=output.parent) as folder:
             temporary = Path(folder, output.name)
             yield temporary

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds files of the current user in folders to which others may also write.
 
-Whatever other users leave in /dev/shm or in a shared output folder is never followed, opened or removed. A folder is
-opened once; files in it are looked at and removed relative to that descriptor (docs/decisions/0015-other-users.md).
+Links and files of other users in /dev/shm or in a shared output folder are never followed, opened or removed. A folder
+is opened once; its files are examined and removed relative to that descriptor (docs/decisions/0015-other-users.md).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def listed(folder: Path, patterns: Iterable[str]) -> dict[Path, os.stat_result]:
         for name, facts in sorted(_own(descriptor, _matching([COPIES]))):
             if stat.S_ISDIR(facts.st_mode) and not is_own(facts):
                 found[folder / name] = facts
-            # It may be a link, open to others, or gone meanwhile.
+            # The folder may be a link, writable for others, or removed meanwhile.
             with suppress(OSError), opened_within(descriptor, name) as copies:
                 found.update(_own_files(copies, folder / name, is_wanted))
     return found

@@ -77,7 +77,7 @@ def has_become() -> bool:
 
 
 def _leave_keyring() -> None:
-    """Join a new, empty session keyring: otherwise the process would keep root's, which may hold tickets.
+    """Join a new, empty session keyring: otherwise the process would keep that of root, which may contain tickets.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def _leave_keyring() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if number is None or libc.syscall(number, _JOIN_SESSION_KEYRING, None) != -1:
         return
-    # A kernel without keys has none to lose; where a container forbids the call, no process in it can read a key.
+    # A kernel without keys has no keyring.  If a container forbids the call, none of its processes can read a key.
     if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
         raise OSError(ctypes.get_errno(), "cannot leave its session keyring")
 

@@ -34,7 +34,7 @@ class Commands(click.Group):
     """All commands; messages about unreadable parts of a profile follow the output."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
-        """Parse what stands before the name of the command."""
+        """Parse the options before the name of the command."""
         with one_line_refusals():
             return super().make_context(*arguments, **more)
 

@@ -2,7 +2,7 @@
 """Matches the families of several profiles by lineage: creator, call site, parent's family and size.
 
 Profiles are matched one after the other to a forest of nodes, from parents to children. The first profile makes the
-nodes; what a later profile cannot match becomes a node of its own. Names and numbers are never compared.
+nodes; a family of a later profile without match becomes a new node. Names and numbers are never compared.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def factor(change: Change) -> float:
 
 @dataclass
 class Comparison:
-    """All rows, and what was compared."""
+    """All rows, and the compared runs."""
 
     sides: tuple[list[RunData], list[RunData]]
     nodes: list[Node]
@@ -121,7 +121,7 @@ class Comparison:
         return min(n, m) >= FEWEST_FOR_INTERVAL and smallest_p(n, m) <= ALPHA
 
     def statement(self) -> str:
-        """Return what the number of runs allows to say about times."""
+        """Return a sentence about the claims on times that the number of runs allows."""
         n, m = map(len, self.sides)
         if self.can_claim:
             needed = runs_needed(self.tested)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs whose elapsed time is far from those of their side, and what else was different about them."""
+"""Finds runs whose elapsed time is far from those of their side, and the facts in which they differ."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from commlens.compare.read import RunData
 
-FEWEST = 5  # of fewer runs the quartiles say little
+FEWEST = 5  # runs; quartiles of fewer runs are not reliable
 FENCE = 1.5
 SAME_FACTS = ("shard", "start_time", "elapsed_ns", "slice_ns", "job_id")
 """Facts that differ between equal runs."""
-SHOWN = 60  # characters of a value
+SHOWN = 60  # length limit of a value
 
 
 def outliers(side: Sequence[RunData]) -> list[tuple[RunData, bool, list[str]]]:

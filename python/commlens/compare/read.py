@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what a comparison needs from one profile: its families with their lineage, and one row per operation."""
+"""Reads one profile for a comparison: its families with their lineage, and one row per operation."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class RowKey(NamedTuple):
 
 @dataclass
 class RunData:
-    """One profile, reduced to what is compared."""
+    """One profile, reduced to the compared data."""
 
     path: str
     facts: dict[str, str]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A comparison as text: the most telling difference in one sentence, then the table."""
+"""A comparison as text: the largest difference in one sentence, then the table."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ COLUMNS = (
 
 
 def bin_text(bin: int) -> str:
-    """Return a size bin as in a report; nothing for rows without one."""
+    """Return a size bin as in a report; empty for rows without one."""
     if bin < -1:
         return ""
     return size_text(None, None) if bin < 0 else size_text(1 << (bin - 1) if bin else 0, (1 << bin) - 1)
 
 
 def verdict(row: Row, comparison: Comparison) -> str:
-    """Return what is known about the time of a row."""
+    """Return the verdict on the time of a row."""
     if row.side != "both":
         return f"only {row.side}"
     if row.is_significant:
@@ -56,7 +56,7 @@ def changes_text(row: Row) -> str:
 
 
 def headline(comparison: Comparison) -> str:
-    """Return the most telling difference as one sentence; nothing to say is said.
+    """Return the largest difference as one sentence, or a sentence that there is none.
 
     It is the significant change that adds or saves the most time, otherwise the exact change of the most calls or bytes.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Caliper's JSON in layout json-split, for the Caliper readers of Hatchet, Thicket and CallFlow.
 
-A table of rows; a column is a value, or refers to one of the nodes, which are listed once with their parents.
+The format is a table: a column has values, or refers to nodes, which are listed once with their parents.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from commlens.base.progress import tracked
 from commlens.export.calltree import CallTree, Node, Values
 from commlens.export.graphframe import metadata
 
-# Name of the column -> is it a value.  The first is where these readers look for the order of the nodes; they drop it
-# afterwards, and would keep the name among the metrics if it were a value.
+# Name of the column -> whether it has values.  The readers take the order of the nodes from the first column and then drop
+# it.  They would list it among the metrics if it had values.
 COLUMNS = {
     "Node order": False,
     "path": False,
@@ -33,19 +33,19 @@ def record(node: Node, row: Values) -> list[Any]:
     """Return one row in the order of the columns."""
     times = (ns / 1e9 for ns in (row.exclusive_ns, row.inclusive_ns, row.mpi_ns))
     return [
-        node.number, node.number, row.rank, *times, row.calls, row.bytes_sent, row.bytes_received, *row.told
+        node.number, node.number, row.rank, *times, row.calls, row.bytes_sent, row.bytes_received, *row.metric_values
     ]  # fmt: skip
 
 
 def write_caliper(tree: CallTree, file: IO[str], source: str) -> None:
     """Write a file for hatchet.GraphFrame.from_caliper().
 
-    It takes the order of node n from the first column of row n, whichever node that row is about: the first rank's rows
-    of all nodes come first.
+    The reader takes the order of node n from the first column of row n, whatever the node of that row.  So the rows of the
+    first rank come first, one for each node.
     """
     file.write('{"data": [')
     between = "\n"
-    columns = {**COLUMNS, **dict.fromkeys(tree.told_names(), True)}
+    columns = {**COLUMNS, **dict.fromkeys(tree.metric_names(), True)}
     for part, begin in (*((tree.narrowed(rank), 0) for rank in tree.ranks[:1]), (tree, 1)):
         for node in tracked(tree.nodes, source):
             for row in islice(part.values(node), begin, None):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tree for call tree tools: code regions, and below each its MPI calls by communicator.
 
-A profile stores what happened; such tools want every node on every rank. So nodes are made first, from what all ranks
-have in common, and the numbers of one node are read when they are written: memory for one node, however many there are.
+A profile stores only the calls that occurred, but such tools need every node on every rank. So all nodes are created first,
+from the data of all ranks. The values of a node are read when it is written: memory holds one node at a time.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ KEYS_AT_ONCE = 10_000
 """Number of keys in one statement: SQLite accepts at most a million bytes of SQL."""
 
 
-# Values of each metric of the application for nodes where it recorded none.
-TOLD = {"count": 0, "sum": 0.0, "min": None, "max": None}
+# Values of each metric of the application for nodes without a record.
+NO_VALUES = {"count": 0, "sum": 0.0, "min": None, "max": None}
 
 
 class Values(NamedTuple):
@@ -36,14 +36,14 @@ class Values(NamedTuple):
     calls : int
         How often a region was entered or an operation called; 0 for communicators, which are not called.
     exclusive_ns : int
-        Time in this node and in none below. The times of all nodes add up to that of the root, see `CallTree.values`.
+        Time in this node without the nodes below. All exclusive times add up to the time of the root, see `CallTree.values`.
     inclusive_ns : int
         Time in this node and those below.
     mpi_ns : int
-        Part of it inside MPI calls.
+        Part of the inclusive time inside MPI calls.
     bytes_sent, bytes_received : int
         Of operations; else 0, so that they can be added up.
-    told : tuple of float or None
+    metric_values : tuple of float or None
         Metrics that the application recorded here, in the order of `CallTree.metrics`.
     """
 
@@ -54,7 +54,7 @@ class Values(NamedTuple):
     mpi_ns: int = 0
     bytes_sent: int = 0
     bytes_received: int = 0
-    told: tuple[float | None, ...] = ()
+    metric_values: tuple[float | None, ...] = ()
 
 
 @dataclass
@@ -164,28 +164,30 @@ class CallTree:
         The exclusive time of the root is the time from MPI_Init to MPI_Finalize minus that of regions and MPI calls. It
         is 0 if these take longer, because regions may begin earlier and times of threads are added.
         """
-        rows, told = dict(self._rows(node)), self._told(node)
-        none = tuple(TOLD.values()) * len(self.metrics)
+        rows, recorded = dict(self._rows(node)), self._metric_values(node)
+        none = tuple(NO_VALUES.values()) * len(self.metrics)
         absent = (0,) * 6
-        return (Values._make((rank, *rows.get(rank, absent), told.get(rank, none))) for rank in self.ranks)
+        return (
+            Values._make((rank, *rows.get(rank, absent), recorded.get(rank, none))) for rank in self.ranks
+        )
 
-    def told_names(self) -> list[str]:
-        """Return the names of the entries of `Values.told`."""
-        return [f"{metric} {what}" for metric in self.metrics.values() for what in TOLD]
+    def metric_names(self) -> list[str]:
+        """Return the names of the entries of `Values.metric_values`."""
+        return [f"{metric} {what}" for metric in self.metrics.values() for what in NO_VALUES]
 
-    def _told(self, node: Node) -> dict[int, tuple[float | None, ...]]:
+    def _metric_values(self, node: Node) -> dict[int, tuple[float | None, ...]]:
         """Return the metrics that the application recorded in a region, by rank."""
         found: dict[int, list[float | None]] = {}
         if node.kind in ("communicator", "operation"):
             return {}
         for place, metric in enumerate(self.metrics):
-            for rank, *told in self.connection.execute(
+            for rank, *values in self.connection.execute(
                 'SELECT rank, SUM("count"), SUM("sum"), MIN("min"), MAX("max") FROM metric_value'
                 f" WHERE metric = {metric} AND region = {node.region} AND {self._only} GROUP BY rank"
             ):
-                of_rank = found.setdefault(rank, [*TOLD.values()] * len(self.metrics))
-                of_rank[place * len(TOLD) : (place + 1) * len(TOLD)] = map(finite, told)
-        return {rank: tuple(told) for rank, told in found.items()}
+                of_rank = found.setdefault(rank, [*NO_VALUES.values()] * len(self.metrics))
+                of_rank[place * len(NO_VALUES) : (place + 1) * len(NO_VALUES)] = map(finite, values)
+        return {rank: tuple(values) for rank, values in found.items()}
 
     def _rows(self, node: Node) -> Iterable[tuple[int, tuple[int, ...]]]:
         """Return the stored values of a node by rank: the fields of `Values` from calls to bytes."""

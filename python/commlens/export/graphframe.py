@@ -25,10 +25,10 @@ PROFILE = "profile"
 
 def exclusive(tree: CallTree) -> list[str]:
     """Return the names of the metrics that can be summed over the nodes."""
-    return [*EXCLUSIVE, *(name for name in tree.told_names() if name.endswith((" count", " sum")))]
+    return [*EXCLUSIVE, *(name for name in tree.metric_names() if name.endswith((" count", " sum")))]
 
 
-def metrics(row: Values, told: list[str]) -> dict[str, float | None]:
+def metrics(row: Values, metric_names: list[str]) -> dict[str, float | None]:
     """Return the values of one node on one rank by their names in Hatchet, in seconds and bytes."""
     return {
         "time": row.exclusive_ns / 1e9,
@@ -37,7 +37,7 @@ def metrics(row: Values, told: list[str]) -> dict[str, float | None]:
         "calls": row.calls,
         "bytes sent": row.bytes_sent,
         "bytes received": row.bytes_received,
-        **dict(zip(told, row.told)),
+        **dict(zip(metric_names, row.metric_values)),
     }
 
 
@@ -91,10 +91,10 @@ def hatchet(
             raise no_single_ranks("a GraphFrame")
         check_ranks(connection, ranks)
         tree = CallTree(connection, unfold, mpi, ranks)
-        told = tree.told_names()
+        metric_names = tree.metric_names()
         made: list[Any] = []
         columns: dict[str, list[Any]] = {
-            name: [] for name in ("node", "rank", "name", "type", *metrics(Values(0), []), *told)
+            name: [] for name in ("node", "rank", "name", "type", *metrics(Values(0), []), *metric_names)
         }
         for part in tracked(tree.nodes, os.fspath(profile)):
             parent = None if part.parent is None else made[part.parent]
@@ -103,12 +103,12 @@ def hatchet(
                 parent.add_child(made[-1])
             for row in tree.values(part):
                 cells = {"node": made[-1], "rank": row.rank, "name": part.name, "type": part.kind}
-                for name, value in (*cells.items(), *metrics(row, told).items()):
+                for name, value in (*cells.items(), *metrics(row, metric_names).items()):
                     columns[name].append(value)
         whole = graph.Graph([one for one in made if not one.parents])
         whole.enumerate_depth()
         numbers = pandas.DataFrame(columns).astype(
-            {name: float for name in told if not name.endswith(" count")}
+            {name: float for name in metric_names if not name.endswith(" count")}
         )
         return graphframe.GraphFrame(
             whole,
@@ -128,13 +128,13 @@ def thicket(
 ) -> Any:
     """Return one or several profiles as a thicket.Thicket, indexed by node, profile and rank.
 
-    Parameters are those of `hatchet`. The same regions, communicators and operations of several profiles are one node; what
-    a profile does not have is NaN.
+    Parameters are those of `hatchet`. Equal regions, communicators and operations of several profiles are one node; values
+    that a profile lacks are NaN.
 
     Returns
     -------
     thicket.Thicket
-        `profile_mapping` maps numbers to files; `metadata` has what table meta has.
+        `profile_mapping` maps numbers to files; `metadata` has the facts of table meta.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _write_tree(
         "exclusive_metrics": exclusive(tree),
         "dataframe_indices": ["node", *index, "rank"],
     }
-    told = tree.told_names()
+    metric_names = tree.metric_names()
     nodes = {
         node.number: {"data": {"name": node.name, "type": node.kind}, "children": node.children}
         for node in tree.nodes
@@ -195,6 +195,6 @@ def _write_tree(
     for node in tracked(tree.nodes, source):
         same = {"node": node.number, **index, "name": node.name, "type": node.kind}
         for row in tree.values(node):
-            file.write(between + json.dumps({**same, "rank": row.rank, **metrics(row, told)}))
+            file.write(between + json.dumps({**same, "rank": row.rank, **metrics(row, metric_names)}))
             between = ",\n"
     file.write("]}\n")

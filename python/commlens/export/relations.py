@@ -78,7 +78,7 @@ def write_parquet(connection: sqlite3.Connection, name: str, path: Path, source:
         ],
         metadata={"commlens": RELATIONS[name].doc},
     )
-    # A file, not its name: pyarrow takes a:b for an address, and only text for a name.
+    # An open file instead of its name: pyarrow treats a:b as an address, and accepts only UTF-8 names.
     with path.open("wb") as file, parquet.ParquetWriter(file, schema) as writer:
         for rows in tracked(batches(connection, name), f"{name} of {source}"):
             arrays = [arrow.array(values, field.type) for values, field in zip(zip(*rows), schema)]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Timelines from time slices, for trace viewers: trace events (Perfetto, chrome://tracing) and speedscope.
 
-A profile has no events. It knows for every slice of time how long a rank was in which region, and in which operation on
-which communicator, but neither when within the slice nor how often back and forth. So each slice is drawn as blocks as
-long as these times, one behind the other from its beginning, in the order of the tree: lengths are true, places are not.
-Slices of regions and of MPI do not know of each other; each rank has a line of both.
+A profile has no events. For every time slice it has the time of a rank in each region, and in each operation on each
+communicator, but not the order within the slice. So each slice is drawn as blocks of these lengths, one behind the other
+from its beginning, in the order of the tree. Lengths are exact; positions within a slice are not. Slices of regions and
+of MPI are independent; each rank has one line for each.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Timeline:
                 "SELECT region.id, parent, name, (SELECT value FROM meta WHERE key = 'program') FROM region ORDER BY id"
             )
             for id, parent, name, program in rows:
-                around = self._paths[parent] if parent else ()  # the program is around all of them
+                around = self._paths[parent] if parent else ()  # the whole program encloses all regions
                 self._paths[id] = (*around, self._frame(name if id else program or "program", "region"))
         part_of = dict(
             self.connection.execute(f"SELECT id, {'id' if unfold else 'family'} FROM comm").fetchall()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the arenas of processes that run or did not reach MPI_Finalize, groups them into jobs, and makes profiles.
 
-`commlens-arena`, which is installed with the library and knows the layout, reads them.
+`commlens-arena` reads them: it is installed with the library and compiled with the same layout.
 """
 
 from __future__ import annotations
@@ -61,24 +61,24 @@ class Arena:
         Size of the file.
     pid : int
     liveness : str
-        running: the process is there, on this machine; gone: it is not; unknown: it is, or was, a process of another
-        PID namespace (a container), which cannot be seen from here.
+        running: the process runs on this machine; gone: it does not; unknown: it is or was a process of another PID
+        namespace (a container), which this process cannot see.
     is_of_this_boot : bool
-        It is, or was, a process of this machine since it was started last.
+        The process ran on this machine since its last boot.
     error : str
-        Why it cannot be read, else empty; then nothing below is known.
+        Why it cannot be read, else empty.  With an error, the attributes below are unknown.
     notice : str
-        What of it cannot be read, or is missing; else empty.
+        Missing or unreadable parts; else empty.
     state : str
         As in rank.state of a profile.
     rank, size : int
-        In MPI_COMM_WORLD; -1 and 0 when it is not known.
+        In MPI_COMM_WORLD; -1 and 0 if unknown.
     launch : str
         The same for all processes that one launcher started on a machine, or with most launchers on all of them.
     start_time : str
-        When MPI_Init returned, UTC, ISO 8601; empty when it is not known.
+        Time at which MPI_Init returned, UTC, ISO 8601; empty if unknown.
     output : str
-        Where the profile would have gone. The process wrote it: a name to show, not a place to write to.
+        Planned path of the profile. The process wrote it: a name to show, never a path to write to.
     app_ns : int
         Time from MPI_Init to the last sign of life.
     """
@@ -135,7 +135,7 @@ class Job:
         return self.first.launch
 
     def is_named(self, wanted: str) -> bool:
-        """Return whether `wanted` is one of its ids, or begins one: where every node has a launch, it has several.
+        """Return whether `wanted` is one of its ids, or begins one.  With a launch per node, a job has several ids.
 
         >>> a = Arena(Path("a"), 1, 2, 3, 4, "gone", True, "", "", "ended", 0, 4, "1f", "n1", "app", "2026-01-01T00:00:00Z", "x", 0)
         >>> Job((a,)).is_named("1"), Job((a,)).is_named("f"), Job((a,)).is_named("")
@@ -161,7 +161,7 @@ class Job:
         >>> Job((a,)).missing(), Job((a,)).missing([0, 8])
         ('0-1, 3-8', '1, 3-7')
         """
-        # A damaged arena may claim any size: only those that are there are counted one by one.
+        # A damaged arena may claim any size, so only existing ranks are listed one by one.
         there = sorted({arena.rank for arena in self.arenas} | set(others))
         gaps = [(low + 1, high - 1) for low, high in zip([-1, *there], [*there, self.first.size])]
         return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in gaps if a <= b)
@@ -201,12 +201,12 @@ def find(where: Iterable[Path], *, unfinished: bool = False) -> list[Path]:
 
 
 def find_some(where: Iterable[Path]) -> list[Path]:
-    """Return what find() does, and go on past places that cannot be read, with a message about each.
+    """Return the arenas as find() does, but continue past unreadable places, with a message about each.
 
     Raises
     ------
     CommlensError
-        Nothing was found, and a place cannot be read.
+        No arena was found, and a place cannot be read.
     """
     found: dict[Path, None] = {}
     errors: list[CommlensError] = []
@@ -284,9 +284,8 @@ def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess
         raise CommlensError(
             f"{TOOL} not found, or this user may not run it: run make install and add its bin folder to PATH"
         )
-    # Names come from applications and file systems: any bytes, as Python's own file names keep them. With --user root has
-    # become that user, who may trace the tool, and stop it: it has neither root's terminal nor root's environment, and
-    # some time.
+    # Names may contain any bytes, which surrogateescape preserves. With --user, root has become that user, who may trace
+    # or stop the tool. So the tool gets neither root's terminal nor root's environment, and has a time limit.
     try:
         return subprocess.run(
             [tool, *command], input="".join(f"{file}\0" for file in files), start_new_session=True, env=_environment(),
@@ -376,7 +375,7 @@ def jobs_of(arenas: Iterable[Arena]) -> list[Job]:
             continue
         ranks = launches.setdefault(arena.launch, {})
         known = ranks.get(arena.rank)
-        # A copy beside the output and the file on the node are the same process, the later one counts.
+        # A copy beside the output and the file on the node belong to the same process; the later one counts.
         if known is None or known.app_ns < arena.app_ns:
             ranks[arena.rank] = arena
     jobs: list[dict[int, Arena]] = []
@@ -450,7 +449,7 @@ def looked_at(job: Job) -> Iterator[sqlite3.Connection]:
             with open_profile(str(path)) as connection:
                 yield connection
         finally:
-            path.unlink(missing_ok=True)  # it may have found room elsewhere only
+            path.unlink(missing_ok=True)  # the tool may have written it to another folder
 
 
 def ended(done: subprocess.CompletedProcess[str]) -> str:

@@ -48,17 +48,17 @@ class Group:
     op, comm : str
         Procedure, and the communicator by all its names.
     inside : bool
-        They are in the call.
+        The ranks are in the call.
     size : int or None
         Processes of the communicator.
     ranks : dict of int to int
         World rank -> nanoseconds since the call began.
     absent : list of int
-        Members of the communicator that are not in this call, of those that could be looked at.
+        Members of the communicator that are not in this call, among those whose arena could be read.
     regions : dict of str to list of int
-        Path of a code region -> world ranks that are in it; the empty path is outside all of them.
+        Path of a code region -> world ranks that are in it; the empty path means outside all regions.
     sites : dict of str to list of int
-        Where the application called -> world ranks that called there.
+        Call site -> world ranks that called from it.
     """
 
     op: str
@@ -71,7 +71,7 @@ class Group:
     sites: dict[str, list[int]] = field(default_factory=dict)
 
     def sites_text(self) -> str:
-        """Return where these ranks called, or nothing where that is not known.
+        """Return the call sites of these ranks; empty if unknown.
 
         >>> Group("", "", True, 1, {0: 1, 1: 1, 2: 1}, sites={"main a.c:7": [0, 1], "app+0x12": [2]}).sites_text()
         'at main a.c:7: 0-1; app+0x12: 2'
@@ -139,7 +139,7 @@ def read_places(connection: sqlite3.Connection) -> list[Group]:
 
 
 def read_end(connection: sqlite3.Connection) -> tuple[list[Group], list[int]]:
-    """Return where the ranks of a recovered profile were, and those that had not made an MPI call.
+    """Return the groups of a recovered profile, and the ranks that had not made an MPI call.
 
     Both are empty if all ranks reached MPI_Finalize.
     """

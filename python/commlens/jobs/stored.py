@@ -22,7 +22,7 @@ MOST = 32
 """Number of profiles to open, newest first: a folder may contain those of thousands of jobs with one name."""
 CLOCKS_DIFFER = 60  # seconds, between a node and its file server
 
-# A profile that commlens recover has made, of a job that still ran perhaps, has other states.
+# A profile that commlens recover made, perhaps while the job still ran, has other states.
 RANKS_SQL = "SELECT rank, node, pid FROM rank WHERE state = 'finalized'"
 RECOVERED_SQL = "SELECT rank, node, pid FROM rank WHERE state <> 'running'"
 SIZE_SQL = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'ranks'"
@@ -69,7 +69,7 @@ def find_stored(job: Job) -> Stored | None:
 
 
 def find_profile(job: Job) -> Path | None:
-    """Return a profile with all processes of a killed job of which there are files; None: none was found.
+    """Return a profile with all processes of a killed job that left files, or None.
 
     Searches the present folder, that of the job's output, and $TMPDIR. Does not count a profile that was made while one
     of these processes ran, because the process counted on.

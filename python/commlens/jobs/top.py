@@ -23,7 +23,7 @@ COLUMNS = (
     Column("ranks in it"),
 )
 
-# The time of a call under way is in its cell, as far as it has come: else a job that waits would look idle.
+# A cell includes the time so far of a call that has not returned. Otherwise a waiting job would look idle.
 TOTALS_SQL = """\
 WITH now AS (
   SELECT key.comm, key.op, SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(bytes_sent) AS sent,
@@ -59,7 +59,7 @@ class Look:
     ranks : int
         Ranks that could be read.
     app_ns, elapsed_ns : int
-        Time since MPI_Init, of all ranks added up and of the one that came out of it first.
+        Time since MPI_Init: the sum over all ranks, and the longest of one rank.
     totals : dict
         (communicator, operation) -> totals.
     """

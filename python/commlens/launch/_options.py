@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT: written by gen/options.py from spec/options.toml.
-"""The COMMLENS_ variables a run understands."""
+"""The COMMLENS_ variables of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Option(NamedTuple):
-    """One of them."""
+    """One variable."""
 
     type: str  # bool, number, text, choice or mode
     default: str

@@ -15,11 +15,11 @@ from commlens.matrix.query import Matrix, Traffic
 
 EXAMPLES = 3
 
-# Only MPICH leaves it open what such a request has received.
-UNTOLD = ("MPI_Isendrecv", "MPI_Isendrecv_replace")
-UNTOLD_SQL = f"""\
+# With MPICH, the status of these requests does not contain the bytes received.
+UNREPORTED = ("MPI_Isendrecv", "MPI_Isendrecv_replace")
+UNREPORTED_SQL = f"""\
 SELECT DISTINCT cell.rank FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = key.op
- WHERE op.name IN {UNTOLD}"""
+ WHERE op.name IN {UNREPORTED}"""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def compare_ends(connection: sqlite3.Connection, matrix: Matrix) -> Ends:
     """Compare sent with received counts, pair by pair on each communicator."""
     equal, left_out = 0, 0
     differences: list[Difference] = []
-    untold: set[int] | None = None
+    unreported: set[int] | None = None
     nobody = Traffic()
     for comm in sorted({comm for comm, flow in matrix.traffic if flow in ("sent", "received")}):
         sent = matrix.traffic.get((comm, "sent"), nobody)
@@ -85,11 +85,11 @@ def compare_ends(connection: sqlite3.Connection, matrix: Matrix) -> Ends:
         same = (table[2] == table[3]) & (table[4] == table[5])
         equal += int((same & ~in_blocks).sum())
         for row in table[:, ~same & ~in_blocks].T.tolist():
-            if untold is None:
-                untold = receives_untold(connection)
+            if unreported is None:
+                unreported = ranks_with_unreported(connection)
             name = matrix.comms[comm].name if comm in matrix.comms else ""
             difference = Difference(comm, name, *row)
-            differences.append(replace(difference, reason=reason(matrix, untold, difference)))
+            differences.append(replace(difference, reason=reason(matrix, unreported, difference)))
     return Ends(equal, left_out, differences)
 
 
@@ -107,15 +107,15 @@ def side_by_side(sent: Traffic, received: Traffic, size: int) -> tuple[Any, Any]
     return np.stack(columns), in_blocks
 
 
-def receives_untold(connection: sqlite3.Connection) -> set[int]:
+def ranks_with_unreported(connection: sqlite3.Connection) -> set[int]:
     """Return the ranks for which MPI does not report all received messages."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'mpi_family'").fetchone()
     if not row or row[0] == "openmpi":
         return set()
-    return {rank for (rank,) in connection.execute(UNTOLD_SQL)}
+    return {rank for (rank,) in connection.execute(UNREPORTED_SQL)}
 
 
-def reason(matrix: Matrix, untold: set[int], difference: Difference) -> str:
+def reason(matrix: Matrix, unreported: set[int], difference: Difference) -> str:
     """Return the probable reason for a difference; reasons are tried from the most certain on."""
     ends = (difference.source, difference.destination)
     for rank in ends:
@@ -126,8 +126,8 @@ def reason(matrix: Matrix, untold: set[int], difference: Difference) -> str:
             return f"rank {rank} did not reach MPI_Finalize: {matrix.states[rank]}"
     is_short = difference.messages_received < difference.messages_sent
     if is_short or difference.bytes_received < difference.bytes_sent:
-        if difference.destination in untold:
-            return f"{UNTOLD[0]}: this MPI library does not report what arrived"
+        if difference.destination in unreported:
+            return f"{UNREPORTED[0]}: this MPI library does not report what arrived"
         return (
             "not received: the receive was cancelled or its request never completed, or the receiver paused counting or "
             "cleared its counters"

@@ -20,8 +20,8 @@ from commlens.matrix.query import KINDS, Matrix
 from commlens.matrix.topology import Topology
 from commlens.selection.members import Comm, size_of
 
-MOST_COMMS = 5  # whose own patterns are printed
-MOST_GRIDS = 16  # of topologies, that are tried on all ranks
+MOST_COMMS = 5  # number of communicators with a printed pattern
+MOST_GRIDS = 16  # number of topologies to try on all ranks
 
 # How close two processes are, nearest first.
 NEAR = ("in a core complex", "in a socket", "in a node", "between nodes", "not known")

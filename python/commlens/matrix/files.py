@@ -46,7 +46,7 @@ def write_npz(facts: Facts, path: Path) -> None:
     with path.open("wb") as file:
         np.savez_compressed(
             file,
-            # These five are what SciPy looks for; the indices are of the type it takes.
+            # SciPy reads these five arrays, and requires this type of the indices.
             format=np.array(b"coo"),
             shape=np.array([size, size], dtype=np.int64),
             row=pairs.source.astype(np.int32),

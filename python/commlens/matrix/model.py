@@ -48,7 +48,7 @@ def model(
     connection: sqlite3.Connection,
     comms: Sequence[str],
     operations: Sequence[str],
-    told: Mapping[str, str],
+    requested: Mapping[str, str],
 ) -> Model:
     """Model the collectives on some communicators, or on all."""
     ops = called.procedures(connection, operations)
@@ -58,13 +58,13 @@ def model(
     all_calls = called.read_calls(connection, sql, ops, called.read_comms(connection))
     budget = Budget.of(sum(len(one.sent) for one in all_calls))
     for one in all_calls:
-        why = _add(found, one, told, library, budget)
+        why = _add(found, one, requested, library, budget)
         if why:
             found.left_out[one.procedure, why] += one.calls
     return found
 
 
-def _add(found: Model, one: Calls, told: Mapping[str, str], library: str, budget: Budget) -> str:
+def _add(found: Model, one: Calls, requested: Mapping[str, str], library: str, budget: Budget) -> str:
     """Add the messages of calls; return the reason if that fails, else the empty text."""
     if one.where.why:
         return one.where.why
@@ -79,7 +79,7 @@ def _add(found: Model, one: Calls, told: Mapping[str, str], library: str, budget
     size = one.where.size
     if one.collective.startswith("alltoall") and size * size > budget.left:
         return TOO_MANY
-    chosen = _choice(one, Call(size, block=_mean(one)), told, library)
+    chosen = _choice(one, Call(size, block=_mean(one)), requested, library)
     if chosen is None:
         return (
             f"the algorithm that '{library or 'the MPI library'}' uses is unknown; "
@@ -104,10 +104,12 @@ def _add(found: Model, one: Calls, told: Mapping[str, str], library: str, budget
     return ""
 
 
-def _choice(one: Calls, call: Call, told: Mapping[str, str], library: str) -> tuple[Algorithm, str] | None:
+def _choice(
+    one: Calls, call: Call, requested: Mapping[str, str], library: str
+) -> tuple[Algorithm, str] | None:
     """Return the algorithm, and the source of the choice."""
-    if one.collective in told:
-        return algorithm(one.collective, told[one.collective]), "as chosen"
+    if one.collective in requested:
+        return algorithm(one.collective, requested[one.collective]), "as chosen"
     if library.startswith("MPICH"):
         name = mpich.chosen(one.collective, call, {})
         if name is not None:

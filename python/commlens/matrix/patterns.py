@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recognises known patterns in a matrix.
 
-A pattern is a set of pairs.  A matrix has the pattern if all its pairs communicate and carry nearly all of the traffic:
-a few messages beside do not hide it, and a pair that is missing does.  Ranks are taken in their order in the
-communicator; a grid with another order is found only from a Cartesian topology.
+A pattern is a set of pairs.  A matrix has the pattern if all these pairs communicate and carry nearly all traffic.  A
+few other messages do not hide a pattern, but a missing pair does.  Ranks are in the order of the communicator; a grid in
+another order is found only from a Cartesian topology.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from commlens.base.arrays import Ints, ints
 from commlens.matrix.pairs import Pairs
 
-ENOUGH = 0.95  # of what is sent
+ENOUGH = 0.95  # share of the traffic
 MOST_DIMENSIONS = 6
-MOST_CART = 32  # dimensions of a topology: numpy has no more
+MOST_CART = 32  # dimensions of a topology: the limit of numpy
 SAMPLE = 16
-MOST_GRIDS = 2048  # that are tried
+MOST_GRIDS = 2048  # number of grids to try
 
 Edges = tuple[Ints, Ints]
 
@@ -38,7 +38,7 @@ class Pattern:
         "none", "ring", "nearest neighbour", "transpose", "all-to-all", "one-to-all", "all-to-one", "one-to-all and
         back", "pairs", "chain", "own", "one rank".
     detail : str
-        More about it: the grid, the root.
+        Its grid or root.
     share : float
         Share of the traffic that is between its pairs.
     """
@@ -94,7 +94,7 @@ def axis_steps(dimensions: int, directions: Sequence[int]) -> list[tuple[int, ..
     ]
 
 
-# How neighbours are chosen, in words -> the steps to them in so many dimensions.
+# Name of a neighbourhood -> function that returns the steps to the neighbours for a number of dimensions.
 SHAPES: dict[str, Callable[[int], list[tuple[int, ...]]]] = {
     "": lambda n: axis_steps(n, (-1, 1)),
     "with diagonals": lambda n: [step for step in product((-1, 0, 1), repeat=n) if any(step)],
@@ -144,7 +144,7 @@ class Finder:
             return Pattern("own", "each rank to itself")
         for name, edges in chain(
             self.simple(), self.transposes()
-        ):  # one at a time: of a million ranks each is large
+        ):  # one at a time: with a million ranks each is large
             share = self.share(edges)
             if share >= ENOUGH:
                 return Pattern(*name, share)
@@ -226,7 +226,7 @@ class Finder:
             if shape == "with diagonals" and dimensions == 1:
                 continue
             moves = steps(len(grid.dims))
-            # Most grids fail at the first ranks.
+            # Checks few ranks first, because most grids fail there.
             if not self.all_talk(ordered(grid.neighbours(moves, few), order)):
                 continue
             share = self.share(ordered(grid.neighbours(moves, everybody), order))

@@ -23,7 +23,7 @@ from commlens.selection.conditions import any_of, comm_condition, quoted, where
 from commlens.selection.members import Comm, comm_of, groups, marked
 from commlens.selection.peers import refuse, refuse_unkept
 
-# Kind -> the flows that it sums.  A message that sender and receiver count is in only one of them.
+# Kind -> the flows that it sums.  A message counted by both sender and receiver is in only one of them.
 KINDS = {
     "p2p": ("sent",),
     "put": ("put",),
@@ -32,7 +32,7 @@ KINDS = {
     "collective": ("collective",),
     "internal": ("internal",),
     "share": ("share",),
-    "modelled": ("modelled",),  # no row of the profile: made by commlens.matrix.model
+    "modelled": ("modelled",),  # not in the profile: computed by commlens.matrix.model
     "all": ("sent", "put", "get", "collective", "internal"),
 }
 MODELLED = "modelled"
@@ -50,7 +50,7 @@ TITLES = {
     "all": "two-sided, one-sided and inside calls",
 }
 
-MOST_SPREAD = 2 * 10**6  # pairs that blocks of peers are spread over
+MOST_SPREAD = 2 * 10**6  # number of pairs over which blocks of peers are divided
 
 ENDS = """\
        CASE outward WHEN 1 THEN rank ELSE peer END AS source,
@@ -224,10 +224,10 @@ def read_matrix(connection: sqlite3.Connection, selection: Selection) -> Matrix:
     meta = dict(connection.execute(META_SQL).fetchall())
     flows = KINDS[selection.kind]
     # For two-sided messages, also reads the counts of the receivers.
-    told = (*flows, "received") if "sent" in flows else flows
+    read_flows = (*flows, "received") if "sent" in flows else flows
     statements = [
-        ("pairs", selection.pairs_sql(told)),
-        ("peers counted together", selection.loose_sql(told)),
+        ("pairs", selection.pairs_sql(read_flows)),
+        ("peers counted together", selection.loose_sql(read_flows)),
         ("kinds", selection.kinds_sql()),
         ("communicators", COMMS_SQL),
         ("ranks", RANKS_SQL),

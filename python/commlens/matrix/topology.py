@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds which CPUs of a node share a socket, and which share a last-level cache: a core complex.
 
-A profile has the CPUs a rank may run on, and not how they hang together.  This is known if the profile is read on a
-node of the run, or from hwloc: `lstopo NODE.xml` there.
+A profile has the CPUs on which a rank may run, but not their topology.  The topology comes from the system, if the
+profile is read on a node of the run, or from a file that hwloc's `lstopo NODE.xml` wrote there.
 """
 
 from __future__ import annotations

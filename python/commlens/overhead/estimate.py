@@ -26,7 +26,7 @@ RESAMPLES = 2000
 SIGNS = 20000
 CONFIDENCE = 0.95
 POWER = 0.8
-FEWEST = 6  # rounds: with fewer the test cannot find a difference: 2 of 2^5 signs are not rare enough
+FEWEST = 6  # rounds; with 5, the smallest p value is 2/2^5, which is not significant
 MOST_NEEDED = 100_000
 
 

@@ -46,7 +46,7 @@ class Run:
     memory_bytes : int
         Most memory that was resident in a process at any time, of the process with most.
     output_bytes : int
-        What the tool wrote into its folder.
+        Size of the files that the tool wrote.
     """
 
     round: int

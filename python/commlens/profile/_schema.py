@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # DO NOT EDIT: written by gen/schema.py from spec/schema.toml.
-"""Tables and views of a profile, as this reader knows them."""
+"""Tables and views of a profile, in the schema version of this reader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ APPLICATION_ID = 1129073742
 
 
 class Column(NamedTuple):
-    """One column of a table or view; of tables also what its values must be, as the head of spec/schema.toml says."""
+    """One column of a table or view; for tables also its constraints, which the head of spec/schema.toml describes."""
 
     name: str
     type: str
@@ -32,7 +32,7 @@ class Column(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """One table or view, and the statement that makes it."""
+    """One table or view, and the statement that creates it."""
 
     kind: str
     doc: str
@@ -512,16 +512,16 @@ CREATE TABLE slice ( -- The counters over time. The time since MPI_Init is divid
     ),
     'flow': Relation(
         'table',
-        'The kinds of traffic that table peer tells apart; the same in every profile of one schema version.',
+        'The kinds of traffic in table peer; the same in every profile of one schema version.',
         (
             Column('id', 'INTEGER', '', 'Number of the kind.'),
-            Column('name', 'TEXT', '', "sent, received: messages of the application's own two-sided calls, told at both ends. put, get: one-sided, told by the origin; accumulate is a put. collective: messages inside a collective, told by the sender, where the MPI library lets them be seen; internal: likewise inside any other call. share: what a collective has for each single process, where that is not the same for all; of neighbourhood collectives, and with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape.", former_values=(('put', 'written'), ('get', 'read'))),
+            Column('name', 'TEXT', '', "sent, received: messages of the application's own two-sided calls, counted by the sender and by the receiver. put, get: one-sided, counted by the origin; accumulate is a put. collective: messages inside a collective, counted by the sender, if the MPI library exposes them; internal: messages inside any other call, counted in the same way. share: the block that a collective has for one process, if blocks may differ in size: for neighbourhood collectives, and for others with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape.", former_values=(('put', 'written'), ('get', 'read'))),
             Column('outward', 'INTEGER', '', '1: the bytes go from rank to peer; 0: the other way.', high=1),
         ),
         """\
-CREATE TABLE flow ( -- The kinds of traffic that table peer tells apart; the same in every profile of one schema version.
+CREATE TABLE flow ( -- The kinds of traffic in table peer; the same in every profile of one schema version.
   id INTEGER PRIMARY KEY, -- Number of the kind.
-  name TEXT, -- sent, received: messages of the application's own two-sided calls, told at both ends. put, get: one-sided, told by the origin; accumulate is a put. collective: messages inside a collective, told by the sender, where the MPI library lets them be seen; internal: likewise inside any other call. share: what a collective has for each single process, where that is not the same for all; of neighbourhood collectives, and with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape.
+  name TEXT, -- sent, received: messages of the application's own two-sided calls, counted by the sender and by the receiver. put, get: one-sided, counted by the origin; accumulate is a put. collective: messages inside a collective, counted by the sender, if the MPI library exposes them; internal: messages inside any other call, counted in the same way. share: the block that a collective has for one process, if blocks may differ in size: for neighbourhood collectives, and for others with COMMLENS_MATRIX=all. one_to_all, all_to_one, all_to_all: calls and bytes of collectives by their shape.
   outward INTEGER -- 1: the bytes go from rank to peer; 0: the other way.
 );
 """,
@@ -543,7 +543,7 @@ CREATE TABLE flow ( -- The kinds of traffic that table peer tells apart; the sam
             Column('first', 'INTEGER', '', 'If peer is NULL: rank of the other process in the communicator (in the remote group of an intercommunicator); for a block its first rank. NULL otherwise, for shapes, and in internal communicators of the MPI library.', high=2147483648, is_of_world=True, null=True),
             Column('peers', 'INTEGER', 'processes', 'Number of consecutive ranks of the communicator that this row counts together: 1, or more beyond COMMLENS_MATRIX_PAIRS.', high=2147483648, is_of_world=True),
             Column('bin', 'INTEGER', '', 'Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.', high=63),
-            Column('messages', 'INTEGER', '', 'Number of messages; for shapes of calls.'),
+            Column('messages', 'INTEGER', '', 'Number of messages; for a shape, number of calls.'),
             Column('bytes', 'INTEGER', 'bytes', 'Their bytes.'),
         ),
         """\
@@ -559,7 +559,7 @@ CREATE TABLE peer ( -- The communication matrix: one row per communicator, kind,
   first INTEGER, -- If peer is NULL: rank of the other process in the communicator (in the remote group of an intercommunicator); for a block its first rank. NULL otherwise, for shapes, and in internal communicators of the MPI library.
   peers INTEGER, -- [processes] Number of consecutive ranks of the communicator that this row counts together: 1, or more beyond COMMLENS_MATRIX_PAIRS.
   bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.
-  messages INTEGER, -- Number of messages; for shapes of calls.
+  messages INTEGER, -- Number of messages; for a shape, number of calls.
   bytes INTEGER -- [bytes] Their bytes.
 );
 """,
@@ -567,7 +567,7 @@ CREATE TABLE peer ( -- The communication matrix: one row per communicator, kind,
     ),
     'scope': Relation(
         'table',
-        'What the rows of spread are about, in a profile of summary detail; else empty. NULL means all of them together: the scope where all but members are NULL is the whole run. Where procedure and size have one call site only, its scope stands for all.',
+        'The scopes of the distributions in table spread, in a profile of summary detail; else empty. NULL in a column means all values together: a scope in which all columns but members are NULL is the whole run. If procedure and size have only one call site, the scope of this call site stands for all.',
         (
             Column('id', 'INTEGER', '', 'Number within this file.'),
             Column('family', 'INTEGER', '', 'Family of communicators, comm.family, or NULL; scopes of single communicators have none.', null=True),
@@ -575,21 +575,21 @@ CREATE TABLE peer ( -- The communication matrix: one row per communicator, kind,
             Column('op', 'INTEGER', '', 'MPI procedure, or NULL.', ref='op.id', null=True),
             Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin, or NULL.', low=-1, high=63, null=True),
             Column('callsite', 'INTEGER', '', 'Call site, or NULL.', ref='callsite.id', null=True),
-            Column('key', 'INTEGER', '', 'The key it is about, or NULL for scopes that add up several.', ref='key.id', null=True),
+            Column('key', 'INTEGER', '', 'Key, if the scope has only one; NULL for scopes that add up several.', ref='key.id', null=True),
             Column('members', 'INTEGER', 'processes', 'Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in scopes of procedures. Of a set: ranks that completed such requests.', high=2147483648, is_of_world=True, null=True),
-            Column('region', 'INTEGER', '', 'Code region, or NULL: scopes that have one are about the time in it, and have nothing else.', ref='region.id', null=True, since=5),
+            Column('region', 'INTEGER', '', 'Code region, or NULL. A scope with a region has only the time in this region.', ref='region.id', null=True, since=5),
         ),
         """\
-CREATE TABLE scope ( -- What the rows of spread are about, in a profile of summary detail; else empty. NULL means all of them together: the scope where all but members are NULL is the whole run. Where procedure and size have one call site only, its scope stands for all.
+CREATE TABLE scope ( -- The scopes of the distributions in table spread, in a profile of summary detail; else empty. NULL in a column means all values together: a scope in which all columns but members are NULL is the whole run. If procedure and size have only one call site, the scope of this call site stands for all.
   id INTEGER PRIMARY KEY, -- Number within this file.
   family INTEGER, -- Family of communicators, comm.family, or NULL; scopes of single communicators have none.
   comm INTEGER REFERENCES comm(id), -- Communicator, or NULL.
   op INTEGER REFERENCES op(id), -- MPI procedure, or NULL.
   bin INTEGER, -- Message size bin, as in key.bin, or NULL.
   callsite INTEGER REFERENCES callsite(id), -- Call site, or NULL.
-  key INTEGER REFERENCES key(id), -- The key it is about, or NULL for scopes that add up several.
+  key INTEGER REFERENCES key(id), -- Key, if the scope has only one; NULL for scopes that add up several.
   members INTEGER, -- [processes] Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in scopes of procedures. Of a set: ranks that completed such requests.
-  region INTEGER REFERENCES region(id) -- Code region, or NULL: scopes that have one are about the time in it, and have nothing else.
+  region INTEGER REFERENCES region(id) -- Code region, or NULL. A scope with a region has only the time in this region.
 );
 """,
         key=('id',),
@@ -692,14 +692,14 @@ CREATE TABLE shard ( -- The shards of a profile, in index.db; empty if the profi
     ),
     'overhead': Relation(
         'table',
-        'Time that commlens itself took.',
+        'Time that commlens itself takes, by phase.',
         (
             Column('rank', 'INTEGER', '', 'World rank.', high=2147483648, is_of_world=True, ref='rank.rank'),
             Column('what', 'TEXT', '', 'Phase. init: inside MPI_Init. The phases of MPI_Finalize follow each other. wait: until all ranks arrived, or COMMLENS_PATIENCE expired. collect: until the data of this rank is ready to send. The others exist on ranks that write a file. gather: until the data of all ranks of the block arrived. agree: until all writers use the same ids. write: building the file. store: until it is on disk. Renaming the file, notifying the other ranks and removing the arenas are not included. call: estimate for one measured call. calls: this estimate times the calls of the rank.'),
             Column('ns', 'INTEGER', 'ns', 'Time.'),
         ),
         """\
-CREATE TABLE overhead ( -- Time that commlens itself took.
+CREATE TABLE overhead ( -- Time that commlens itself takes, by phase.
   rank INTEGER REFERENCES rank(rank), -- World rank.
   what TEXT, -- Phase. init: inside MPI_Init. The phases of MPI_Finalize follow each other. wait: until all ranks arrived, or COMMLENS_PATIENCE expired. collect: until the data of this rank is ready to send. The others exist on ranks that write a file. gather: until the data of all ranks of the block arrived. agree: until all writers use the same ids. write: building the file. store: until it is on disk. Renaming the file, notifying the other ranks and removing the arenas are not included. call: estimate for one measured call. calls: this estimate times the calls of the rank.
   ns INTEGER, -- [ns] Time.

@@ -25,7 +25,7 @@ class Cells:
     sources : dict of str to str
         The table, checked copy or view that holds the valid rows of each table.
     ranks : int
-        Number of ranks: the rows of a key are numbered from its own id on.
+        Number of ranks: the rows of a key are numbered from the id of the key on.
     count : int
         Number of rows in cell_row.
     most : int

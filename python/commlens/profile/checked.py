@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks a profile against the constraints of spec/schema.toml, and replaces invalid tables by their valid rows.
 
-The file itself is never written. What our queries name is looked for in the temporary schema first: there stand our own
-views, which take the place of those of the file, and a table in place of each one of the file with rows that make no
-sense, or that older versions did not have. A valid table is read in place, after one pass over its rows.
+The file itself is never written. SQLite searches the temporary schema first. It contains our own views in place of those
+of the file. It also contains a replacement for each table that has invalid rows, or that older versions lack. A valid
+table is read in place, after one pass over its rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from commlens.profile.meta import mend_meta
 from commlens.profile.shape import TABLES, Shape, relation_of, shape_of, version_of
 
 MOST_RANKS = 1 << 20
-"""Limit of world ranks and numbers of ranks that is accepted for any number of rows."""
+"""Limit of world ranks and numbers of ranks, whatever the number of rows."""
 RANKS_PER_ROW = 16
 ROWS_AT_ONCE = 1000
 ADDED_AT_ONCE = 7
@@ -42,7 +42,7 @@ UNKNOWN = {
     "region": "(0, NULL, '', 'program')",
 }
 
-# In this order each table comes after those it refers to; meta and rank say how many ranks there are.
+# Checked first, each table after those to which it refers; meta and rank determine the number of ranks.
 FIRST = ("meta", "rank", "op", "callsite", "comm", "region", "metric", "flow", "key", "scope")
 ORDER = (*FIRST, *(name for name in TABLES if name not in FIRST), *FORMER)
 
@@ -158,7 +158,7 @@ class Checker:
             if table.name != "cell_row":
                 sound = self._has_sound_rows(table)
             else:
-                # Small differences, as nearly all are, have sums that need not be looked at.
+                # Nearly all differences are so small that their sums cannot overflow and need no check.
                 self.most_difference = LARGEST // max(self.connection.size // LEAST_ROW, 1)
                 sound = self._has_sound_rows(table, self.most_difference)
                 if not sound:
@@ -166,7 +166,7 @@ class Checker:
                     sound = self._has_sound_rows(table)
         except SharedPages:
             raise
-        except sqlite3.DatabaseError:  # damaged, so that some rows may be there; or too large for a sum
+        except sqlite3.DatabaseError:  # damaged, with some readable rows perhaps; or too large for a sum
             return False
         return sound and table.shape.is_ours and self._has_unknown(table) and not self._has_loop(table)
 
@@ -245,7 +245,7 @@ class Checker:
     def _any(self, name: str, condition: str) -> bool:
         try:
             found = self.connection.execute(f"SELECT 1 FROM main.{name} WHERE {condition} LIMIT 1").fetchone()
-        except sqlite3.DatabaseError:  # said where the table is checked
+        except sqlite3.DatabaseError:  # reported when the table is checked
             return False
         return found is not None
 
@@ -261,7 +261,7 @@ class Checker:
             return bool(parents.in_loops(self.connection, table.source))
         return table.name == "region" and bool(parents.too_deep(self.connection, table.source))
 
-    # What stands in place of a table.
+    # Replacements of tables.
 
     def _empty(self, name: str, relation: Relation) -> None:
         """Replace a table by an empty one."""
@@ -296,9 +296,9 @@ class Checker:
     def _copy(self, table: Table) -> None:
         """Replace a table by its valid rows."""
         name, columns = table.name, table.relation.columns
-        with suppress(sqlite3.DatabaseError):  # what can be read of it is counted later
+        with suppress(sqlite3.DatabaseError):  # readable rows are counted later
             table.count = table.count or self._size(table.source)
-        # No sum of counters is more than a number can hold.
+        # A sum of counters must not exceed SQLite's integers.
         most = LARGEST // max(table.count, 1) if self._overflows(table) else LARGEST
         tests = {c.name: self._good(table, c, most=most, exactly=True) for c in columns}
         wanted = " AND ".join(tests[c.name] for c in columns if not may_be_unknown(c)) or "1"

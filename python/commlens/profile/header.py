@@ -19,7 +19,7 @@ def check_header(file: ProfileFile) -> None:
     """Refuse a file that cannot be a profile that this reader supports.
 
     Reads the first bytes only. SQLite itself treats an empty file as an empty database, and detects a missing end only
-    when a query needs it.
+    when a query reads it.
 
     Raises
     ------

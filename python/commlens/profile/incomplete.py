@@ -13,5 +13,5 @@ class IncompleteProfile(UserWarning):
 
 
 def complain(what: str) -> None:
-    """Warn that something is missing. Python prints warnings as they are, so names from the file are escaped here."""
+    """Warn about missing data.  Python prints warnings without escapes, so names from the file are escaped here."""
     warnings.warn(IncompleteProfile(escape(what, Target.LINE)), stacklevel=3)

@@ -38,7 +38,7 @@ def longest_for(stored: int) -> int:
 
 
 def stored_bytes(descriptor: int) -> int:
-    """Return the number of bytes of a file outside holes: a hole of a terabyte costs nothing to make.
+    """Return the number of bytes of a file outside holes, because anyone can create a hole of a terabyte.
 
     There are two sources, and each is wrong on some file systems. A compressed file has fewer blocks than bytes, and a
     file that was just written may have none yet. Where a file system does not report holes, the kernel reports the

@@ -22,7 +22,7 @@ from commlens.profile.shards import NO_ROOM, is_directory, merge
 
 OLDEST_SQLITE = (3, 26, 0)  # table_xinfo; window functions
 
-# What SQLite leaves beside a file that somebody has changed.  We make no such file, and read none.
+# Files that SQLite creates beside a database that is being changed.  commlens neither creates nor reads them.
 BESIDE = {
     "-wal": "its changes are not read; to apply them, run 'sqlite3 {path} .tables' as the owner",
     "-journal": "a change of the profile was not finished; to undo it, run 'sqlite3 {path} .tables' as the owner",

@@ -75,7 +75,7 @@ class ProfileFile:
                 raise CommlensError(
                     f"{self.path}: is damaged: it takes too long to read{why if self.stored < self.size else ''}"
                 )
-            # A part that is cut off is missed in what comes of it.
+            # If the file was truncated meanwhile, SQLite detects that in the copy.
             yield os.pread(self.descriptor, min(CHUNK, self.size - at), at)
 
     def uri(self, most_s: float) -> str:

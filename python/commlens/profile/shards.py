@@ -38,7 +38,7 @@ ROWS = (
 )
 NAMES = ("comm", "comm_set", "op", "flow", "region", "metric", "tag", "callsite", "key")
 
-# What is usual for a key is that for one block only, and the rows of a block are differences to it.
+# Each shard has the usual values of its own block in table key; the rows of its cell_row are differences to them.
 CELLS = """
 INSERT OR IGNORE INTO main.cell_row
 SELECT r.id, theirs.usual_calls + r.calls - ours.usual_calls, time_ns, time_min_ns, time_max_ns,
@@ -78,9 +78,9 @@ def is_directory(path: Path) -> bool:
 
 
 MOST_SHARDS = 1 << 16
-MOST_COMPLAINTS = 100  # that are printed one by one
+MOST_COMPLAINTS = 100  # printed one by one
 MOST_NAME = 255  # bytes of a file's name
-PART_OF_TIME = 0.5  # of that for all queries; one file gets half of the remaining time
+PART_OF_TIME = 0.5  # share of the time for all queries; a file gets half of the remaining time
 
 
 @contextmanager

@@ -39,7 +39,7 @@ class Tree:
         for row in self.rows:
             children.setdefault(parents[row[self.id]], []).append(row)
         result: list[tuple[str, str, Row | int]] = []
-        # What is still to be drawn, last first: a stack instead of recursion, for chains of any length.
+        # Rows that are still to be drawn, the last first.  A stack instead of recursion, for chains of any length.
         stack: list[tuple[str, bool, bool, Row | int]] = [
             ("", True, True, row) for row in reversed(children.get(None, []))
         ]

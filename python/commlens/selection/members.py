@@ -15,7 +15,7 @@ from commlens.base.arrays import Ints, ints
 
 RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10})(?::([0-9]{1,10}))?)?", re.ASCII)
 SPELLED_OUT = 16
-"""Number of communicators whose members are cached: a text of a few bytes may stand for a million."""
+"""Number of communicators whose members are cached: a text of a few bytes may stand for a million members."""
 
 Ranges = tuple[range, ...]
 
@@ -102,9 +102,9 @@ def comm_of(row: Any, ranks: int) -> Comm:
     If its row stands for several, or a member is unknown, all ranks are unknown.
     """
     found = groups(row["members"], ranks)
-    told = [size_of(group) for group in found]
+    sizes = [size_of(group) for group in found]
     wanted = [row["size"], *([] if row["remote_size"] is None else [row["remote_size"]])]
     # The members of an intercommunicator in another world are unknown.
-    is_whole = row["communicators"] == 1 and len(told) == len(wanted)
-    is_whole = is_whole and all(known in (size, 0) for size, known in zip(wanted, told))
+    is_whole = row["communicators"] == 1 and len(sizes) == len(wanted)
+    is_whole = is_whole and all(known in (size, 0) for size, known in zip(wanted, sizes))
     return Comm(row["id"], row["name"], row["topology"], found if is_whole else ())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Message sizes: converts ranges and buckets of the user to size bins of the profile.
 
-A profile keeps sizes by powers of two.  So every bound is 0 or a power of two: anything else could not
-be answered exactly, and is refused with the nearest bounds that can.
+A profile stores sizes in bins of powers of two.  So every bound must be 0 or a power of two.  Other bounds could not be
+answered exactly: they are refused, and the error names the nearest valid bounds.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resolves call sites to function, file and line, if this machine has the files.
 
-A profile stores a call site as module and offset.  If that module, with the same build id, is on the
-machine where the profile is read, and `addr2line` from binutils is there too, we ask it.  Otherwise
-the call site is shown as it is stored.
+A profile stores a call site as module and offset.  `addr2line` from binutils resolves it, if the machine where the
+profile is read has addr2line and the module with the same build id.  Otherwise module and offset are shown.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from commlens.symbols.elf import build_id, inside_functions
 
-TIMEOUT_S = 20  # debug information of a large program takes addr2line seconds; more is not worth the wait
+TIMEOUT_S = 20  # addr2line needs seconds to read the debug information of a large program
 BATCH = 500
 
 

@@ -21,7 +21,7 @@ EM_X86_64 = 62
 NT_GNU_BUILD_ID = 3
 SHT_SYMTAB, SHT_DYNSYM = 2, 11
 STT_FUNC = 2
-LARGEST_READ = 1 << 28  # a broken file may claim any size
+LARGEST_READ = 1 << 28  # bytes; a broken file may claim any size
 
 BROKEN = (OSError, ValueError, IndexError, struct.error)
 
@@ -133,7 +133,7 @@ class Dynamic(NamedTuple):
 
     machine: int  # EM_X86_64
     wide: bool
-    static: bool  # nothing can be loaded into it
+    static: bool  # no library can be loaded into it
     needed: tuple[str, ...]
     soname: str
     rpath: tuple[str, ...]
