@@ -23,11 +23,11 @@ def reference(
         "",
         f"The MPI 5.0 standard has {len(forms)} procedures; with the large-count forms (`_c`), which count under the "
         f"name of the plain form, {sum(len(f) for f in forms.values())} C functions. "
-        f"{len(ops)} procedures are measured; the others stand at the end, with the reason.",
+        f"{len(ops)} procedures are measured; the end of this page lists the others with the reason.",
         "",
         "The byte rules are those of [bytes.md](../bytes.md): *rule* names the function of `core/mpi/volume.h` and the "
-        "arguments it looks at; `status` means that received bytes are read from the status. A letter marks the "
-        "procedures that make communicators and begins their names.",
+        "arguments that it uses; `status` means that commlens reads the received bytes from the status. Procedures with "
+        "a letter create communicators, whose names begin with that letter.",
         "",
     ]
     for klass in spec["class"]:
@@ -42,7 +42,7 @@ def reference(
             large = "yes" if len(forms[name]) > 1 else ""
             lines.append(f"| `{name}` | {large} | {rule} | {p.creates and f'`{p.creates}`'} |")
         lines.append("")
-    lines += ["## Not counted", "", "| why | procedures |", "|---|---|"]
+    lines += ["## Not counted", "", "| reason | procedures |", "|---|---|"]
     uncounted = sorted(name for name in policy if policy[name].apart)
     lines.append(f"| {spec['uncounted']['reason']} | {', '.join(f'`{n}`' for n in uncounted)} |")
     for reason, names in by_reason.items():
