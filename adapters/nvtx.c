@@ -51,9 +51,9 @@ static const struct adapter_name* named_by(nvtx_domain domain, const struct nvtx
   return named(domain, NULL);
 }
 
-/* ---- what the program calls ---- */
+/* ---- functions that the program calls ---- */
 
-/* push and pop return what they return without a tool. */
+/* push and pop return the same values as without a tool. */
 enum { no_levels = -2 };
 static int push(nvtx_domain domain, const struct adapter_name* name) {
   adapter_enter(domain == NULL ? (const void*)prefix_of : domain, name);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The tool defines what the handles of domains and registered strings are. */
+/* Handles of domains and registered strings: the tool defines their content. */
 struct adapter_name;
 typedef const struct adapter_name* nvtx_domain;
 

@@ -12,7 +12,7 @@ import pympistandard
 
 @dataclass(frozen=True)
 class Parameter:
-    """One C parameter: `text` as declared, `kind` and `out` as the standard says."""
+    """One C parameter: `text` as declared, `kind` and `out` from the standard."""
 
     name: str
     text: str

@@ -74,7 +74,7 @@ struct Header {
   Process process;
   std::uint32_t clock_is_tsc;
   std::atomic<std::uint32_t> state;
-  Reading first, last;  // of the clocks; `last` is updated now and then
+  Reading first, last;  // of the clocks; `last` at the newest journal entry, or later
   // Bytes of the file up to the end of the last complete segment: readers must not read beyond.
   std::atomic<std::uint64_t> used;
   std::atomic<std::uint32_t> is_full;  // 1: no room for more segments; later counters are lost if the process is killed

@@ -16,7 +16,7 @@
 namespace commlens {
 namespace {
 
-// What every rank must know before it packs its counters.
+// The facts that every rank needs before it packs its counters.
 struct Outline {
   bool in_session = false, summary = false, unwanted = false;
   unsigned long aggregators = 0;

@@ -169,7 +169,7 @@ void write(WireWriter& out, const Peers& peers, Ticks slice_width) {
   }
 }
 
-// The communicators and call sites that a package contains: those that its rows refer to, and what these refer to.
+// The communicators and call sites that a package contains: those of its rows, and those to which these refer.
 struct Referenced {
   explicit Referenced(const Counted& counted) : comms(counted.comms.size(), 0) {
     for (const auto& [key, cell] : counted.cells) {

@@ -82,7 +82,7 @@ std::vector<out::Shard> shards_from(const std::vector<char>& bytes) {
   }
 }
 
-// What rank 0 sends to all aggregators before they write; empty if there is nothing to write.
+// The orders of rank 0 to all aggregators before they write; empty if there is nothing to write.
 struct Orders {
   std::string directory;
   out::Meta meta;

@@ -15,7 +15,7 @@ namespace [[gnu::visibility("hidden")]] commlens {
 struct alignas(64) CachedCall {
   static constexpr int most_words = 5;
   static constexpr std::uint64_t never = ~std::uint64_t{0};  // of `freed`: not a call that can be repeated
-  // What a call of a procedure adds besides itself.
+  // The counters to which a call of a procedure adds, besides calls and time.
   enum Parts : unsigned { nothing = 0, sends = 1, receives = 2, out_message = 4, in_message = 8 };
 
   Site site;

@@ -5,7 +5,7 @@
 
 namespace commlens {
 
-// What a call reads of its communicator.  Immutable once published; never freed.
+// The facts of a communicator that calls read.  Immutable once published; never freed.
 struct alignas(64) CommView {  // aligned, because a request payload may point to one
   std::uint32_t index;         // in the registry and in keys; 0: "no communicator"
   bool inter;                  // an intercommunicator

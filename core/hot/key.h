@@ -22,7 +22,7 @@ inline std::uint32_t bin_of(std::uint64_t bytes) noexcept {
   return bytes == 0 ? 0 : 64u - static_cast<std::uint32_t>(__builtin_clzll(bytes));
 }
 
-// What a cell counts, in one word so that one compare decides.  The top bit keeps a used key from being 0.
+// The key of a cell: one word, so that one comparison decides.  The top bit keeps a used key from being 0.
 //
 //   63   62             61..37       36..27     26..20   19..0
 //   1    noncontiguous  communicator procedure  bin      region

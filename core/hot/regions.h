@@ -51,7 +51,7 @@ inline Identity identity_of_name(const char* text, std::size_t bytes) noexcept {
   return identity != 0 ? identity : 1;
 }
 
-// What a cell of regions, loops or metrics counts.  The top bit keeps a used key from being 0.
+// The key of a cell of regions, loops or metrics.  The top bit keeps a used key from being 0.
 //
 //   63   62          61..42      41..20         19..0
 //   1    iterations  execution   iteration + 1  region

@@ -12,7 +12,7 @@ inline Cell* add(Thread& thread, Cell* cell, Key key, Ticks spent, std::uint64_t
   return cell;
 }
 
-// What record() does rarely, before it counts.  Not inlined, so that record() saves no registers across a call.
+// The rare part of record(), before it counts.  Not inlined, so that record() saves no registers across a call.
 __attribute__((noinline, cold)) Cell* record_first(Thread& thread, Key key, Site site, Ticks spent, std::uint64_t sent,
                                                    std::uint64_t received) noexcept {
   return add(thread, find_cell(thread.table, key, site), key, spent, sent, received);

@@ -153,7 +153,7 @@ void add_seconds(Text& text, Ns ns) noexcept {
   text << tenths / 10 << '.' << tenths % 10 << " s";
 }
 
-// What a thread is doing.  recover/read.cpp reads the same fields from the arena of another process, in the same way.
+// The current call of a thread.  recover/read.cpp reads the same fields, in the same way, from an arena.
 struct ThreadState {
   bool is_inside;
   CurrentCall current;

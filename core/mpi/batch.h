@@ -114,7 +114,7 @@ class Batch {
     if (shared_ != 0) thread_.complete.remove(static_cast<std::uint64_t>(std::min(completed, shared_)));
   }
 
-  // The requests were started: counts what the persistent ones send.  What they receive is counted at completion.
+  // Call after the start: counts the data that persistent requests send.  Received data count at completion.
   void started() noexcept {
     for (int i = 0; i < n_; ++i) {
       RequestTable::Found& f = found_[i];

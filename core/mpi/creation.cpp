@@ -197,7 +197,7 @@ std::unordered_map<Payload, Pending>& pending() {
 // exists when the request completes.  So the value that MPI stored during the call is preferred, if there is one.
 MPI_Comm made_by(const Pending& p) noexcept { return p.value != api.comm_null ? p.value : *p.variable; }
 
-// What identifies the members of a communicator, equal on all of them.
+// The facts that identify the members of a communicator, equal on all of them.
 struct Membership {
   Identity leaders = 0;
   Identity processes = 0;  // only of communicators that are identified by their processes

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the byte rules need of a datatype: its size, and whether its elements are contiguous in memory.
+// The facts about a datatype that the byte rules need: its size, and whether its elements are contiguous in memory.
 
 #include <mpi.h>
 

@@ -168,7 +168,7 @@ bool watched(const Selection& selection, const void* obj_handle, std::optional<W
   return watch.has_value();
 }
 
-// What a handle refers to in its session.
+// The object to which a handle refers in its session.
 struct Found {
   int rc;       // not MPI_SUCCESS: the handle is invalid
   Watch* ours;  // null: the library's

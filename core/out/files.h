@@ -9,7 +9,7 @@
 
 namespace commlens::out {
 
-// Permissions of a profile unless COMMLENS_MODE asks for less; the umask comes on top.
+// Permissions of a profile unless COMMLENS_MODE restricts them; the umask applies, too.
 constexpr mode_t usual_mode = 0644;
 
 // The result of an attempt to store a profile.
@@ -26,7 +26,7 @@ struct Content {
 // A last action on a file, after its content is on disk and before it is closed.
 using Finish = std::function<void(int descriptor)>;
 
-// What exists at the name of a profile.
+// The kind of file at the name of a profile.
 enum class Target {
   free,     // nothing, a file or a folder: write_file() finds a free name beside them
   nothing,  // /dev/null: the user wants no profile

@@ -36,7 +36,7 @@ using Integer = Value<std::int64_t>;
 using Real = Value<double>;
 using Text = Value<std::string>;
 
-// -1 stands for "not known" wherever a number cannot be negative.
+// -1 means "unknown" for numbers that cannot be negative.
 inline Integer known(std::int64_t number) { return number == -1 ? Integer(null) : Integer(number); }
 inline Text text_or_null(const std::string& text) { return text.empty() ? Text(null) : Text(text); }
 

@@ -16,7 +16,7 @@ namespace commlens {
 // calls, not on the number of ranks.
 class Summary {
  public:
-  // What a line counts, given by identities: before the dictionaries are merged, ranks share no numbers.
+  // The subject of a line, given by identities: before the dictionaries are merged, ranks share no numbers.
   struct About {
     enum Level : std::uint8_t { run, family, family_op, family_site, comm, comm_op, key, region_only } level = run;
     Identity whose = 0;  // of the communicator or the family

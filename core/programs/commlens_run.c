@@ -31,7 +31,7 @@ struct family {
 };
 static const struct family known[family_count] = COMMLENS_FAMILIES;
 
-// What the file of a program shows about it.
+// The facts about a program that its file contains.
 struct program {
   bool is_elf;
   bool is_static;

@@ -27,8 +27,8 @@ SlicePlan plan_for(const Readers& readers) {
   return slices.within(slice_rows_for(cells));
 }
 
-// Adds the package that this rank would have sent.  If that fails, says so and returns false; part of the package may
-// have been added then.
+// Adds the package that this rank would have sent.  If that fails, reports it and returns false; a part of the package
+// may have been added then.
 bool add(arena::Reader& reader, const SlicePlan& plan, Profile& profile, const Say& say) {
   const char* reason = "its data cannot be read";
   try {

@@ -12,7 +12,7 @@
 
 #include "core/hot/regions.h"
 
-// Names of regions and metrics, for all threads; and the sums of what was counted for them.
+// Names of regions and metrics, for all threads; and the sums of their counters.
 namespace commlens {
 
 inline constexpr std::uint32_t most_regions = 1u << 14;  // per process; further ones are counted together

@@ -51,7 +51,7 @@ struct CommRecord {
   arena::CommState* state = nullptr;   // visible to other processes while the job runs; null: no memory
 };
 
-// What a new communicator inherits from its parent.
+// The facts that a new communicator inherits from its parent.
 struct Lineage {
   Identity identity;  // of the parent
   std::uint32_t depth;

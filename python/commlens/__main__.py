@@ -11,7 +11,7 @@ from commlens.cli import commlens
 
 
 def main() -> None:
-    """Run the command as a program of its own."""
+    """Run the command as a program."""
     # If the reader of a pipe ends, as in `commlens report x | head`, SIGPIPE ends this process without a traceback.
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)

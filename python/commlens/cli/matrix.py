@@ -173,7 +173,7 @@ def matrix(
 def _heading(
     comms: Sequence[str], operations: Sequence[str], regions: Sequence[str], slices: Ranges | None
 ) -> str:
-    """Return the words for what the options select.
+    """Return the text for the selection of the options.
 
     >>> _heading(["W0.0"], [], ["solve"], ((0, 2),))
     ' on W0.0 in region solve in slices 0-2'

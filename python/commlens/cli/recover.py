@@ -105,7 +105,7 @@ def _list(jobs: list[Job]) -> None:
 def _ended_jobs(
     all_jobs: list[Job], even_running: bool, refused: list[Arena], where: tuple[Path, ...]
 ) -> list[Job]:
-    """Return the jobs to recover; those that run only where a place or an id was named."""
+    """Return the jobs to recover; includes running jobs only if the user named a place or an id."""
     jobs = [job for job in all_jobs if even_running or not job.may_run]
     if jobs:
         return jobs

@@ -49,7 +49,7 @@ def one_line_refusals() -> Iterator[None]:
         error.message = shown(error.message)
         raise
     except OSError as error:
-        if error.errno == errno.EPIPE:  # click's: whoever has read the output has seen enough
+        if error.errno == errno.EPIPE:  # the reader of the output has ended; click handles it
             raise
         of = [os.fsdecode(error.filename)] if isinstance(error.filename, (str, bytes, os.PathLike)) else []
         raise Refusal(CommlensError(": ".join([*of, error.strerror or str(error)]))) from error

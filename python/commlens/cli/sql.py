@@ -55,7 +55,7 @@ def sql(profile: str, query: str, style: str) -> None:
             if str(error) == "interrupted":
                 raise  # by Ctrl-C, as open_profile() knows
             raise CommlensError(f"SQL: {error}") from None
-        except UnicodeDecodeError:  # the name of a column that somebody else has made
+        except UnicodeDecodeError:  # a column name of a hostile profile
             raise CommlensError("SQL: a name in the profile is not UTF-8") from None
         except sqlite3.DatabaseError as error:
             if "authoriz" in str(error):

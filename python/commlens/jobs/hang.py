@@ -102,7 +102,7 @@ class Group:
 
 
 UNKNOWN = "unknown"
-"""What callsite_labels() returns for no call site."""
+"""The label that callsite_labels() returns for no call site."""
 
 
 def _by_ranks(named: Mapping[str, Sequence[int]], members: Container[int]) -> list[tuple[str, str]]:

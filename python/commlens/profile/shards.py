@@ -291,7 +291,7 @@ class Merging:
             try:
                 with self.sound(shard) as file:
                     worlds.update(world for world in [self.world_of(file)] if world is not None)
-            except CommlensError:  # said when it is to be read
+            except CommlensError:  # reported when it is read
                 continue
         return worlds.most_common(1)[0][0] if worlds else None
 

@@ -13,7 +13,7 @@ from rich.text import Span, Text
 
 from commlens.base.escape import Target, escape
 
-# What a terminal or a locale without Unicode gets instead.
+# Replacements for a terminal or a locale without Unicode.
 ASCII = str.maketrans({"µ": "u", "×": "x", "–": "-", "…": ".", "·": "-", "█": "#", "▌": "#",
                        "├": "|", "└": "`", "│": "|", "─": "-", "≥": ">", "→": ">", "░": "=",
                        "▁": "_", "▂": ".", "▃": ":", "▄": "i", "▅": "l", "▆": "I", "▇": "H"})  # fmt: skip

@@ -97,7 +97,7 @@ class Table:
                     shown.remove(i)
             if excess() > 0:
                 gap = 1
-            # The first column holds names; one that is longer than the rest allows gets a line of its own.
+            # The first column has names; a name that is longer than the available width gets a separate line.
             widths[0] = max(NARROWEST, widths[0] - max(0, excess()))
         drawn = self._draw(heading, shown, widths, gap)[-1:]
         for row in self.rows:

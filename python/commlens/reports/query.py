@@ -26,7 +26,7 @@ from commlens.selection.sizes import BinRange, Buckets
 
 LOG2 = Buckets("log2")
 
-# What --sort knows -> ORDER BY in communicators, operations and ranks.  Ties are broken below.
+# Value of --sort -> ORDER BY in communicators, operations and ranks.  The statements below break ties.
 ORDERS = {
     "time": ("time_ns DESC", "time_ns DESC", "time_ns DESC"),
     "max": ("rank_max_ns DESC", "rank_max_ns DESC", "time_ns DESC"),

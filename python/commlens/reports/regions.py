@@ -71,7 +71,7 @@ SHARES = """ranks, calls, still_open, time_ns,
        1.0 * useful_max_ns / NULLIF(rank_max_ns, 0) AS communication_efficiency,
        call_min_ns, call_max_ns"""
 
-# What shares are shares of: the time of the whole program on all ranks.
+# The reference of all shares: the time of the whole program on all ranks.
 ALL_TIME = "(SELECT NULLIF(SUM(app_ns), 0) FROM rank)"
 SUMMARY_ALL_TIME = """(SELECT NULLIF(sum, 0) FROM scope JOIN spread ON spread.scope = scope.id
                       WHERE family IS NULL AND comm IS NULL AND region IS NULL AND counter = 'app_ns')"""
@@ -138,7 +138,7 @@ SELECT region, total.line AS {line_name}, name AS communicator, user_name, commu
   FROM total JOIN (SELECT {columns} FROM {table}) AS named ON named.line = total.line
  ORDER BY region, time_ns DESC, calls DESC, total.line"""
 
-# What is counted of a region, and of the iterations of a loop: `calls` of these is how many, and none is without an end.
+# The counters of a region, and of the iterations of a loop, whose `calls` is their number and of which none is open.
 TIMES = {
     "region": "calls, open, time_ns, time_min_ns, time_max_ns, nested_ns, mpi_ns FROM region_time",
     "loop": "iterations, 0, time_ns, time_min_ns, time_max_ns, nested_ns, mpi_ns FROM loop_time",
@@ -167,8 +167,8 @@ SELECT region, bin, CASE bin WHEN 0 THEN 0 ELSE 1 << (bin - 1) END AS time_low_n
        SUM(iterations) AS iterations
   FROM loop_bin GROUP BY region, bin ORDER BY region, bin"""
 
-# The last value is one only where all ranks end with the same; on a rank it is the one of the last iteration of the
-# last execution, and iterations that are not kept apart (-1) come after those that are.
+# The last value is NULL unless it is the same on all ranks.  On a rank it is that of the last iteration of the last
+# execution; iterations that are counted together (-1) follow the others.
 METRICS_SQL = """\
 WITH place AS (
   SELECT metric, region, {by}rank, SUM(count) AS count, SUM(sum) AS sum, MIN(min) AS min, MAX(max) AS max,

@@ -36,7 +36,7 @@ KINDS = {
     "set": "completion of requests of several communicators",
 }
 
-# What a statement returns beside its rows so that we can say how much --top left out.
+# Columns beside the rows of a statement, from which we compute how much --top left out.
 CUT = ("place", "of_lines", "of_time_ns")
 
 

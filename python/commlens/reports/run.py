@@ -87,7 +87,7 @@ SELECT MAX(CASE what WHEN 'init' THEN ns END) AS init_ns,
          + COUNT(DISTINCT rank) * COALESCE((SELECT ns FROM finalize), 0) AS all_ns
   FROM overhead"""
 
-# What the application can call; a profile from before there was this table has none.
+# The procedures that the application imports; older profiles lack this table.
 IMPORTED_SQL = """\
 SELECT SUM(state = 'measured' AND reason IS NULL) AS measured,
        MIN(CASE WHEN state = 'measured' AND reason IS NULL THEN procedure END) AS example,
@@ -96,7 +96,7 @@ SELECT SUM(state = 'measured' AND reason IS NULL) AS measured,
        MAX(CASE state WHEN 'unseen' THEN reason END) AS reason
   FROM procedure"""
 
-# The region with most time of its own; a profile of summary detail has no times of regions.
+# The region with the most exclusive time; a profile of summary detail has no times of regions.
 REGIONS_SQL = """\
 SELECT (SELECT COUNT(*) FROM region WHERE id <> 0) AS regions, path AS busiest, exclusive_ns
   FROM (SELECT 1) LEFT JOIN (
