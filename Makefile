@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# The one way in: people and CI use the same targets.  What a target does is in tools/, where a shell
-# script can be read, checked and run by itself.
+# The entry point for people and CI.  Each target calls a script in tools/, which can be read, checked and run
+# separately.
 
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test test-quick coverage proof fuzz kills sanitize soak bench overhead scale algorithms hosts fmt lint gen install clean
-# Targets share build/ and .venv; each uses all processors by itself.
+# Targets share build/ and .venv; each already uses all processors.
 .NOTPARALLEL:
 
 help:        ## this list
@@ -22,10 +22,10 @@ test:        ## everything: lint, unit tests, sanitizers, reader, both MPIs
 test-quick:  ## unit tests and the reader, without the longest: a minute and a half
 	@tools/test.sh quick
 
-fuzz:        ## 10,000 random programs on each MPI against the model; goes on where it was stopped
+fuzz:        ## 10,000 random programs on each MPI against the model; continues a stopped run
 	@tools/fuzz.sh
 
-kills:       ## 500 jobs killed at random moments, recovered and compared; goes on where it was stopped
+kills:       ## 500 jobs killed at random moments, recovered and compared; continues a stopped run
 	@tools/kills.sh
 
 sanitize:    ## our library in MPI jobs, without optimisation and under the address, undefined and thread sanitizers
@@ -34,7 +34,7 @@ sanitize:    ## our library in MPI jobs, without optimisation and under the addr
 soak:        ## resident memory over 10^8 calls and 10^5 communicators, with and without commlens
 	@tools/soak.sh
 
-setup:       ## install what is missing for all of these
+setup:       ## install the missing packages for all of these
 	@tools/setup.sh build reader dev demo mpi test
 
 build:       ## the library for each MPI found, and commlens-run
@@ -49,16 +49,16 @@ proof:       ## public test programs without and with commlens: hours; writes do
 bench:       ## added nanoseconds per call, against no tool
 	@tools/bench.sh run.py
 
-overhead:    ## what commlens costs programs, calls and memory, with intervals: hours; docs/evidence/overhead.md
+overhead:    ## cost of commlens for programs, calls and memory, with intervals: hours; docs/evidence/overhead.md
 	@tools/bench.sh overhead.py
 
-scale:       ## what MPI_Finalize costs with up to 4,096 virtual ranks; docs/evidence/scale.md
+scale:       ## cost of MPI_Finalize with up to 4,096 virtual ranks; docs/evidence/scale.md
 	@tools/scale.sh
 
-algorithms:  ## what Open MPI sends inside each collective, by algorithm; docs/evidence/algorithms.md
+algorithms:  ## messages of Open MPI inside each collective, by algorithm; docs/evidence/algorithms.md
 	@tools/algorithms.sh
 
-hosts:       ## jobs on several hosts, networks in namespaces, and under a Slurm of our own: minutes, as root
+hosts:       ## jobs on several hosts in network namespaces, and under a real Slurm: minutes, as root
 	@tools/hosts.sh
 	@tools/slurm.sh
 
@@ -68,7 +68,7 @@ gen:         ## generated/ and docs/reference/ from spec/
 fmt:         ## format C++ and Python
 	@tools/format.sh
 
-lint:        ## what can be said without running anything
+lint:        ## static checks
 	@tools/lint.sh
 
 install:     ## library, launcher and reader below PREFIX=/usr/local
