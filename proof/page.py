@@ -14,25 +14,26 @@ from .compare import NOT_REACHED, RUN, Case, Seen, from_record
 Record = dict[str, Any]
 
 HEAD = """\
-# As if we were not there
+# Transparency: test programs without and with commlens
 
 <!-- Written by `make proof`; edit proof/page.py. -->
 
-Public test programs, run without and with commlens (`commlens-run` in front of the program), in turns. Compared are,
-case by case, the outcome, what each rank printed, line by line, and the exit code.
+Public test programs, run without and with commlens (`commlens-run` in front of the program), in alternation. For each case,
+the outcome, the output of each rank, line by line, and the exit code are compared.
 
     make proof                          # everything: hours
     tools/proof.sh mpi4py --ranks 2     # a part of it
 
-- **different**: something came with commlens that never came without. What differs is run again, up to five more times
-  each way and then forty times without commlens, so that a case which varies by itself, if seldom, is told from one
-  that commlens changes. There should be none.
-- **not reached**: the launch hung before; that it hangs is compared, how far it comes is chance.
-- **flaky**: varies without commlens, and with commlens no further. Named below.
-- Every run with commlens that ended well must leave exactly one profile, every profile left must open with
-  `commlens report`; that counts as a difference, too. *Calls* is how many MPI calls those profiles have: commlens was on.
-- Not compared are times, process numbers, addresses and scratch names; which, is declared per suite in
-  `proof/suites.py`. Nor is what the launcher says when a job fails, only its exit code.
+- **different**: a result occurred with commlens but never without. Such a case is run again up to five times each way, and
+  then forty times without commlens. This distinguishes a case that rarely varies by itself from one that commlens changes.
+  There should be none.
+- **not reached**: the launch hung before this case. The hang is compared; the case at which it occurs is random.
+- **flaky**: the result varies without commlens, and varies no more with commlens. Listed below.
+- Every run with commlens that ended normally must leave exactly one profile, and `commlens report` must open every profile.
+  A violation counts as a difference. *Calls* is the number of MPI calls in these profiles, which shows that commlens was
+  active.
+- Times, process ids, addresses and scratch names are not compared; `proof/suites.py` declares them for each suite. Of a
+  launcher's output after a failed job, only the exit code is compared.
 """
 
 
@@ -46,13 +47,13 @@ def write(results: Path, declared: Iterable[str]) -> str:
     parts += section("Differences", "None.", named(records, "different"))
     parts += section("Flaky without commlens", "None.", named(records, "flaky"))
     parts += section(
-        "Ends badly, without commlens, too",
+        "Fails without commlens, too",
         "None.",
         named(records, "same", lambda seen: seen.outcome not in ("ok", "skip", "fine", NOT_REACHED.outcome)),
     )
-    parts += section("Cannot run here", "Nothing.", left_out(records))
-    parts += section("Not run yet", "Nothing: this is all there is.", not_yet(results, declared))
-    parts += section("What commlens said, other than where the profile is", "Nothing.", said(records))
+    parts += section("Cannot run here", "None.", left_out(records))
+    parts += section("Not run yet", "None.", not_yet(results, declared))
+    parts += section("Messages of commlens, except the path of the profile", "None.", said(records))
     return "\n".join(parts)
 
 
