@@ -170,7 +170,7 @@ def added_bytes(found: Estimate | None) -> str:
 def resolved(found: Estimate | None, rounds: int) -> str:
     """Return a short text on whether the difference is significant."""
     if found is None or math.isnan(found.p):
-        return f"it takes {FEWEST} runs at least"
+        return f"needs at least {FEWEST} runs"
     if found.is_resolved:
         return f"yes, p = {found.p:.1g}"
     runs = "over 100,000" if found.needed is None else f"about {max(found.needed, rounds + 1):,}"
@@ -225,7 +225,7 @@ def programs(data: Data, which: Sequence[Program], name: str) -> list[str]:
             for what, of in (("", found), ("the same under a minimal wrapper", costs_of(data, mpi, which, MINIMAL)))
             for command, rounds, without, cost in of
         ]  # fmt: skip
-        titles = ("program", "hard on, or like", "net, s", "added", "95 %", "resolved", "hook, ms added",
+        titles = ("program", "stresses, or resembles", "net, s", "added", "95 %", "resolved", "hook, ms added",
                   "wrap, ms added", "memory", "added", "profile")  # fmt: skip
         lines += [f"**{mpi}**", "", f"![{mpi}](overhead/{name}-{mpi}.svg)", "", *table(titles, rows, 2)]
     return lines
@@ -348,7 +348,7 @@ def targets(data: Data) -> list[Target]:
 def promised(data: Data) -> list[str]:
     """Return whether the targets are met."""
     lines = table(
-        ("target, of what is added", "MPI", "at most", "measured", ""),
+        ("target for the added cost", "MPI", "at most", "measured", ""),
         (line for target in targets(data) for line in target.lines()),
         2,
     )
@@ -359,8 +359,8 @@ def promised(data: Data) -> list[str]:
         return lines
     return [
         *lines,
-        f"The largest of the rows below counts. The nanoseconds were set for a processor on which a look at the clock "
-        f"(`rdtsc`) takes 10 ns: here it takes {number(look)} ns, and a wrapper that looks twice and counts adds "
+        f"The largest of the rows below counts. The targets in nanoseconds are for a processor on which reading the clock "
+        f"(`rdtsc`) takes 10 ns. Here it takes {number(look)} ns, and a wrapper that reads it twice and counts adds "
         f"{number(min(least))} to {number(max(least))} ns to a blocking call.",
         "",
     ]
@@ -378,7 +378,7 @@ def churn(data: Data) -> list[str]:
             rows.append(
                 (mpi, f"{made:,}", number(without.net_ns / made / 1e3, 2), around(cost.net, 1e3 * made, 2))
             )
-    titles = ("MPI", "made and freed, of each rank", "alone, µs each", "commlens adds, µs each")
+    titles = ("MPI", "created and freed per rank", "alone, µs each", "commlens adds, µs each")
     return table(titles, rows) if rows else []
 
 
@@ -388,11 +388,11 @@ def memory(data: Data) -> list[str]:
         return []
     names = {
         "alone_kib": ("a process after MPI_Init, without commlens", 1024),
-        "start_kib": ("added then", 1024),
-        "peak_kib": ("added to the most it ever has, MPI_Finalize included", 1024),
-        "live_bytes": ("added by a communicator in use", 1),
-        "cell_bytes": ("added by a cell", 1),
-        "request_bytes": ("added by a request in flight", 1),
+        "start_kib": ("added at that time", 1024),
+        "peak_kib": ("added to its peak, including MPI_Finalize", 1024),
+        "live_bytes": ("added per communicator in use", 1),
+        "cell_bytes": ("added per cell", 1),
+        "request_bytes": ("added per request in flight", 1),
     }
     rows = [
         (what, *(bytes_text(round(unit * told[name])) for told in data.memory.values()))
@@ -409,7 +409,7 @@ def memory(data: Data) -> list[str]:
         for mpi, told in data.memory.items()
         for kind, of in told["churn"].items()
     ]  # fmt: skip
-    titles = ("MPI", "made and freed by", *(f"added after {int(step):,}" for step in steps), "alone, µs each",
+    titles = ("MPI", "created and freed by", *(f"added after {int(step):,}" for step in steps), "alone, µs each",
               "commlens adds, µs each", "instructions")  # fmt: skip
     return [*lines, *table(titles, made, 2)]
 

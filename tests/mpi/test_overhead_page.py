@@ -103,7 +103,7 @@ def test_the_page_says_what_the_numbers_say(measured: tuple[str, Path]) -> None:
         cells = line(page, f"`{PROGRAM}`", what)
         assert number(cells[2]) == pytest.approx(net_s, abs=0.0051)
         assert number(cells[3].replace("+", "")) == pytest.approx(100 * ratio, abs=0.51)
-        assert cells[5] == "it takes 6 runs at least"
+        assert cells[5] == "needs at least 6 runs"
         assert number(cells[6]) == pytest.approx(hook / 1e6, abs=0.051)
         assert number(cells[7]) == pytest.approx(wrap / 1e6, abs=0.051)
 
@@ -178,7 +178,7 @@ def test_a_look_at_the_clock_is_told_of_those_who_looked(tmp_path: Path) -> None
     (tmp_path / "calls.csv").write_text("\n".join(["mpi,row,communicators,tool,round,ns", *calls]) + "\n")
     overhead(tmp_path, "--render")
     said = " ".join((tmp_path / "page.md").read_text().split())
-    assert "here it takes 12.5 ns, and a wrapper that looks twice and counts adds 4.0 to 4.0 ns" in said
+    assert "Here it takes 12.5 ns, and a wrapper that reads it twice and counts adds 4.0 to 4.0 ns" in said
 
 
 def test_numbers_of_two_versions_are_not_said_to_be_of_the_last(tmp_path: Path) -> None:
@@ -231,9 +231,9 @@ def test_memory_is_said_in_bytes(tmp_path: Path) -> None:
     (tmp_path / "memory.json").write_text(json.dumps({"mpich": kept}))
     overhead(tmp_path, "--render")
     page = (tmp_path / "page.md").read_text()
-    assert line(page, "added then")[1:] == ["512 KiB"]
-    assert line(page, "added by a communicator in use")[1:] == ["700 B"]
-    assert line(page, "added by a request in flight")[1:] == ["24 B"]
+    assert line(page, "added at that time")[1:] == ["512 KiB"]
+    assert line(page, "added per communicator in use")[1:] == ["700 B"]
+    assert line(page, "added per request in flight")[1:] == ["24 B"]
     assert line(page, "mpich", "MPI_Comm_dup")[2:] == [
         "3.00 KiB", "4.00 KiB", "0.80", "1.50 (1.25 to 2.00)", "4,321",
     ]  # fmt: skip
