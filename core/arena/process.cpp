@@ -125,10 +125,10 @@ std::vector<Contained> contained_processes() {
 
 // Reads /proc once for all arenas that a command examines: their processes started before the command did.
 bool is_contained(const Process& process) {
-  static std::int64_t looked = 0;
+  static std::int64_t read_by = 0;
   static std::vector<Contained> all;
-  if (looked != view().self.pid) all = contained_processes();
-  looked = view().self.pid;
+  if (read_by != view().self.pid) all = contained_processes();
+  read_by = view().self.pid;
   for (const Contained& one : all) {
     const bool may_be = one.space == process.namespaces.pid || one.space == 0;
     if (may_be && one.pid == process.pid && is_start_of(process, one.start_time)) return true;

@@ -64,7 +64,7 @@ struct SliceBlock;
 struct SliceLog {
   Ticks width;         // of one slice
   std::uint64_t slot;  // the current slice
-  Ticks looked;        // time in regions is logged up to this time
+  Ticks logged_until;  // time in regions is logged up to this time
   SliceBlock* newest;
   SliceBlock* spare;  // blocks of former generations, for reuse
   std::uint64_t entries;
@@ -72,7 +72,7 @@ struct SliceLog {
   std::uint64_t capacity, used;  // entries of `sums`
 };
 
-// The counters of one thread.  Lives in the arena and outlives the thread: a later thread continues it.
+// The counters of one thread.  Stored in the arena; it remains when the thread ends, and a later thread continues it.
 struct Thread {
   // Frame of the outermost MPI call in progress, or null.  A frame address instead of a depth, because an error handler
   // may leave MPI by longjmp.  Then the next call is at or above the old frame, or the old frame has been overwritten:

@@ -95,7 +95,7 @@ Arrivals all_are_present() {
   const bool speaks = job.rank == 0 || job.rank == job.size - 1;
   const unsigned long patience = options().number(Option::patience);
   const std::time_t begin = std::time(nullptr);
-  unsigned long looked = 0;
+  unsigned long last_check = 0;
   bool said = false;
   for (unsigned long tries = 0;; ++tries) {
     int done = 0;
@@ -103,8 +103,8 @@ Arrivals all_are_present() {
     if (done != 0) return Arrivals::all;
     const auto waited = static_cast<unsigned long>(std::time(nullptr) - begin);
     if (waited >= patience) return Arrivals::late;
-    if (waited > looked) {  // once a second
-      looked = waited;
+    if (waited > last_check) {  // once a second
+      last_check = waited;
       if (parts_of_job().has_begun()) return Arrivals::through_files;
     }
     if (waited >= first_word && !said && speaks) {

@@ -55,7 +55,7 @@ void find_bindings() noexcept try {
       auto& range = fortran_bindings.range[fortran_bindings.count];
       range = {m.begin, m.end};
       ++fortran_bindings.count;
-      look_at_calls();
+      update_calls_are_plain();
       break;
     }
   }

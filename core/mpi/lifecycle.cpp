@@ -41,7 +41,7 @@ RequestTable requests;
 Site site_mask = ~Site{0};
 bool calls_are_plain = false;
 
-void look_at_calls() noexcept {
+void update_calls_are_plain() noexcept {
   const bool are_plain = fortran_bindings.count == 0 && clock_is_tsc && site_mask != 0 && !matrix_choice.inside;
   __atomic_store_n(&calls_are_plain, are_plain, __ATOMIC_RELAXED);
 }
@@ -176,7 +176,7 @@ bool prepare() noexcept try {
   ask_for_world_ranks(world_rank);
   ask_for_members(members);
   site_mask = options().on(Option::callsites) ? ~Site{0} : 0;
-  look_at_calls();
+  update_calls_are_plain();
   registry = new Registry();
   watch_for_hang_signal(options().text(Option::hang_signal), *registry);
   pthread_atfork(nullptr, nullptr, child_forked);  // after the handlers of open_arena(), which release the locks

@@ -26,7 +26,7 @@
 
 namespace commlens {
 
-__thread Started started_now;
+__thread StartedRequests started_now;
 
 namespace {
 
@@ -101,7 +101,7 @@ Taken make_taken(std::uint32_t comm, Caller caller) noexcept {
 // Returns the procedure that created the request to which this message belongs: the next request of the start call that
 // fits.  Requests are started one after the other.
 Caller started_by(std::uint64_t comm, int tag, std::uint32_t index, Caller known) noexcept {
-  Started& s = started_now;
+  StartedRequests& s = started_now;
   if (s.n == 0 || (s.comm == comm && s.tag == tag)) return known;
   for (int i = s.next; i < s.n; ++i) {
     const Payload payload = s.found[i].payload;

@@ -26,14 +26,14 @@ std::string pml_hook_outcome();
 
 // The persistent requests that a start call starts.  Their messages are attributed to the procedures that created the
 // requests.
-struct Started {
+struct StartedRequests {
   const RequestTable::Found* found;
   int n, next;
   // The last message that was attributed.
   std::uint64_t comm;
   int tag;
 };
-extern __thread Started started_now;
+extern __thread StartedRequests started_now;
 
 // Sets `started_now` for the duration of a start call.
 class Starting {

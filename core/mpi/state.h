@@ -28,7 +28,7 @@ extern Site site_mask;  // all ones, or 0 when call sites are off
 // counter, call sites are recorded, and messages inside collectives are not.
 extern bool calls_are_plain;
 inline bool are_calls_plain() noexcept { return __atomic_load_n(&calls_are_plain, __ATOMIC_RELAXED); }
-void look_at_calls() noexcept;  // updates it; call after any of these has changed
+void update_calls_are_plain() noexcept;  // updates it; call after any of these has changed
 
 // A file.  reading: cell of the split collective read that is in progress; null: none.
 struct FileRecord {

@@ -375,7 +375,7 @@ void Reader::take_threads(const Segments& segments) {
   };
   for (const auto& [number, thread] : threads) {
     was_there(copy_of<Ticks>(&thread->current.since));
-    was_there(copy_of<Ticks>(&thread->slices.looked));
+    was_there(copy_of<Ticks>(&thread->slices.logged_until));
   }
   for (const auto& [number, stack] : stacks) was_there(copy_of<Ticks>(&stack->last));
   std::vector<Sliced> slices;

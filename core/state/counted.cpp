@@ -28,7 +28,7 @@ Counted counted_here(const Registry& registry, Ticks end) {
   std::vector<Sliced> slices;
   for (Thread* t = first_thread(); t != nullptr; t = t->next) {
     // A thread may have begun or ended regions after the end of the run: what it has logged since then is included.
-    const Ticks until = t->regions == nullptr ? end : std::max({end, t->regions->last, t->slices.looked});
+    const Ticks until = t->regions == nullptr ? end : std::max({end, t->regions->last, t->slices.logged_until});
     finish_slices(*t, until);
     slices.push_back(slices_of(*t));
     each_cell(t->table, [&counted](const Cell& cell) {

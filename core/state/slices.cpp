@@ -270,7 +270,7 @@ bool advance(Thread& thread, Ticks now) noexcept {
   SliceLog& log = thread.slices;
   const Ticks origin = epoch.load();
   if (log.width == 0) log.width = first_slice_width;
-  log.looked = now;
+  log.logged_until = now;
   // No region has begun or ended since the end of the old slice: the innermost one was running.
   const Ticks over = std::min(now, origin + (log.slot + 1) * log.width);
   if (!note(thread, log.slot, over) || !widen(thread, (now - origin) / log.width)) return false;
