@@ -195,4 +195,5 @@ def said(records: list[Record]) -> list[str]:
     for record in records:
         count.update(record["said"])
     del count["commlens: profile of # ranks in #"], count["commlens: profile of # rank in #"]
-    return [f"- {number:,} × `{line}`" for line, number in sorted(count.items())]
+    unusual = {line: number for line, number in count.items() if " % of the time in MPI" not in line}
+    return [f"- {number:,} × `{line}`" for line, number in sorted(unusual.items())]

@@ -44,6 +44,7 @@ IMPORTS: dict[str, str] = {
     "profile": "base",
     "selection": "base profile",
     "reports": "base symbols render profile selection",
+    "findings": "base symbols render profile",
     "jobs": "base launch symbols render profile",
     "algorithms": "base render profile selection",
     "matrix": "base render profile selection algorithms",
@@ -52,7 +53,7 @@ IMPORTS: dict[str, str] = {
     "doctor": "base launch symbols",
     "export": "base profile selection",
     "frames": "base profile export",
-    "cli": "base render profile selection reports jobs algorithms matrix overhead compare doctor export",
+    "cli": "base render profile selection reports findings jobs algorithms matrix overhead compare doctor export",
     "__main__": "cli",
 }
 """The same for python/commlens/; each file beside its folders counts as a folder."""

@@ -36,6 +36,8 @@ std::vector<char> written(const out::Totals& totals) {
   WireWriter out;
   out.number(totals.elapsed);
   out.number(totals.ranks);
+  out.number(totals.app);
+  out.number(totals.mpi);
   out.number(totals.slice_ns);
   out.number(totals.slices_folded ? 1 : 0);
   out.number(totals.nodes.size());
@@ -50,6 +52,8 @@ out::Totals totals_from(const std::vector<char>& bytes) {
   for (Ns elapsed = in.number(); in.ok(); elapsed = in.number()) {
     totals.elapsed = std::max(totals.elapsed, elapsed);
     totals.ranks += in.number();
+    totals.app += in.number();
+    totals.mpi += in.number();
     totals.slice_ns = std::max<Ns>(totals.slice_ns, in.number());
     totals.slices_folded = in.number() != 0 || totals.slices_folded;
     for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) totals.nodes.insert(in.text());
@@ -152,7 +156,9 @@ bool write_index(const Destination& destination, const Orders& orders, const Pro
   if (stored.path.empty()) {
     say("%s; commlens can read the files in %s without it", stored.error.c_str(), orders.directory.c_str());
   } else {
-    say_stored(destination, orders.totals.oddities, ranks, orders.directory, orders.elsewhere);
+    out::Totals totals = orders.totals;
+    totals.ranks = ranks;
+    say_stored(destination, totals, {orders.directory, orders.elsewhere});
   }
   return !stored.path.empty();
 }

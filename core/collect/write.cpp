@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/base/say.h"
+#include "core/out/findings.h"
 #include "core/profile/profile.h"
 
 namespace commlens {
@@ -18,17 +19,22 @@ void say_unwanted(const Destination& destination) {
   say("no profile is written: %s is /dev/null", name == "/dev/null" ? "COMMLENS_OUTPUT" : name.c_str());
 }
 
-void say_stored(const Destination& destination, const Profile::Oddities& oddities, std::uint64_t ranks,
-                const std::string& path, const std::string& error) {
-  for (const auto& [kind, oddity] : oddities) {
+void say_stored(const Destination& destination, const out::Totals& totals, const out::Stored& stored,
+                const std::string& finding) {
+  for (const auto& [kind, oddity] : totals.oddities) {
     const std::string others = oddity.ranks == 1 ? "" : " (and " + std::to_string(oddity.ranks - 1) + " more ranks)";
     say("rank %d%s: %s", oddity.rank, others.c_str(), oddity.text.c_str());
   }
-  if (!error.empty()) {
-    say("%s; the profile is in %s", error.c_str(), path.c_str());
-  } else if (!destination.quiet) {
-    say("profile of %llu rank%s in %s", static_cast<unsigned long long>(ranks), ranks == 1 ? "" : "s", path.c_str());
+  if (!stored.error.empty()) {
+    say("%s; the profile is in %s", stored.error.c_str(), stored.path.c_str());
+    return;
   }
+  if (destination.quiet) return;
+  say("profile of %llu rank%s in %s", static_cast<unsigned long long>(totals.ranks), totals.ranks == 1 ? "" : "s",
+      stored.path.c_str());
+  if (totals.app == 0) return;
+  const double share = static_cast<double>(totals.mpi) / static_cast<double>(totals.app);
+  say("%s of the time in MPI%s%s", out::share_text(share).c_str(), finding.empty() ? "" : ": ", finding.c_str());
 }
 
 bool write_finished(const Destination& destination, int ranks, const Profile& profile, const out::Totals& totals,
@@ -36,13 +42,14 @@ bool write_finished(const Destination& destination, int ranks, const Profile& pr
   if (destination.name.empty()) throw std::bad_alloc();
   phases.agreed = phases.clock();
   const out::Meta meta = out::with_totals(destination.meta, totals, ranks);
-  const out::Stored stored = out::store(profile, meta, destination.name, phases, destination.mode);
+  std::string finding;
+  const out::Stored stored = out::store(profile, meta, destination.name, phases, destination.mode, &finding);
   if (stored.path.empty()) {
     say("no profile: %s. %s", stored.error.c_str(),
         destination.kept.empty() ? kept_in_arenas : destination.kept.c_str());
     return false;
   }
-  say_stored(destination, totals.oddities, totals.ranks, stored.path, stored.error);
+  say_stored(destination, totals, stored, finding);
   return true;
 }
 

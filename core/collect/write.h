@@ -21,9 +21,10 @@ struct Destination {
 bool is_unwanted(const Destination& destination);
 void say_unwanted(const Destination& destination);
 
-// Prints the notices of the ranks and the path of the profile.  error: why it is not at the path that the user wanted.
-void say_stored(const Destination& destination, const Profile::Oddities& oddities, std::uint64_t ranks,
-                const std::string& path, const std::string& error);
+// Prints the notices of the ranks, the path of the profile, the share of MPI and the first finding.  finding: may be
+// empty.
+void say_stored(const Destination& destination, const out::Totals& totals, const out::Stored& stored,
+                const std::string& finding = "");
 
 // The part of a message about counters that are in no profile.
 extern const char kept_in_arenas[];

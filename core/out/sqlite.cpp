@@ -9,9 +9,11 @@
 
 #include "core/base/blocked_signal.h"
 #include "core/out/database.h"
+#include "core/out/findings.h"
 #include "core/out/gap.h"
 #include "core/out/output_name.h"
 #include "core/out/tables.h"
+#include "generated/findings.h"
 #include "generated/schema_sql.h"
 #include "third_party/sqlite/sqlite3.h"
 
@@ -25,6 +27,8 @@ Totals::Totals(const Profile& profile)
       oddities(profile.oddities) {
   for (const Profile::Rank& r : profile.ranks) {
     elapsed = std::max(elapsed, r.facts.app_ns);
+    app += r.facts.app_ns;
+    mpi += r.mpi_ns;
     nodes.insert(r.facts.node);
   }
 }
@@ -106,6 +110,12 @@ Image built(Part part, bool is_small, Fill fill) {
   return Image(db);
 }
 
+// Returns whether to look for findings while the job waits: not if no rule can apply, nor if that takes long.
+bool is_worth_a_search(const Profile& profile) {
+  if (profile.is_summary || profile.rows.size() > most_cells_searched) return false;
+  return Totals(profile).elapsed >= static_cast<Ns>(shortest_run_with_findings_ns);
+}
+
 // The CRC-32 that zlib computes, so that readers can check it.
 std::uint32_t crc32(const unsigned char* bytes, std::size_t size) {
   static const auto table = [] {
@@ -165,7 +175,8 @@ Stored store_index(const Profile& profile, const Meta& meta, const std::vector<S
   return write_part(image.content(), directory, "index.db", mode, nullptr);
 }
 
-Stored store(const Profile& profile, const Meta& meta, const std::string& name, const Phases& phases, mode_t mode) {
+Stored store(const Profile& profile, const Meta& meta, const std::string& name, const Phases& phases, mode_t mode,
+             std::string* finding) {
   Gap gap(phases.clock);
   const Image image = built(Part::whole, profile.is_summary, [&](Database& db) {
     fill_shared(db, profile, meta, Part::whole);
@@ -173,6 +184,7 @@ Stored store(const Profile& profile, const Meta& meta, const std::string& name, 
     fill_regions(db, profile);
     fill_peers(db, profile);
     fill_scopes(db, profile);
+    if (finding != nullptr && is_worth_a_search(profile)) *finding = first_finding(db);
   });
   if (!image.error.empty()) return {"", image.error};
   const BlockedSignal file_size_limit(SIGXFSZ);

@@ -20,6 +20,7 @@ struct Totals {
   explicit Totals(const Profile& profile);
   Ns elapsed = 0;
   std::uint64_t ranks = 0;  // number of ranks with data
+  Ns app = 0, mpi = 0;      // sums over the ranks of their time since MPI_Init, and of the part in MPI
   Ns slice_ns = 1;
   bool slices_folded = false;
   bool is_summary = false;
@@ -38,9 +39,10 @@ struct Phases {
 };
 
 // Builds the SQLite file in memory, writes it in one go under a temporary name and renames it.  Never replaces an
-// existing file.  If `name` cannot be written, falls back to $TMPDIR or /tmp.
+// existing file.  If `name` cannot be written, falls back to $TMPDIR or /tmp.  Stores the first finding in `finding`,
+// unless that is null: empty if there is none, or if the run was too short or has too many cells to look for one.
 Stored store(const Profile& profile, const Meta& meta, const std::string& name, const Phases& phases,
-             mode_t mode = usual_mode);
+             mode_t mode = usual_mode, std::string* finding = nullptr);
 
 // One shard of a profile, as in table shard.
 struct Shard {

@@ -75,6 +75,8 @@ _FAMILY = {
 }
 # The releases for which the tests were written.  Random programs find faults in older and newer releases.
 _KNOWN_RELEASES = {"openmpi": "4.1.", "mpich": "4.0."}
+SUMMARY = re.compile(r"commlens: (<?[0-9.]+) % of the time in MPI(: .*)?")
+"""The line about the share of MPI."""
 REPEATS = 10
 """Number of further launches after one that did not end in time."""
 Launch = tuple[list[str], dict[str, str]]
@@ -100,7 +102,16 @@ class Result:
 
     @property
     def said(self) -> list[str]:
-        """The lines that commlens printed to stderr."""
+        """The lines that commlens printed to stderr, without the one about the share of MPI."""
+        return [line for line in self._said if line not in self.summary]
+
+    @property
+    def summary(self) -> list[str]:
+        """The lines with the share of MPI and the first finding, which depends on the load of the machine."""
+        return [line for line in self._said if SUMMARY.fullmatch(line)]
+
+    @property
+    def _said(self) -> list[str]:
         return [line for line in self.stderr.splitlines() if line.startswith("commlens")]
 
     @property

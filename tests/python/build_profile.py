@@ -48,6 +48,8 @@ SELDOM = {
     31: ("MPI_Bcast_init", "collective"),
     32: ("MPI_Allreduce_init", "collective"),
     33: ("MPI_Reduce_init", "collective"),
+    34: ("MPI_Recv", "p2p"),
+    35: ("MPI_Iprobe", "p2p"),
 }
 OP_ID = {name: id for id, (name, _) in {**OPS, **SELDOM}.items()}
 

@@ -15,6 +15,7 @@ from commlens.cli.comms import comms
 from commlens.cli.compare import compare_command
 from commlens.cli.coverage import coverage
 from commlens.cli.doctor import doctor
+from commlens.cli.explain import explain
 from commlens.cli.export import export
 from commlens.cli.hang import hang
 from commlens.cli.matrix import matrix
@@ -65,6 +66,7 @@ def commlens() -> None:
 
 for command in (
     report,
+    explain,
     compare_command,
     regions,
     matrix,

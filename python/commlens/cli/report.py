@@ -17,6 +17,8 @@ from commlens.cli.options import (
     profile_argument,
     sql_option,
 )
+from commlens.findings.find import Finding, read_findings, statements
+from commlens.findings.text import head_lines
 from commlens.jobs.hang import Group, draw_end, read_end
 from commlens.profile import open_profile
 from commlens.profile.meta import is_summary
@@ -124,6 +126,8 @@ def report(
     longest single call. share: share of the MPI time of all ranks. sent, received: bytes of all ranks. non-contig.:
     share of the calls with a non-contiguous datatype, shown if there are any.
 
+    Begins with one to five findings if there are any; commlens explain shows their evidence.
+
     A profile that commlens recover made begins with where each rank was when the job ended: its MPI call or the last
     one, since when, and who was missing there. Times are up to the last sign of life of each rank.
     """
@@ -141,21 +145,23 @@ def report(
             comms=comms, operations=wanted, classes=classes, ranks=ranks or (), size=size, time_ns=time_ns
         )
         facts = read_run(connection)
+        findings = read_findings(connection)
         end = read_end(connection) if facts.ranks["unfinished"] else ([], [])
         result = read_report(connection, selection, shape)
     if show_sql:
         _print_sql(Screen(), facts, result)
     elif style == "json":
-        Screen().json(json_text(as_dict(result, facts)))
+        found = [finding.as_dict() for finding in findings]
+        Screen().json(json_text({"findings": found, **as_dict(result, facts)}))
     elif style == "csv":
         _print_csv(Screen(), result, "ranks" if all_ranks else "operations")
     else:
-        _print_table(Screen(), facts, end, result, top)
+        _print_table(Screen(), findings, facts, end, result, top)
 
 
 def _print_sql(screen: Screen, facts: Run, result: Report) -> None:
     """Print the statements that read the rows."""
-    for title, statement in (*facts.statements, *result.statements):
+    for title, statement in (*statements(), *facts.statements, *result.statements):
         screen.plain(f"-- {title}\n{statement};\n\n")
 
 
@@ -166,9 +172,15 @@ def _print_csv(screen: Screen, result: Report, title: str) -> None:
 
 
 def _print_table(
-    screen: Screen, facts: Run, end: tuple[list[Group], list[int]], result: Report, top: int
+    screen: Screen,
+    findings: list[Finding],
+    facts: Run,
+    end: tuple[list[Group], list[int]],
+    result: Report,
+    top: int,
 ) -> None:
-    """Print the facts of the run, and the communicators with their operations."""
+    """Print the findings, the facts of the run, and the communicators with their operations."""
+    screen.lines(head_lines(findings, screen.width))
     _print_head(screen, facts, end, top)
     screen.lines(draw(result).lines(screen.width) if result.lines else [Text("no calls match")])
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "core/base/ticks.h"
+#include "core/out/database.h"
+
+namespace commlens::out {
+
+// A profile with more cells is not searched at the end of a job: `commlens explain` reads it later.  Searching this
+// many takes some 20 ms.
+inline constexpr std::size_t most_cells_searched = 10'000;
+
+// Returns the finding of spec/findings.toml that costs most, as one sentence without a call site.  Empty if there is
+// none, or if the search fails: a profile is complete without it.
+std::string first_finding(Database& db);
+
+// Returns a time with its unit and three digits, such as "12.3 ms"; a share of 1 in per cent, such as "12.3 %".  The
+// same texts as those of python/commlens/render/units.py.
+std::string time_text(Ns ns);
+std::string share_text(double share);
+
+}  // namespace commlens::out

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the rules that find what is worth a look in a profile, from spec/findings.toml.
+
+Out: generated/findings.h                  the rules for the library, with the views they use in front
+     python/commlens/findings/_rules.py    the rules for the reader
+     docs/reference/findings.md            the page for the user
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from typing import Any
+
+import output
+
+MADE = "DO NOT EDIT: written by gen/findings.py from spec/findings.toml."
+TEXTS = ("title", "text", "try", "reason", "misses")
+FORMATS = ("time", "share", "count", "")
+FIELD = re.compile(r"{(\w+)(?::(\w+))?}")
+COMMON_COLUMNS = {"share", "site"}
+
+
+def check(spec: dict[str, Any], views: dict[str, Any]) -> None:
+    """Refuse a rule that lacks something, or that formats or evidence do not fit."""
+    for name, rule in spec["finding"].items():
+        for key in TEXTS:
+            if not rule.get(key):
+                raise SystemExit(f"spec/findings.toml: {name}: {key} is missing")
+        for key in ("try", "reason", "misses"):
+            if not rule[key].endswith("."):
+                raise SystemExit(f"spec/findings.toml: {name}: {key} is no sentence")
+        for view in rule["views"]:
+            if view not in views:
+                raise SystemExit(f"spec/findings.toml: {name}: there is no view {view}")
+        formats = [form for _, form in FIELD.findall(rule["text"])] + [entry[2] for entry in rule["evidence"]]
+        for form in formats:
+            if form not in FORMATS:
+                raise SystemExit(f"spec/findings.toml: {name}: there is no format {form}")
+        query(spec, name)
+
+
+def query(spec: dict[str, Any], name: str) -> str:
+    """Return the query of a rule, with the thresholds in place of their names."""
+    rule = spec["finding"][name]
+    numbers = {**spec["common"]["threshold"], **rule["threshold"]}
+    used = set()
+
+    def value(match: re.Match[str]) -> str:
+        used.add(match[1])
+        if match[1] not in numbers:
+            raise SystemExit(f"spec/findings.toml: {name}: there is no threshold {match[1]}")
+        return str(numbers[match[1]])
+
+    sql = re.sub(
+        r"(?<![\w:]):(\w+)", value, spec["common"]["sql"].strip("\n") + "\n" + rule["sql"].strip("\n")
+    )
+    if unused := sorted(rule["threshold"].keys() - used):
+        raise SystemExit(f"spec/findings.toml: {name}: no use of threshold {unused[0]}")
+    return sql
+
+
+def query_of_library(spec: dict[str, Any], name: str, views: dict[str, Any]) -> str:
+    """Return the query for a database whose views the connection does not know yet."""
+    texts = [f"{view} AS ({views[view]['sql'].strip()})" for view in spec["finding"][name]["views"]]
+    return f"WITH {', '.join(texts)},\n{query(spec, name).removeprefix('WITH ')}"
+
+
+def header_text(spec: dict[str, Any], views: dict[str, Any]) -> str:
+    """Return generated/findings.h."""
+    rules = "\n".join(
+        f'    {{R"~({rule["text"]})~",\n     R"~({query_of_library(spec, name, views)})~"}},'
+        for name, rule in spec["finding"].items()
+    )
+    return f"""// SPDX-License-Identifier: Apache-2.0
+// {MADE}
+#pragma once
+
+namespace commlens {{
+
+struct FindingRule {{
+  const char* text;   // with the columns of the query in braces
+  const char* query;  // one row per finding, with column share
+}};
+
+// clang-format off
+inline constexpr FindingRule finding_rules[] = {{
+{rules}
+}};
+// clang-format on
+
+inline constexpr long long shortest_run_with_findings_ns = {spec["common"]["threshold"]["shortest_run_ns"]};
+
+}}  // namespace commlens
+"""
+
+
+def python_text(spec: dict[str, Any]) -> str:
+    """Return python/commlens/findings/_rules.py."""
+
+    def rule_text(name: str, rule: dict[str, Any]) -> str:
+        evidence = "".join(
+            f"            ({column!r}, {label!r}, {form!r}),\n" for column, label, form in rule["evidence"]
+        )
+        thresholds = {**spec["common"]["threshold"], **rule["threshold"]}
+        return (
+            "    Rule(\n"
+            f"        name={name!r},\n"
+            + "".join(f"        {'advice' if key == 'try' else key}={rule[key]!r},\n" for key in TEXTS)
+            + f"        thresholds={thresholds!r},\n"
+            f"        evidence=(\n{evidence}        ),\n"
+            f'        sql="""\\\n{query(spec, name)}""",\n'
+            "    ),\n"
+        )
+
+    rules = "".join(rule_text(name, rule) for name, rule in spec["finding"].items())
+    return f'''# SPDX-License-Identifier: Apache-2.0
+# {MADE}
+"""The rules that find what is worth a look."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    """One rule; spec/findings.toml says what each field is."""
+
+    name: str
+    title: str
+    text: str
+    advice: str
+    reason: str
+    misses: str
+    thresholds: dict[str, float]
+    evidence: tuple[tuple[str, str, str], ...]
+    sql: str
+
+
+RULES = (
+{rules})
+'''
+
+
+def markdown_text(spec: dict[str, Any]) -> str:
+    """Return docs/reference/findings.md."""
+    common = spec["common"]
+    lines = [
+        f"<!-- {MADE} -->",
+        "# Findings",
+        "",
+        "`commlens report` begins with what commlens finds by itself, and `commlens explain` shows it with its evidence.",
+        "Each rule below is one SQL query on the profile; `commlens explain --sql` prints them. Findings are ordered by the",
+        "part of the run that their cause costs at most, averaged over the ranks.",
+        "",
+        "A finding is a claim about this run. No finding means that none of these rules applies, not that nothing can be",
+        "improved.",
+        "",
+        f"No rule applies to runs with one rank, to profiles of summary detail, or to runs shorter than"
+        f" {common['threshold']['shortest_run_ns'] / 1e9:g} s.",
+        common["reason"],
+        "",
+    ]
+    for name, rule in spec["finding"].items():
+        numbers = ", ".join(f"`{key}` {value:,}" for key, value in rule["threshold"].items())
+        lines += [
+            f"## {name}",
+            "",
+            f"{rule['title']}.",
+            "",
+            f"- **Thresholds**: {numbers}. {rule['reason']}",
+            f"- **What to try**: {rule['try']}",
+            f"- **What it misses**: {rule['misses']}",
+            "",
+            "| evidence | format |",
+            "|---|---|",
+            *(f"| {label} | {form} |" for _, label, form in rule["evidence"]),
+            "",
+            "```sql",
+            textwrap.dedent(query(spec, name)),
+            "```",
+            "",
+        ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def texts() -> dict[str, str]:
+    """Return the generated files: path from the root of the repository -> content."""
+    spec, views = output.read_toml("spec/findings.toml"), output.read_toml("spec/schema.toml")["view"]
+    check(spec, views)
+    return {
+        "generated/findings.h": header_text(spec, views),
+        "python/commlens/findings/_rules.py": python_text(spec),
+        "docs/reference/findings.md": markdown_text(spec),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(output.main(texts()))

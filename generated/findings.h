@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// DO NOT EDIT: written by gen/findings.py from spec/findings.toml.
+#pragma once
+
+namespace commlens {
+
+struct FindingRule {
+  const char* text;   // with the columns of the query in braces
+  const char* query;  // one row per finding, with column share
+};
+
+// clang-format off
+inline constexpr FindingRule finding_rules[] = {
+    {R"~({who} {late_ns:time} outside MPI, {others} {other_ns:time}; {whom} in {op}[ of {communicator}][ at {site}])~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (SELECT comm.family,
+       CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+            WHEN MIN(comm.kind) = 'set' THEN '{*}'
+            ELSE SUBSTR(MIN(comm.name), 1, 1)
+              || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                      THEN MIN(comm.leader) ELSE '*' END || '.'
+              || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                         = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                      THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+       END AS name,
+       MIN(comm.kind) AS kind,
+       SUM(comm.communicators) AS communicators,
+       MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+       MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+       MIN(parent.family) AS parent,
+       MIN(op.name) AS creator,
+       MIN(comm.callsite) AS callsite,
+       CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+            THEN MIN(comm.user_name) END AS user_name,
+       CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+            THEN MIN(comm.topology) END AS topology
+  FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+ GROUP BY comm.family),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     late AS (
+       SELECT rank, app_ns - mpi_ns AS outside FROM run CROSS JOIN rank
+        WHERE is_plain AND most - average >= 0.1 * elapsed AND app_ns - mpi_ns > (most + least) / 2),
+     two AS (
+       SELECT COUNT(*) AS late, AVG(outside) AS late_ns, MIN(rank) AS first FROM late),
+     both AS (
+       SELECT run.*, late, late_ns, first, ranks - late AS others,
+              (average * ranks - late_ns * late) / (ranks - late) AS other_ns
+         FROM two CROSS JOIN run WHERE late > 0 AND 2 * late <= ranks),
+     place AS (
+       SELECT key.op, comm.family, key.callsite,
+              SUM(cell.time_ns * (CASE WHEN cell.rank IN (SELECT rank FROM late) THEN -1.0 / late ELSE 1.0 / others END))
+                AS waiting
+         FROM both CROSS JOIN key CROSS JOIN cell CROSS JOIN comm
+        WHERE cell.key = key.id AND comm.id = key.comm
+        GROUP BY 1, 2, 3 ORDER BY waiting DESC LIMIT 1)
+SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, waiting AS waiting_ns, op.name AS op,
+       CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULLIF(place.callsite, 0) AS site,
+       CASE late WHEN 1 THEN 'rank ' || first || ' spends'
+                 ELSE CASE WHEN late <= 4 THEN 'ranks ' || (SELECT GROUP_CONCAT(rank, ', ') FROM (SELECT rank FROM late ORDER BY rank))
+                           ELSE late || ' ranks, such as rank ' || first || ',' END || ' spend' END AS who,
+       CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
+                   ELSE 'the others' END AS others,
+       CASE others WHEN 1 THEN 'it waits for ' ELSE 'they wait for ' END || CASE late WHEN 1 THEN 'it' ELSE 'them' END AS whom
+  FROM both CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family)~"},
+    {R"~(ranks {first} to {last} work one after another: time in {op} changes by {step_ns:time} from rank to rank[ at {site}]; on average {busy} of {ranks} ranks work at a time)~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     place AS (
+       SELECT key.op, key.comm, key.callsite, cell.rank, SUM(cell.time_ns) AS t
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE is_plain AND ranks >= 3 AND 2 * average <= elapsed
+          AND op.name IN ('MPI_Recv', 'MPI_Mrecv', 'MPI_Probe', 'MPI_Mprobe', 'MPI_Wait', 'MPI_Waitall', 'MPI_Waitany',
+                          'MPI_Waitsome', 'MPI_Sendrecv', 'MPI_Sendrecv_replace')
+          AND key.op = op.id AND cell.key = key.id
+        GROUP BY 1, 2, 3, 4),
+     sums AS (
+       SELECT op, comm, callsite, COUNT(*) AS members, MIN(rank) AS first, MAX(rank) AS last,
+              AVG(rank) AS x, AVG(t) AS y, AVG(1.0 * rank * rank) AS xx, AVG(1.0 * t * t) AS yy, AVG(1.0 * rank * t) AS xy
+         FROM place GROUP BY op, comm, callsite HAVING COUNT(*) >= 3),
+     line AS (
+       SELECT op, comm, callsite, members, first, last, xy >= x * y AS rises,
+              ABS(xy - x * y) / (xx - x * x) * (last - first) / (members - 1) AS step_ns,
+              (xy - x * y) * (xy - x * y) / ((xx - x * x) * (yy - y * y)) AS fit
+         FROM sums WHERE xx > x * x AND yy > y * y)
+SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside_ns, ranks,
+       ROUND(average * ranks / elapsed, 1) AS busy, op.name AS op, NULLIF(line.callsite, 0) AS site,
+       CASE WHEN rises THEN first ELSE last END AS first, CASE WHEN rises THEN last ELSE first END AS last
+  FROM run CROSS JOIN line JOIN op ON op.id = line.op
+ WHERE fit >= 0.9 AND step_ns BETWEEN 0.5 * average AND 1.5 * average
+ ORDER BY members DESC, fit DESC LIMIT 1)~"},
+    {R"~(in {op} on {communicator} the other members wait for {last}: {other_ns:time} on average, {last_ns:time} there)~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (SELECT comm.family,
+       CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+            WHEN MIN(comm.kind) = 'set' THEN '{*}'
+            ELSE SUBSTR(MIN(comm.name), 1, 1)
+              || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                      THEN MIN(comm.leader) ELSE '*' END || '.'
+              || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                         = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                      THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+       END AS name,
+       MIN(comm.kind) AS kind,
+       SUM(comm.communicators) AS communicators,
+       MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+       MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+       MIN(parent.family) AS parent,
+       MIN(op.name) AS creator,
+       MIN(comm.callsite) AS callsite,
+       CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+            THEN MIN(comm.user_name) END AS user_name,
+       CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+            THEN MIN(comm.topology) END AS topology
+  FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+ GROUP BY comm.family),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_rank AS (
+       SELECT key.comm, key.op, cell.rank, SUM(cell.time_ns) AS t
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE is_plain AND mpi >= 0.1 * total
+          AND op.name IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Alltoall', 'MPI_Reduce_scatter_block')
+          AND key.op = op.id AND cell.key = key.id
+        GROUP BY 1, 2, 3),
+     per_comm AS (
+       SELECT comm, op, rank AS last, MIN(t) AS least, AVG(t) AS average_ns, COUNT(*) AS callers
+         FROM per_rank GROUP BY comm, op HAVING COUNT(*) >= 2)
+SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per_comm.least AS last_ns,
+       (average_ns * callers - per_comm.least) / (callers - 1) AS other_ns, callers AS members, op.name AS op,
+       comm.name AS communicator, 'rank ' || per_comm.last AS last, NULL AS site
+  FROM run CROSS JOIN per_comm JOIN comm ON comm.id = per_comm.comm JOIN op ON op.id = per_comm.op
+                               JOIN rank ON rank.rank = per_comm.last
+ WHERE comm.kind = 'intra' AND comm.size = callers AND average_ns - per_comm.least >= 0.1 * elapsed
+   AND rank.app_ns - rank.mpi_ns - average < 0.1 * elapsed
+ ORDER BY share DESC LIMIT 1)~"},
+    {R"~({calls:count} calls of {op} with {size}[ on {communicator}][ at {site}], {each_ns:time} each, take {share:share} of the time)~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (SELECT comm.family,
+       CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+            WHEN MIN(comm.kind) = 'set' THEN '{*}'
+            ELSE SUBSTR(MIN(comm.name), 1, 1)
+              || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                      THEN MIN(comm.leader) ELSE '*' END || '.'
+              || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                         = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                      THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+       END AS name,
+       MIN(comm.kind) AS kind,
+       SUM(comm.communicators) AS communicators,
+       MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+       MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+       MIN(parent.family) AS parent,
+       MIN(op.name) AS creator,
+       MIN(comm.callsite) AS callsite,
+       CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+            THEN MIN(comm.user_name) END AS user_name,
+       CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+            THEN MIN(comm.topology) END AS topology
+  FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+ GROUP BY comm.family),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_key AS (
+       SELECT key.op, key.comm, key.callsite, key.bin, SUM(cell.calls) AS calls, COUNT(*) AS callers,
+              CASE op.class WHEN 'collective' THEN MIN(cell.time_ns) * COUNT(*) ELSE SUM(cell.time_ns) END AS busy_ns
+         FROM run CROSS JOIN key CROSS JOIN op CROSS JOIN cell
+        WHERE mpi >= 0.1 * total AND op.id = key.op AND op.class IN ('p2p', 'collective', 'neighbor', 'rma')
+          AND key.bin BETWEEN 1 AND 7 AND cell.key = key.id
+        GROUP BY key.id),
+     per_family AS (
+       SELECT op, family, per_key.callsite, bin, SUM(calls) AS calls, MAX(calls / callers) AS per_rank, SUM(busy_ns) AS busy_ns
+         FROM per_key JOIN comm ON comm.id = per_key.comm GROUP BY 1, 2, 3, 4)
+SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_ns, op.name AS op,
+       CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULLIF(per_family.callsite, 0) AS site,
+       CASE bin WHEN 1 THEN '1 B' ELSE (1 << (bin - 1)) || '-' || ((1 << bin) - 1) || ' B' END AS size
+  FROM run CROSS JOIN per_family JOIN op ON op.id = per_family.op JOIN family ON family.family = per_family.family
+ WHERE per_rank >= 10000 AND busy_ns >= 0.1 * total AND busy_ns <= calls * CASE op.class WHEN 'collective' THEN 1000000 ELSE 100000 END
+ ORDER BY share DESC LIMIT 3)~"},
+    {R"~({op} makes {per_rank:count} communicators per rank[ at {site}] and takes {share:share} of the time)~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_rank AS (
+       SELECT key.op, key.callsite, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS t
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE op.name IN ('MPI_Comm_dup', 'MPI_Comm_dup_with_info', 'MPI_Comm_idup', 'MPI_Comm_split', 'MPI_Comm_split_type',
+                          'MPI_Comm_create', 'MPI_Comm_create_group', 'MPI_Cart_create', 'MPI_Cart_sub', 'MPI_Graph_create',
+                          'MPI_Dist_graph_create', 'MPI_Dist_graph_create_adjacent', 'MPI_Intercomm_create',
+                          'MPI_Intercomm_merge')
+          AND key.op = op.id AND cell.key = key.id
+        GROUP BY 1, 2, 3),
+     per_site AS (
+       SELECT op, callsite, MAX(calls) AS per_rank, SUM(t) AS t FROM per_rank GROUP BY 1, 2)
+SELECT 1.0 * t / total AS share, per_rank, t / ranks AS time_ns, op.name AS op, NULLIF(per_site.callsite, 0) AS site
+  FROM run CROSS JOIN per_site JOIN op ON op.id = per_site.op
+ WHERE per_rank >= 1000 OR (per_rank >= 100 AND t >= 0.02 * total)
+ ORDER BY share DESC LIMIT 1)~"},
+    {R"~(rank {rank} calls {op} {calls:count} times[ at {site}], which takes {own_share:share} of its time)~",
+     R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
+       key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
+       key.usual_sent + cell_row.bytes_sent AS bytes_sent,
+       key.usual_received + cell_row.bytes_received AS bytes_received,
+       key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
+  FROM key CROSS JOIN cell_row
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1),
+whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_rank AS (
+       SELECT key.op, key.callsite, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS t
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE op.name IN ('MPI_Iprobe', 'MPI_Improbe', 'MPI_Test', 'MPI_Testall', 'MPI_Testany', 'MPI_Testsome',
+                          'MPI_Request_get_status')
+          AND key.op = op.id AND cell.key = key.id
+        GROUP BY 1, 2, 3)
+SELECT 1.0 * SUM(t) / total AS share, per_rank.rank, MAX(per_rank.calls) AS calls, 1.0 * t / app_ns AS own_share,
+       t AS time_ns, COUNT(*) AS pollers, op.name AS op, NULLIF(per_rank.callsite, 0) AS site
+  FROM run CROSS JOIN per_rank JOIN op ON op.id = per_rank.op JOIN rank ON rank.rank = per_rank.rank
+ WHERE per_rank.calls >= 10000 AND t >= 0.1 * app_ns
+ GROUP BY op.id, per_rank.callsite ORDER BY share DESC LIMIT 1)~"},
+};
+// clang-format on
+
+inline constexpr long long shortest_run_with_findings_ns = 1000000000;
+
+}  // namespace commlens

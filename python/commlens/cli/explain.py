@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens explain`."""
+
+from __future__ import annotations
+
+import click
+
+from commlens.cli.options import format_option, profile_argument, sql_option
+from commlens.findings.find import read_findings, statements
+from commlens.findings.text import explained
+from commlens.profile import open_profile
+from commlens.profile.meta import is_summary
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, json_text
+
+COLUMNS = ("rule", "share", "finding", "try")
+
+
+@click.command()
+@profile_argument
+@format_option
+@sql_option
+def explain(profile: str, style: str, show_sql: bool) -> None:
+    """Show what commlens finds in PROFILE by itself, with the evidence.
+
+    Each finding is a sentence, the numbers that it stands on, and what to try. The findings that cost most come first.
+    docs/reference/findings.md describes the rules, with their thresholds and reasons, and what each one misses. json
+    has all values of a finding and the thresholds of its rule.
+
+    No finding means that no rule applies, not that nothing can be improved.
+    """
+    screen = Screen()
+    if show_sql:
+        for title, statement in statements():
+            screen.plain(f"-- {title}\n{statement};\n\n")
+        return
+    with open_profile(profile) as connection:
+        summary = is_summary(connection)
+        findings = read_findings(connection)
+    if style == "json":
+        screen.json(json_text([finding.as_dict() for finding in findings]))
+    elif style == "csv":
+        rows = [[finding.as_dict()[column] for column in COLUMNS] for finding in findings]
+        screen.plain(csv_text(COLUMNS, rows))
+    else:
+        screen.lines(explained(findings, is_summary=summary, width=screen.width))

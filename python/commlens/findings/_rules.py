@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+# DO NOT EDIT: written by gen/findings.py from spec/findings.toml.
+"""The rules that find what is worth a look."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    """One rule; spec/findings.toml says what each field is."""
+
+    name: str
+    title: str
+    text: str
+    advice: str
+    reason: str
+    misses: str
+    thresholds: dict[str, float]
+    evidence: tuple[tuple[str, str, str], ...]
+    sql: str
+
+
+RULES = (
+    Rule(
+        name='late_ranks',
+        title='Some ranks work longer than the others, which wait for them',
+        text='{who} {late_ns:time} outside MPI, {others} {other_ns:time}; {whom} in {op}[ of {communicator}][ at {site}]',
+        advice='Give these ranks less work, or split their work; look at what they do between their MPI calls.',
+        reason='Below 10 % of the run, a perfect balance would hardly be noticed.',
+        misses='Programs with several threads per rank, and ranks that did not reach MPI_Finalize: their time outside MPI is not known. Ranks that are late in turns. More than half of the ranks: then the others are idle.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1},
+        evidence=(
+            ('late', 'late ranks', 'count'),
+            ('late_ns', 'their time outside MPI, on average', 'time'),
+            ('other_ns', 'time outside MPI of the others, on average', 'time'),
+            ('waiting_ns', 'time that the others spend longer in this call', 'time'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     late AS (
+       SELECT rank, app_ns - mpi_ns AS outside FROM run CROSS JOIN rank
+        WHERE is_plain AND most - average >= 0.1 * elapsed AND app_ns - mpi_ns > (most + least) / 2),
+     two AS (
+       SELECT COUNT(*) AS late, AVG(outside) AS late_ns, MIN(rank) AS first FROM late),
+     both AS (
+       SELECT run.*, late, late_ns, first, ranks - late AS others,
+              (average * ranks - late_ns * late) / (ranks - late) AS other_ns
+         FROM two CROSS JOIN run WHERE late > 0 AND 2 * late <= ranks),
+     place AS (
+       SELECT key.op, comm.family, key.callsite,
+              SUM(cell.time_ns * (CASE WHEN cell.rank IN (SELECT rank FROM late) THEN -1.0 / late ELSE 1.0 / others END))
+                AS waiting
+         FROM both CROSS JOIN key CROSS JOIN cell CROSS JOIN comm
+        WHERE cell.key = key.id AND comm.id = key.comm
+        GROUP BY 1, 2, 3 ORDER BY waiting DESC LIMIT 1)
+SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, waiting AS waiting_ns, op.name AS op,
+       CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULLIF(place.callsite, 0) AS site,
+       CASE late WHEN 1 THEN 'rank ' || first || ' spends'
+                 ELSE CASE WHEN late <= 4 THEN 'ranks ' || (SELECT GROUP_CONCAT(rank, ', ') FROM (SELECT rank FROM late ORDER BY rank))
+                           ELSE late || ' ranks, such as rank ' || first || ',' END || ' spend' END AS who,
+       CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
+                   ELSE 'the others' END AS others,
+       CASE others WHEN 1 THEN 'it waits for ' ELSE 'they wait for ' END || CASE late WHEN 1 THEN 'it' ELSE 'them' END AS whom
+  FROM both CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family""",
+    ),
+    Rule(
+        name='serialised_ranks',
+        title='Ranks work one after another along a chain',
+        text='ranks {first} to {last} work one after another: time in {op} changes by {step_ns:time} from rank to rank[ at {site}]; on average {busy} of {ranks} ranks work at a time',
+        advice='Split the work of a rank into parts and pass each on when it is done, so that the next rank can begin; or choose an algorithm without the chain.',
+        reason='If each rank waits for the work of all ranks before it, the time in the receive changes from rank to rank by the time outside MPI of one rank; a half to one and a half of it is accepted. A pipeline that is full has steps much smaller than that. At least half of the ranks must be idle on average, and the straight line must explain 90 % of the variance.',
+        misses='Programs with several threads per rank, and ranks that did not reach MPI_Finalize. Chains in another order than that of world ranks. Rings that turn many times: there all ranks wait equally long.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_fit': 0.9, 'least_step': 0.5, 'most_step': 1.5},
+        evidence=(
+            ('members', 'ranks with this call', 'count'),
+            ('step_ns', 'change of the time in it from rank to rank', 'time'),
+            ('outside_ns', 'time outside MPI per rank', 'time'),
+            ('fit', 'variance that a straight line explains', 'share'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     place AS (
+       SELECT key.op, key.comm, key.callsite, cell.rank, SUM(cell.time_ns) AS t
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE is_plain AND ranks >= 3 AND 2 * average <= elapsed
+          AND op.name IN ('MPI_Recv', 'MPI_Mrecv', 'MPI_Probe', 'MPI_Mprobe', 'MPI_Wait', 'MPI_Waitall', 'MPI_Waitany',
+                          'MPI_Waitsome', 'MPI_Sendrecv', 'MPI_Sendrecv_replace')
+          AND key.op = op.id AND cell.key = key.id
+        GROUP BY 1, 2, 3, 4),
+     sums AS (
+       SELECT op, comm, callsite, COUNT(*) AS members, MIN(rank) AS first, MAX(rank) AS last,
+              AVG(rank) AS x, AVG(t) AS y, AVG(1.0 * rank * rank) AS xx, AVG(1.0 * t * t) AS yy, AVG(1.0 * rank * t) AS xy
+         FROM place GROUP BY op, comm, callsite HAVING COUNT(*) >= 3),
+     line AS (
+       SELECT op, comm, callsite, members, first, last, xy >= x * y AS rises,
+              ABS(xy - x * y) / (xx - x * x) * (last - first) / (members - 1) AS step_ns,
+              (xy - x * y) * (xy - x * y) / ((xx - x * x) * (yy - y * y)) AS fit
+         FROM sums WHERE xx > x * x AND yy > y * y)
+SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside_ns, ranks,
+       ROUND(average * ranks / elapsed, 1) AS busy, op.name AS op, NULLIF(line.callsite, 0) AS site,
+       CASE WHEN rises THEN first ELSE last END AS first, CASE WHEN rises THEN last ELSE first END AS last
+  FROM run CROSS JOIN line JOIN op ON op.id = line.op
+ WHERE fit >= 0.9 AND step_ns BETWEEN 0.5 * average AND 1.5 * average
+ ORDER BY members DESC, fit DESC LIMIT 1""",
+    ),
+    Rule(
+        name='uneven_communicator',
+        title='In one communicator the same member always arrives last',
+        text='in {op} on {communicator} the other members wait for {last}: {other_ns:time} on average, {last_ns:time} there',
+        advice='Look at what this member does before the call, in other communicators too.',
+        reason='Nobody leaves these collectives before the last member has arrived, so the member with the least time in them came last. Below 10 % of the run the difference is not worth the search.',
+        misses='Broadcasts, reductions to a root, gathers and scatters, where the least time says nothing about who was late. Members that are late in turns. A rank that also works longest of all has the finding late_ranks instead.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1},
+        evidence=(
+            ('members', 'members of the communicator', 'count'),
+            ('last_ns', 'time in the call of the member that arrives last', 'time'),
+            ('other_ns', 'time in the call of the others, on average', 'time'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_rank AS (
+       SELECT key.comm, key.op, cell.rank, SUM(cell.time_ns) AS t
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE is_plain AND mpi >= 0.1 * total
+          AND op.name IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Alltoall', 'MPI_Reduce_scatter_block')
+          AND key.op = op.id AND cell.key = key.id
+        GROUP BY 1, 2, 3),
+     per_comm AS (
+       SELECT comm, op, rank AS last, MIN(t) AS least, AVG(t) AS average_ns, COUNT(*) AS callers
+         FROM per_rank GROUP BY comm, op HAVING COUNT(*) >= 2)
+SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per_comm.least AS last_ns,
+       (average_ns * callers - per_comm.least) / (callers - 1) AS other_ns, callers AS members, op.name AS op,
+       comm.name AS communicator, 'rank ' || per_comm.last AS last, NULL AS site
+  FROM run CROSS JOIN per_comm JOIN comm ON comm.id = per_comm.comm JOIN op ON op.id = per_comm.op
+                               JOIN rank ON rank.rank = per_comm.last
+ WHERE comm.kind = 'intra' AND comm.size = callers AND average_ns - per_comm.least >= 0.1 * elapsed
+   AND rank.app_ns - rank.mpi_ns - average < 0.1 * elapsed
+ ORDER BY share DESC LIMIT 1""",
+    ),
+    Rule(
+        name='tiny_messages',
+        title='Tiny messages in great number',
+        text='{calls:count} calls of {op} with {size}[ on {communicator}][ at {site}], {each_ns:time} each, take {share:share} of the time',
+        advice='Aggregate them: send several values in one message, or communicate less often.',
+        reason='A message below 128 bytes costs as much as one of some hundred bytes, so fewer and larger ones save nearly all of the time. Below 10,000 calls per rank, or 10 % of the run, there is little to save. In a collective only the time of its fastest rank counts, because the others may have waited; beyond 1 ms it is slow for another reason. Other calls that take more than 100 µs wait for their peer.',
+        misses='v and w collectives, whose blocks differ in size. Calls spread over many call sites.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_calls': 10000, 'longest_call_ns': 1000000, 'longest_message_ns': 100000, 'largest_bin': 7},
+        evidence=(
+            ('calls', 'calls of all ranks', 'count'),
+            ('per_rank', 'calls per rank', 'count'),
+            ('each_ns', 'time per call', 'time'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_key AS (
+       SELECT key.op, key.comm, key.callsite, key.bin, SUM(cell.calls) AS calls, COUNT(*) AS callers,
+              CASE op.class WHEN 'collective' THEN MIN(cell.time_ns) * COUNT(*) ELSE SUM(cell.time_ns) END AS busy_ns
+         FROM run CROSS JOIN key CROSS JOIN op CROSS JOIN cell
+        WHERE mpi >= 0.1 * total AND op.id = key.op AND op.class IN ('p2p', 'collective', 'neighbor', 'rma')
+          AND key.bin BETWEEN 1 AND 7 AND cell.key = key.id
+        GROUP BY key.id),
+     per_family AS (
+       SELECT op, family, per_key.callsite, bin, SUM(calls) AS calls, MAX(calls / callers) AS per_rank, SUM(busy_ns) AS busy_ns
+         FROM per_key JOIN comm ON comm.id = per_key.comm GROUP BY 1, 2, 3, 4)
+SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_ns, op.name AS op,
+       CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULLIF(per_family.callsite, 0) AS site,
+       CASE bin WHEN 1 THEN '1 B' ELSE (1 << (bin - 1)) || '-' || ((1 << bin) - 1) || ' B' END AS size
+  FROM run CROSS JOIN per_family JOIN op ON op.id = per_family.op JOIN family ON family.family = per_family.family
+ WHERE per_rank >= 10000 AND busy_ns >= 0.1 * total AND busy_ns <= calls * CASE op.class WHEN 'collective' THEN 1000000 ELSE 100000 END
+ ORDER BY share DESC LIMIT 3""",
+    ),
+    Rule(
+        name='communicators_in_a_loop',
+        title='Communicators made in a loop',
+        text='{op} makes {per_rank:count} communicators per rank[ at {site}] and takes {share:share} of the time',
+        advice='Make the communicator once before the loop, and reuse it.',
+        reason='Programs that set up their communicators once make some tens per line. A thousand from one line is a loop, and some MPI libraries run out of them near 2,000 if they are not freed. From a hundred on, 2 % of the time is worth a look.',
+        misses='Communicators from different lines.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_calls': 100, 'least_share': 0.02, 'many_calls': 1000},
+        evidence=(
+            ('per_rank', 'calls of the rank with most', 'count'),
+            ('time_ns', 'time in them per rank', 'time'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_rank AS (
+       SELECT key.op, key.callsite, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS t
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE op.name IN ('MPI_Comm_dup', 'MPI_Comm_dup_with_info', 'MPI_Comm_idup', 'MPI_Comm_split', 'MPI_Comm_split_type',
+                          'MPI_Comm_create', 'MPI_Comm_create_group', 'MPI_Cart_create', 'MPI_Cart_sub', 'MPI_Graph_create',
+                          'MPI_Dist_graph_create', 'MPI_Dist_graph_create_adjacent', 'MPI_Intercomm_create',
+                          'MPI_Intercomm_merge')
+          AND key.op = op.id AND cell.key = key.id
+        GROUP BY 1, 2, 3),
+     per_site AS (
+       SELECT op, callsite, MAX(calls) AS per_rank, SUM(t) AS t FROM per_rank GROUP BY 1, 2)
+SELECT 1.0 * t / total AS share, per_rank, t / ranks AS time_ns, op.name AS op, NULLIF(per_site.callsite, 0) AS site
+  FROM run CROSS JOIN per_site JOIN op ON op.id = per_site.op
+ WHERE per_rank >= 1000 OR (per_rank >= 100 AND t >= 0.02 * total)
+ ORDER BY share DESC LIMIT 1""",
+    ),
+    Rule(
+        name='polling',
+        title='A rank polls',
+        text='rank {rank} calls {op} {calls:count} times[ at {site}], which takes {own_share:share} of its time',
+        advice='Wait with MPI_Wait, MPI_Waitany or MPI_Probe where there is nothing else to do; otherwise work longer between two tests.',
+        reason='A test costs about a microsecond, so a rank that tests between pieces of work spends little time in it. A tenth of the time in 10,000 tests or more means that it had nothing to do. Fewer and longer tests move large messages, which is work.',
+        misses='Polling spread over several call sites, and tests below 10 % of the time of their rank.',
+        thresholds={'shortest_run_ns': 1000000000, 'least_calls': 10000, 'least_share': 0.1},
+        evidence=(
+            ('pollers', 'ranks that poll there', 'count'),
+            ('calls', 'calls of this rank', 'count'),
+            ('time_ns', 'time in them', 'time'),
+        ),
+        sql="""\
+WITH whole AS (
+       SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
+              MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
+              MAX(threads) <= 1 AND SUM(state <> 'finalized') = 0 AS is_plain
+         FROM rank),
+     run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
+     per_rank AS (
+       SELECT key.op, key.callsite, cell.rank, SUM(cell.calls) AS calls, SUM(cell.time_ns) AS t
+         FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
+        WHERE op.name IN ('MPI_Iprobe', 'MPI_Improbe', 'MPI_Test', 'MPI_Testall', 'MPI_Testany', 'MPI_Testsome',
+                          'MPI_Request_get_status')
+          AND key.op = op.id AND cell.key = key.id
+        GROUP BY 1, 2, 3)
+SELECT 1.0 * SUM(t) / total AS share, per_rank.rank, MAX(per_rank.calls) AS calls, 1.0 * t / app_ns AS own_share,
+       t AS time_ns, COUNT(*) AS pollers, op.name AS op, NULLIF(per_rank.callsite, 0) AS site
+  FROM run CROSS JOIN per_rank JOIN op ON op.id = per_rank.op JOIN rank ON rank.rank = per_rank.rank
+ WHERE per_rank.calls >= 10000 AND t >= 0.1 * app_ns
+ GROUP BY op.id, per_rank.callsite ORDER BY share DESC LIMIT 1""",
+    ),
+)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applies the rules of spec/findings.toml to a profile."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from commlens.findings._rules import RULES, Rule
+from commlens.render.units import share_text, time_text
+from commlens.symbols.callsites import callsite_labels
+
+OPTIONAL = re.compile(r"\[([^\]]*)\]")
+FIELD = re.compile(r"{(\w+)(?::(\w+))?}")
+
+
+def formatted(value: Any, form: str | None) -> str:
+    """Return a value of a finding with its unit.
+
+    >>> formatted(2_500_000, "time"), formatted(0.25, "share"), formatted(12345, "count"), formatted("s0.1", None)
+    ('2.50 ms', '25.0 %', '12,345', 's0.1')
+    """
+    if form == "time":
+        return time_text(round(value))
+    if form == "share":
+        return share_text(value)
+    return f"{value:,}" if form == "count" else str(value)
+
+
+def sentence(text: str, values: dict[str, Any]) -> str:
+    """Return the text of a rule with values for its fields; a part in brackets needs all of its own.
+
+    >>> sentence("{n:count} calls[ at {site}]", {"n": 1000, "site": None})
+    '1,000 calls'
+    """
+
+    def part(match: re.Match[str]) -> str:
+        fields = [name for name, _ in FIELD.findall(match[1])]
+        return match[1] if all(values[name] is not None for name in fields) else ""
+
+    return FIELD.sub(lambda field: formatted(values[field[1]], field[2]), OPTIONAL.sub(part, text))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding.
+
+    Attributes
+    ----------
+    rule : Rule
+        The rule that applies.
+    share : float
+        Part of the run that the cause costs at most, averaged over the ranks, 0 to 1.
+    values : dict
+        The columns of the rule's query, with call sites as labels.
+    """
+
+    rule: Rule
+    share: float
+    values: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The finding in one sentence."""
+        return sentence(self.rule.text, self.values)
+
+    def evidence(self) -> list[tuple[str, str]]:
+        """Return what the finding stands on: label and value of each number."""
+        shown = [(label, formatted(self.values[column], form)) for column, label, form in self.rule.evidence]
+        return [*shown, ("part of the run that it costs at most", share_text(self.share))]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the finding for JSON."""
+        return {
+            "rule": self.rule.name,
+            "finding": self.text,
+            "try": self.rule.advice,
+            "thresholds": self.rule.thresholds,
+            "evidence": self.values,
+        }
+
+
+def statements() -> list[tuple[str, str]]:
+    """Return name and query of each rule."""
+    return [(f"finding: {rule.name}", rule.sql) for rule in RULES]
+
+
+def read_findings(connection: sqlite3.Connection) -> list[Finding]:
+    """Return the findings, those that cost most first."""
+    found: list[tuple[Rule, dict[str, Any]]] = []
+    for rule in RULES:
+        found += [(rule, dict(row)) for row in connection.execute(rule.sql)]
+    sites = [values["site"] for _, values in found if values["site"] is not None]
+    labels = callsite_labels(connection, sites) if sites else {}
+    findings = []
+    for rule, values in found:
+        findings.append(Finding(rule, values["share"], {**values, "site": labels.get(values["site"])}))
+    return sorted(findings, key=lambda finding: -finding.share)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws findings: in the head of a report, and each with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from commlens.findings._rules import RULES
+from commlens.findings.find import Finding
+from commlens.render.table import fold
+
+MOST_IN_HEAD = 5
+LABEL_WIDTH = 14
+EVIDENCE_WIDTH = 50
+PAGE = "docs/reference/findings.md"
+
+
+def head_lines(findings: Sequence[Finding], width: int | None) -> Iterator[Text]:
+    """Yield the lines for the head of a report: the first findings, and how many more there are."""
+    for i, finding in enumerate(findings[:MOST_IN_HEAD]):
+        yield from fold(f"{'finding' if i == 0 else '':<{LABEL_WIDTH}}", finding.text, width, "bold")
+    if findings:
+        left = len(findings) - MOST_IN_HEAD
+        more = f"and {left} more; " if left > 0 else ""
+        yield from fold(
+            " " * LABEL_WIDTH, f"{more}'commlens explain' shows the evidence, and what to try", width
+        )
+        yield Text("")
+
+
+def explained(findings: Sequence[Finding], *, is_summary: bool, width: int | None) -> Iterator[Text]:
+    """Yield all findings with their evidence, or a line that says that there is none."""
+    if is_summary:
+        yield from fold(
+            "", "no rule applies to a profile of summary detail: it has no rows of single ranks", width
+        )
+        return
+    if not findings:
+        yield from fold("", f"no finding: none of {len(RULES)} rules applies to this run", width)
+        yield from fold("", f"what each rule looks for, and what it misses: {PAGE}", width)
+        return
+    for number, finding in enumerate(findings, 1):
+        if number > 1:
+            yield Text("")
+        yield from fold(f"{number}. ", finding.text, width, "bold")
+        for label, value in finding.evidence():
+            yield from fold(f"   {label:<{EVIDENCE_WIDTH}}  ", value, width)
+        yield from fold("   try   ", finding.rule.advice, width)
+        yield from fold("   rule  ", f"{finding.rule.name}: {finding.rule.title}", width)

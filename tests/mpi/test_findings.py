@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with one hidden fault: the line at the end of the run and the report name it; a healthy one has no finding.
+
+The faults are far beyond the thresholds, because work is sleep and a busy machine adds to every time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+
+import pytest
+from harness import VENV, Mpi, Result
+
+PROGRAM = "faults_to_find.c"
+
+FAULTS = {
+    "late": (3, 5, r"rank 1 spends .* outside MPI, the others .*; they wait for it in MPI_Allreduce{}"),
+    "chain": (
+        4,
+        1,
+        r"ranks 1 to 3 work one after another: time in MPI_Recv changes by \d+ ms from rank to rank{}; on average 1\.\d of 4 "
+        r"ranks work at a time",
+    ),
+    "tiny": (
+        2,
+        200_000,
+        r"400,000 calls of MPI_Alltoall with 8-15 B on s0\.1{}, \d.* µs each, take \d\d\.\d % of the time",
+    ),
+    "uneven": (4, 3, r"in MPI_Barrier on s1\.1 the other members wait for rank 1: .* on average, .* there"),
+    "loop": (2, 1_000, r"MPI_Comm_dup makes 1,000 communicators per rank{} and takes .* % of the time"),
+    "polling": (3, 1, r"rank 0 calls MPI_Iprobe [\d,]+ times{}, which takes \d\d\.\d % of its time"),
+}
+"""Number of ranks, repeats, and the sentence, with braces where the call site is."""
+
+
+def explained(result: Result) -> list[dict[str, object]]:
+    """Return what `commlens explain` finds."""
+    command = [str(VENV / "commlens"), "explain", "--format", "json", str(result.profile)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    found: list[dict[str, object]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_hidden_fault_is_the_first_finding(mpi: Mpi, fault: str) -> None:
+    ranks, repeats, sentence = FAULTS[fault]
+    result = mpi.run(ranks, [mpi.compile(PROGRAM), fault, str(repeats)], timeout=120)
+    assert result.rc == 0, result
+    first = explained(result)[0]["finding"]
+    assert re_match(sentence, rf" at {fault} faults_to_find\.c:\d+", first), first
+    (line,) = result.summary
+    assert re_match(r"commlens: \d+\.\d % of the time in MPI: " + sentence, "", line), line
+
+
+def re_match(sentence: str, site: str, text: object) -> bool:
+    """Return whether `text` is this sentence, with or without the call site."""
+    return re.fullmatch(sentence.replace("{}", site), str(text)) is not None
+
+
+def test_a_healthy_program_has_no_finding(mpi: Mpi) -> None:
+    result = mpi.run(4, [mpi.compile(PROGRAM), "healthy", "15"])
+    assert result.rc == 0, result
+    assert explained(result) == []
+    (line,) = result.summary
+    assert re.fullmatch(r"commlens: <?\d+\.\d % of the time in MPI", line), line
+
+
+def test_the_line_at_the_end_of_a_short_run_has_no_finding(mpi: Mpi) -> None:
+    result = mpi.run(2, [mpi.compile(PROGRAM), "late", "1"])
+    (line,) = result.summary
+    assert re.fullmatch(r"commlens: \d+\.\d % of the time in MPI", line), line
+
+
+def test_without_messages_there_is_no_line(mpi: Mpi) -> None:
+    result = mpi.run(2, [mpi.compile(PROGRAM), "late", "1"], {"COMMLENS_QUIET": "1"})
+    assert (result.rc, result.said, result.summary) == (0, [], [])

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/out/findings.h"
+
+#include "tests/unit/check.h"
+
+using namespace commlens;
+using namespace commlens::out;
+
+namespace {
+
+// A profile of three ranks, 10 s long, the second of which never waits, with the tables that the rules read.
+void fill(Database& db, const char* waiting_ns) {
+  db.run(
+      "CREATE TABLE meta (key TEXT, value TEXT); INSERT INTO meta VALUES ('ranks', '3');"
+      "CREATE TABLE rank (rank INTEGER, app_ns INTEGER, mpi_ns INTEGER, threads INTEGER, state TEXT);"
+      "CREATE TABLE comm (id INTEGER, name TEXT, user_name TEXT, kind TEXT, parent INTEGER, creator INTEGER,"
+      "  callsite INTEGER, size INTEGER, remote_size INTEGER, leader INTEGER, topology TEXT, family INTEGER,"
+      "  communicators INTEGER);"
+      "INSERT INTO comm VALUES (1, 'W0.0', NULL, 'intra', NULL, NULL, NULL, 3, NULL, 0, NULL, 1, 1);"
+      "CREATE TABLE op (id INTEGER, name TEXT, class TEXT); INSERT INTO op VALUES (1, 'MPI_Bcast', 'collective');"
+      "CREATE TABLE key (id INTEGER PRIMARY KEY, comm INTEGER, op INTEGER, bin INTEGER, region INTEGER,"
+      "  callsite INTEGER, usual_calls INTEGER, usual_sent INTEGER, usual_received INTEGER, usual_noncontig INTEGER);"
+      "INSERT INTO key VALUES (3, 1, 1, 4, 0, 7, 10, 0, 0, 0);"
+      "CREATE TABLE cell_row (id INTEGER PRIMARY KEY, calls INTEGER, time_ns INTEGER, time_min_ns INTEGER,"
+      "  time_max_ns INTEGER, bytes_sent INTEGER, bytes_received INTEGER, noncontiguous INTEGER)");
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string ns = rank == 1 ? "0" : waiting_ns;
+    db.run(("INSERT INTO rank VALUES (" + std::to_string(rank) + ", 10000000000, " + ns + ", 1, 'finalized')").c_str());
+    db.run(("INSERT INTO cell_row VALUES (" + std::to_string(3 + rank) + ", 0, " + ns + ", 0, 0, 0, 0, 0)").c_str());
+  }
+}
+
+}  // namespace
+
+TEST(the_first_finding_is_a_sentence_without_the_call_site) {
+  Database db;
+  fill(db, "4000000000");
+  CHECK(first_finding(db) == "rank 1 spends 10.0 s outside MPI, the others 6.00 s; they wait for it in MPI_Bcast");
+  CHECK(db.ok());
+}
+
+TEST(a_balanced_run_has_no_finding) {
+  Database db;
+  fill(db, "1000000000");
+  CHECK(first_finding(db).empty());
+  CHECK(db.ok());
+}
+
+TEST(a_search_that_fails_finds_nothing_and_spoils_nothing) {
+  Database db;
+  CHECK(first_finding(db).empty());
+  CHECK(db.ok());
+}
+
+TEST(times_have_three_digits_and_a_unit) {
+  CHECK(time_text(0) == "0 ns");
+  CHECK(time_text(999) == "999 ns");
+  CHECK(time_text(1'000) == "1.00 µs");
+  CHECK(time_text(999'600) == "1.00 ms");
+  CHECK(time_text(12'345'678) == "12.3 ms");
+  CHECK(time_text(4'000'000'000'000) == "4000 s");
+}
+
+TEST(shares_are_in_per_cent) {
+  CHECK(share_text(0) == "0 %");
+  CHECK(share_text(0.00001) == "<0.1 %");
+  CHECK(share_text(0.0123) == "1.2 %");
+  CHECK(share_text(1) == "100.0 %");
+}
