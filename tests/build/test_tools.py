@@ -109,12 +109,13 @@ def test_the_summary_says_where_the_time_went(tmp_path: Path) -> None:
     cases = "".join(f'<testcase classname="c" name="t{n}" time="{n}.5"/>' for n in range(12))
     (tmp_path / "mpi.xml").write_text(f'<testsuite time="40">{cases}</testsuite>')
     (tmp_path / "steps.tsv").write_text("build\tcompile debug\t90\ntest\tunit tests\t9\nsetup\tnothing\t0\n")
+    (tmp_path / "seconds").write_text("99\n")
     result = subprocess.run(
         [sys.executable, ROOT / "tools" / "summary.py", tmp_path], capture_output=True, text=True, check=False
     )
     lines = result.stdout.splitlines()
     named = [line.split() for line in lines if line.startswith("    ")]
-    assert [line[-2] for line in named if line[-1] == "s"] == ["90", "40", "130"]
+    assert [line[-2] for line in named if line[-1] == "s"] == ["90", "40", "130", "99"]
     slowest = lines[lines.index("slowest of mpi") + 1 :][:11]
     assert [line.split() for line in slowest[:10]] == [
         [f"{n}.5", "s", "c", f"t{n}"] for n in range(11, 1, -1)
