@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from commlens.base.escape import Target, escape
 from commlens.matrix.facts import Facts
 from commlens.matrix.query import TITLES
-from commlens.matrix.shades import Cells, colours, folded, value_text
+from commlens.matrix.shades import Cells, folded, value_text
+from commlens.render.shades import colours
 
 Pixels = NDArray[np.uint8]
 
@@ -136,10 +137,10 @@ def drawing(facts: Facts, heading: str) -> Drawing:
     result.images.append((left, top, painted(cells).repeat(times, axis=0).repeat(times, axis=1)))
     result.frames.append((left - 1, top - 1, side + 2, side + 2))
     if high > low:
-        scale = colours(COLOURS)[::-1].repeat(-(-side // COLOURS), axis=0)[:side]
+        scale = painted_colours(COLOURS)[::-1].repeat(-(-side // COLOURS), axis=0)[:side]
         result.images.append((right, top, np.repeat(scale[:, None, :], BAR, axis=1)))
     else:
-        result.images.append((right, top, np.broadcast_to(colours(1), (BAR, BAR, 3))))
+        result.images.append((right, top, np.broadcast_to(painted_colours(1), (BAR, BAR, 3))))
     places = (top, top + side // 2, top + side - 7 * GLYPH)
     for text, place in zip(bounds if high > low else bounds[:1], places):
         result.words.append((right + BAR + 8, place, text))
@@ -157,9 +158,14 @@ def tick_cells(cells: Cells, letters: int) -> Sequence[int]:
     return range(0, cells.count, step)
 
 
+def painted_colours(count: int) -> Pixels:
+    """Return `count` colours, from small to large values."""
+    return np.array(colours(count), dtype=np.uint8)
+
+
 def painted(cells: Cells) -> Pixels:
     """Return one pixel for each cell."""
-    palette = np.concatenate([np.array([PAPER], dtype=np.uint8), colours(COLOURS)])
+    palette = np.concatenate([np.array([PAPER], dtype=np.uint8), painted_colours(COLOURS)])
     return palette[cells.levels(COLOURS)]
 
 

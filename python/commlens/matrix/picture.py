@@ -3,29 +3,16 @@
 
 from __future__ import annotations
 
-from rich.color import Color
-from rich.style import Style
 from rich.text import Text
 
 from commlens.base.escape import Target, escape
 from commlens.matrix.facts import Axis
 from commlens.matrix.pairs import Pairs
-from commlens.matrix.shades import Cells, colours, folded, value_text
-from commlens.render.screen import Screen
+from commlens.matrix.shades import Cells, folded, value_text
+from commlens.render.shades import COLOURS, coloured, level_count, scale, shaded
 
-SHADES = " ░▒▓█"
-ASCII = " .:-=+*#%@"
-COLOURS = 24
 WIDEST, TALLEST = 96, 36  # characters
 TICK = 8  # characters from one number of a column to the next, where there are many
-
-
-def kind_of(screen: Screen) -> str:
-    """Return the drawing mode of a screen: colours, shades, or ascii."""
-    console = screen.console
-    if screen.width is None or screen.ascii or console.is_dumb_terminal:
-        return "ascii"
-    return "shades" if console.no_color or console.color_system is None else "colours"
 
 
 def draw(pairs: Pairs, axis: Axis, what: str, kind: str, width: int | None) -> list[Text]:
@@ -39,7 +26,7 @@ def draw(pairs: Pairs, axis: Axis, what: str, kind: str, width: int | None) -> l
     cells = folded(
         pairs, size, max(1, min(space, 2 * TALLEST) if in_colour else min(space // 2, TALLEST)), what
     )
-    lines = coloured(cells) if in_colour else shaded(cells, SHADES if kind == "shades" else ASCII)
+    lines = coloured_cells(cells) if in_colour else shaded_cells(cells, kind)
     rows = len(lines)
     drawn = [Text(""), ticks(cells, names, margin, len(lines[0].plain))]
     every = max(1, -(-rows // 12))
@@ -68,32 +55,17 @@ def ticks(cells: Cells, names: list[str], margin: int, width: int) -> Text:
     return Text(" " * (margin + 1) + "".join(line).rstrip(), "dim")
 
 
-def shaded(cells: Cells, ramp: str) -> list[Text]:
+def shaded_cells(cells: Cells, kind: str) -> list[Text]:
     """Return lines in which two or more characters show one cell."""
     times = max(1, 8 // cells.count)
-    levels = cells.levels(len(ramp) - 1).tolist()
-    return [Text("".join(ramp[level] * 2 * times for level in row)) for row in levels for _ in range(times)]
+    lines = shaded(cells.levels(level_count(kind)).tolist(), kind, 2 * times)
+    return [line for line in lines for _ in range(times)]
 
 
-def coloured(cells: Cells) -> list[Text]:
+def coloured_cells(cells: Cells) -> list[Text]:
     """Return lines in which one character shows two cells, one above the other."""
     times = max(1, 32 // cells.count)
-    palette = [Color.from_rgb(*map(int, colour)) for colour in colours(COLOURS)]
-    levels = cells.levels(COLOURS).repeat(times, axis=0).repeat(times, axis=1).tolist()
-    if len(levels) % 2:
-        levels.append([0] * len(levels[0]))
-    lines = []
-    for above, below in zip(levels[::2], levels[1::2]):
-        line = Text()
-        for upper, lower in zip(above, below):
-            if upper and lower:
-                line.append("▀", Style(color=palette[upper - 1], bgcolor=palette[lower - 1]))
-            elif upper or lower:
-                line.append("▀" if upper else "▄", Style(color=palette[max(upper, lower) - 1]))
-            else:
-                line.append(" ")
-        lines.append(line)
-    return lines
+    return coloured(cells.levels(COLOURS).repeat(times, axis=0).repeat(times, axis=1).tolist())
 
 
 def legend(cells: Cells, axis: Axis, what: str, kind: str) -> list[Text]:
@@ -104,11 +76,7 @@ def legend(cells: Cells, axis: Axis, what: str, kind: str) -> list[Text]:
         line.append(f"{value_text(what, low)} in each that is drawn")
     else:
         line.append(f"{value_text(what, low)} ", "dim")
-        if kind == "colours":
-            for colour in colours(COLOURS):
-                line.append("█", Style(color=Color.from_rgb(*map(int, colour))))
-        else:
-            line.append((SHADES if kind == "shades" else ASCII)[1:])
+        line.append_text(scale(kind))
         line.append(f" {value_text(what, high)}", "dim")
     many = (
         f"{cells.block:,} x {cells.block:,} {axis.noun}s" if cells.block > 1 else f"one pair of {axis.noun}s"

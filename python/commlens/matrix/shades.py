@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folds a matrix into few cells, and computes their shades."""
+"""Folds a matrix into few cells, and computes the level of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commlens.base.arrays import Flags, Ints
 from commlens.matrix.pairs import Pairs
 from commlens.render.units import bytes_text
-
-# From little to much, legible on a light and on a dark ground.
-ANCHORS = np.array(
-    [(56, 88, 200), (112, 84, 200), (178, 72, 168), (222, 78, 96), (246, 150, 40)], dtype=float
-)
 
 
 @dataclass(frozen=True)
@@ -76,15 +70,6 @@ def folded(pairs: Pairs, size: int, most: int, what: str) -> Cells:
     used = np.zeros((count, count), dtype=bool)
     used[at] = True
     return Cells(values, used, size, block)
-
-
-def colours(count: int) -> NDArray[np.uint8]:
-    """Return `count` colours, from small to large values."""
-    at = np.linspace(0, len(ANCHORS) - 1, count) if count > 1 else np.array([len(ANCHORS) - 1.0])
-    positions = np.arange(len(ANCHORS))
-    return (
-        np.stack([np.interp(at, positions, ANCHORS[:, i]) for i in range(3)], axis=1).round().astype(np.uint8)
-    )
 
 
 def value_text(what: str, value: float, *, short: bool = False) -> str:

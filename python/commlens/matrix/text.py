@@ -14,8 +14,9 @@ from commlens.matrix.facts import Facts
 from commlens.matrix.patterns import Pattern
 from commlens.matrix.query import KINDS, SHAPES, TITLES
 from commlens.render.screen import Screen
+from commlens.render.shades import kind_of
 from commlens.render.table import Column, Table, fold
-from commlens.render.units import bytes_text, share_text
+from commlens.render.units import bytes_text, count_text, share_text
 
 NAME = 12  # characters before the text
 
@@ -27,14 +28,14 @@ def show(facts: Facts, screen: Screen, heading: str) -> None:
     screen.lines(
         fold(
             "",
-            f"{TITLES[matrix.kind]}{heading}: {count(len(facts.pairs), 'pair')} of {count(len(axis.labels), axis.noun)}, "
-            f"{count(messages, 'message')}, {bytes_text(bytes)}",
+            f"{TITLES[matrix.kind]}{heading}: {count_text(len(facts.pairs), 'pair')} of {count_text(len(axis.labels), axis.noun)}, "
+            f"{count_text(messages, 'message')}, {bytes_text(bytes)}",
             screen.width,
             "bold",
         )
     )
     if len(facts.pairs):
-        screen.lines(picture.draw(facts.pairs, axis, facts.what, picture.kind_of(screen), screen.width))
+        screen.lines(picture.draw(facts.pairs, axis, facts.what, kind_of(screen), screen.width))
     else:
         screen.lines(fold("", nothing(facts, heading), screen.width))
     said = list(sayings(facts))
@@ -60,11 +61,6 @@ def nothing(facts: Facts, heading: str) -> str:
     return which
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def sayings(facts: Facts) -> Iterator[tuple[str, str]]:
     """Return name and text of each line of facts."""
     matrix = facts.matrix
@@ -85,7 +81,7 @@ def sayings(facts: Facts) -> Iterator[tuple[str, str]]:
     if matrix.messages:
         yield (
             "elsewhere",
-            f"{count(matrix.messages, 'message')} with {bytes_text(matrix.bytes)} belong to no pair: the other end is a "
+            f"{count_text(matrix.messages, 'message')} with {bytes_text(matrix.bytes)} belong to no pair: the other end is a "
             "process of another MPI_COMM_WORLD, or the communicator was freed, shares a row with others, or belongs to the MPI library",
         )
     for remark in facts.remarks:
@@ -110,20 +106,25 @@ def both_ends(facts: Facts) -> Iterator[tuple[str, str]]:
     ends = facts.ends
     if ends is None:
         return
-    left_out = f"; {count(ends.left_out, 'pair')} not compared: counted in blocks" if ends.left_out else ""
+    left_out = (
+        f"; {count_text(ends.left_out, 'pair')} not compared: counted in blocks" if ends.left_out else ""
+    )
     if not ends.differences:
         if ends.equal:
-            yield "both ends", f"sent and received are equal in all {count(ends.equal, 'pair')}{left_out}"
+            yield (
+                "both ends",
+                f"sent and received are equal in all {count_text(ends.equal, 'pair')}{left_out}",
+            )
         elif ends.left_out:
             yield (
                 "both ends",
-                f"not compared: {count(ends.left_out, 'pair')} with an end that counts in blocks",
+                f"not compared: {count_text(ends.left_out, 'pair')} with an end that counts in blocks",
             )
         return
     different = len(ends.differences)
     yield (
         "both ends",
-        f"sent and received are equal in {ends.equal:,} of {count(ends.equal + different, 'pair')}{left_out}",
+        f"sent and received are equal in {ends.equal:,} of {count_text(ends.equal + different, 'pair')}{left_out}",
     )
     for why, differences in ends.by_reason().items():
         examples = "; ".join(difference_text(difference) for difference in differences[:EXAMPLES])
@@ -136,7 +137,7 @@ def difference_text(difference: Difference) -> str:
     d = difference
     on = f" on {d.communicator}" if d.communicator else ""
     return (
-        f"{d.source} to {d.destination}{on} sent {count(d.messages_sent, 'message')}, {bytes_text(d.bytes_sent)}, received "
+        f"{d.source} to {d.destination}{on} sent {count_text(d.messages_sent, 'message')}, {bytes_text(d.bytes_sent)}, received "
         f"{d.messages_received:,}, {bytes_text(d.bytes_received)}"
     )
 
@@ -219,5 +220,5 @@ def pairs_table(facts: Facts) -> Table:
         )
     left = len(facts.pairs) - len(rows)
     if left > 0:
-        table.say(f"and {count(left, 'more pair')}")
+        table.say(f"and {count_text(left, 'more pair')}")
     return table

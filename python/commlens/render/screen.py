@@ -15,7 +15,7 @@ from commlens.base.escape import Target, escape
 
 # Replacements for a terminal or a locale without Unicode.
 ASCII = str.maketrans({"µ": "u", "×": "x", "–": "-", "…": ".", "·": "-", "█": "#", "▌": "#",
-                       "├": "|", "└": "`", "│": "|", "─": "-", "≥": ">", "→": ">", "░": "=",
+                       "├": "|", "└": "`", "│": "|", "─": "-", "≥": ">", "→": ">", "░": "=", "▒": "+", "▓": "%",
                        "▁": "_", "▂": ".", "▃": ":", "▄": "i", "▅": "l", "▆": "I", "▇": "H"})  # fmt: skip
 
 

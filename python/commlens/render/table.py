@@ -98,7 +98,7 @@ class Table:
             if excess() > 0:
                 gap = 1
             # The first column has names; a name that is longer than the available width gets a separate line.
-            widths[0] = max(NARROWEST, widths[0] - max(0, excess()))
+            widths[0] = max(min(widths[0], NARROWEST), widths[0] - max(0, excess()))
         drawn = self._draw(heading, shown, widths, gap)[-1:]
         for row in self.rows:
             if isinstance(row, Line):

@@ -65,6 +65,15 @@ def share_text(share: float | None) -> str:
     return "<0.1 %" if share < 0.0005 else f"{100 * share:.1f} %"
 
 
+def count_text(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> count_text(1, "rank"), count_text(4096, "rank")
+    ('1 rank', '4,096 ranks')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def name_text(name: str) -> str:
     """Return the name of a code region; for a very long one its beginning.
 
