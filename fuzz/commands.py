@@ -62,6 +62,11 @@ def commands() -> list[tuple[str, ...]]:
     found += [("matrix", "{profile}", "--what", "messages", *options) for options in SELECTIONS]
     found += [("algorithms", "{profile}", "--format", style) for style in STYLES]
     found += [("algorithms", "{profile}", "--tree", "1")]
+    found += [("timeline", "{profile}", "--format", style) for style in STYLES]
+    found += [
+        ("timeline", "{profile}", *options)
+        for options in (("--rows", "3"), ("--unfold", "--sql"), ("--rank", "0-3"))
+    ]
     found += [("export", "{profile}", "--to", to, "-o", OUT) for to in FORMATS]
     found += [("export", "{profile}", "--to", to, "-o", OUT, "--unfold") for to in FORMATS[:5]]
     found += [

@@ -37,5 +37,15 @@ def test_every_command_is_tried_many_times() -> None:
     names = [command[0] for command in tried]
     assert all(
         names.count(name) >= 4
-        for name in ("report", "regions", "matrix", "algorithms", "comms", "coverage", "export", "sql")
+        for name in (
+            "report",
+            "regions",
+            "matrix",
+            "algorithms",
+            "timeline",
+            "comms",
+            "coverage",
+            "export",
+            "sql",
+        )
     )

@@ -100,6 +100,10 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = build.write(tmp_path_factory.mktemp("hostile") / "hostile.db")
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE rank SET node = node || ?", (HOSTILE,))
+        connection.execute("UPDATE meta SET value = '1000000' WHERE key = 'slice_ns'")
+        connection.execute(
+            "INSERT INTO slice SELECT comm.id, op.id, rank, rank, 1, 1000, 8, 8 FROM comm, op, rank"
+        )
     return path
 
 
@@ -108,6 +112,7 @@ COMMANDS = [
     ("report", "--all-ranks", "--callsites", "--unfold"),
     ("report", "--by", "region"),
     ("regions",),
+    ("timeline",),
     ("regions", "--executions", "--iterations", "--unfold"),
     ("comms",),
     ("comms", "--unfold"),

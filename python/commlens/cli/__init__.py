@@ -27,6 +27,7 @@ from commlens.cli.regions import regions
 from commlens.cli.report import report
 from commlens.cli.schema import schema
 from commlens.cli.sql import sql
+from commlens.cli.timeline import timeline
 from commlens.cli.top import top
 from commlens.profile.shards import IncompleteProfile
 
@@ -69,6 +70,7 @@ for command in (
     explain,
     compare_command,
     regions,
+    timeline,
     matrix,
     algorithms,
     comms,

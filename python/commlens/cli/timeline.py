@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens timeline`."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import click
+from rich.text import Text
+
+from commlens.cli.options import (
+    RANKS,
+    comm_option,
+    format_option,
+    op_option,
+    profile_argument,
+    sql_option,
+)
+from commlens.profile import open_profile
+from commlens.render.screen import Screen
+from commlens.render.shades import kind_of
+from commlens.render.table import csv_text, fold, json_text
+from commlens.reports.query import Selection
+from commlens.reports.run import read_run
+from commlens.reports.timeline import (
+    MOST_ROWS,
+    Extent,
+    Heat,
+    Queries,
+    Timeline,
+    queries_of,
+    read_extent,
+    read_heat,
+    read_timeline,
+)
+from commlens.reports.timeline_text import draw, heat_lines, heat_space, legend, title
+from commlens.selection import names
+
+AROUND = 11  # lines around table and heat map: titles, legends, and the prompt
+MOST_BLOCKS = 32  # lines of the heat map where there is no terminal
+FEWEST_LINES = 4  # of the heat map
+
+
+@click.command()
+@profile_argument
+@comm_option
+@op_option("these operations")
+@click.option("--rank", "ranks", type=RANKS, metavar="RANKS", help="Only these world ranks: 0,12-15.")
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1, max=MOST_ROWS),
+    metavar="N",
+    help="Fold the slices into at most N rows of equal length.  "
+    "[default: as many as the terminal shows; otherwise one per slice]",
+)
+@click.option("--unfold", is_flag=True, help="Show each communicator instead of families.")
+@format_option
+@sql_option
+def timeline(
+    profile: str,
+    comms: tuple[str, ...],
+    operations: tuple[str, ...],
+    ranks: tuple[tuple[int, int], ...] | None,
+    rows: int | None,
+    unfold: bool,
+    style: str,
+    show_sql: bool,
+) -> None:
+    """Show the run of PROFILE over time: how much of it is MPI, in which communicators, on which ranks.
+
+    A profile divides the run into at most 128 slices. A row is one slice, or several if the terminal has fewer lines.
+    All shares are shares of the time of the selected ranks in the row; with --comm, only of the members of these
+    communicators.
+
+    Columns: start: time since MPI_Init. in MPI: share of the time inside MPI calls, with --comm or --op inside the
+    selected ones. A bar: this share, by communicator. busiest: the communicators with the most time. least, most: the
+    ranks with the smallest and the largest share. In a wide terminal also procedures: those with the most time; sent:
+    bytes of all ranks.
+
+    The heat map shows the share of each rank, or block of ranks, over time. csv has one row per row of the table; json
+    also has the communicators, the procedures and the ranks of each.
+    """
+    screen = Screen()
+    with open_profile(profile) as connection:
+        names.check_communicators(connection, comms)
+        wanted = names.matching_operations(connection, operations)
+        queries = queries_of(
+            connection, Selection(comms=comms, operations=wanted, ranks=ranks or ()), fold=not unfold
+        )
+        names.check_ranks(connection, ranks or ())
+        extent = read_extent(connection, queries)
+        blocks, lines = _heights(screen, extent)
+        most = rows or (lines if style == "table" and not show_sql else MOST_ROWS)
+        pieces = extent.pieces.folded(min(most, extent.pieces.count))
+        found = read_timeline(connection, queries, pieces, with_ranks=style == "json" or show_sql)
+        heat = _heat(connection, queries, extent, screen, blocks)
+        warnings = read_run(connection).warnings()
+    if show_sql:
+        for name, statement in found.statements:
+            screen.plain(f"-- {name}\n{statement};\n\n")
+    elif style == "json":
+        screen.json(json_text({name: found.plain_rows(name) for name in found.columns}))
+    elif style == "csv":
+        screen.plain(csv_text(found.columns["slices"], [list(row.values()) for row in found.rows]))
+    else:
+        _show(screen, extent, found, heat, warnings)
+
+
+def _heights(screen: Screen, extent: Extent) -> tuple[int, int]:
+    """Return the most blocks of ranks of the heat map, and the most rows of the table."""
+    in_a_line = 2 if kind_of(screen) == "colours" else 1
+    wanted = -(-extent.ranks // in_a_line) if _has_heat(extent) else 0
+    if screen.width is None:
+        return min(wanted, MOST_BLOCKS), MOST_ROWS
+    lines = max(screen.console.height - AROUND, 3 * FEWEST_LINES)
+    of_heat = min(wanted, max(FEWEST_LINES, lines // 3))
+    return of_heat * in_a_line, lines - of_heat
+
+
+def _has_heat(extent: Extent) -> bool:
+    """Return whether there is a heat map: a single rank, or a single slice, has none."""
+    return extent.ranks > 1 and extent.pieces.slices > 1
+
+
+def _heat(
+    connection: sqlite3.Connection, queries: Queries, extent: Extent, screen: Screen, blocks: int
+) -> Heat | None:
+    """Read the heat map of at most `blocks` blocks of ranks."""
+    if not _has_heat(extent):
+        return None
+    (highest,) = connection.execute("SELECT MAX(rank) FROM rank").fetchone()
+    pieces = extent.pieces.folded(heat_space(highest, screen.width))
+    return read_heat(connection, queries, pieces, -(-extent.ranks // blocks))
+
+
+def _show(screen: Screen, extent: Extent, found: Timeline, heat: Heat | None, warnings: list[str]) -> None:
+    """Print the table, its legend, and the heat map."""
+    for warning in warnings:
+        screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))
+    screen.lines([*fold("", title(extent, found), screen.width, "bold"), Text("")])
+    if not any(row["time_ns"] or row["calls"] for row in found.rows):
+        screen.lines([Text("no calls match")])
+        return
+    screen.lines([*draw(found, screen.width), Text(""), *legend(extent, found, screen.width)])
+    if heat is not None:
+        screen.lines([Text(""), *heat_lines(heat, kind_of(screen), screen.width)])
