@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import PROGRAMS, Mpi, Result
+from harness import PROGRAMS, VENV, Mpi, Result
 from test_languages import mpi4py_env
+
+from commlens.reports._bindings import CXX
 
 NAMES = re.compile(r"P?MPIX?_\w+|p?mpix?_\w+")
 
@@ -115,3 +117,29 @@ def test_a_tool_behind_us_is_not_the_mpi_library(mpi: Mpi) -> None:
     rows = result.open().rows("SELECT symbol, state FROM coverage WHERE object = ?", tool.name)
     assert {row["symbol"] for row in rows} == undefined(tool)
     assert {row["state"] for row in result.open().rows("SELECT state FROM coverage")} == {"measured"}
+
+
+def test_the_cxx_bindings_import_what_the_list_says(mpi: Mpi, tmp_path: Path) -> None:
+    """An empty C++ program imports the procedures of the bindings, at every level of optimisation, or none of them."""
+    source = tmp_path / "empty.cpp"
+    source.write_text("#include <mpi.h>\nint main(int n, char** a) { MPI_Init(&n, &a); MPI_Finalize(); }\n")
+    has_bindings = mpi.family == "openmpi" and mpi.release.startswith("4.")
+    for level in ("-O0", "-O2"):
+        program = mpi.compile(source, flags=[level])
+        found = undefined(program) - {"MPI_Init", "MPI_Finalize"}
+        assert found == (CXX if has_bindings else set()), level
+
+
+def test_a_cxx_program_is_listed_by_what_it_calls(mpi: Mpi) -> None:
+    profile = mpi.run(4, [mpi.compile("tour.cpp")]).profile
+    done = subprocess.run(
+        [VENV / "commlens", "coverage", profile], capture_output=True, text=True, check=True
+    )
+    rows = [line for line in done.stdout.split("\n\n")[1].splitlines()[1:] if line.startswith("MPI_")]
+    calls = [int(line.split()[1].replace(",", "")) for line in rows]
+    assert calls == sorted(calls, reverse=True) and calls[0] > 0
+    if mpi.family == "openmpi" and mpi.release.startswith("4."):
+        assert min(calls) > 0
+        assert "procedures without calls, which the C++ bindings in mpi.h import into tour-" in done.stdout
+    else:
+        assert "C++ bindings" not in done.stdout

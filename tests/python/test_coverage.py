@@ -10,6 +10,8 @@ from pathlib import Path
 from build_profile import ProfileBuilder
 from conftest import Run, small_builder
 
+from commlens.reports._bindings import CXX
+
 CLOCK = "a clock"
 EXTENSION = "an extension of this MPI library"
 
@@ -132,3 +134,63 @@ def test_a_profile_from_before_the_table_is_read_all_the_same(run: Run, tmp_path
     result = run("coverage", path)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "an older commlens wrote it" in result.stderr
+
+
+def cxx(*objects: str, less: int = 0) -> list[tuple[str, str, str, str, None]]:
+    """Return the imports of objects that contain the C++ bindings of MPI."""
+    return [measured(name, object=object) for object in objects for name in sorted(CXX)[less:]]
+
+
+def test_the_imports_of_the_cxx_bindings_share_a_line(run: Run, tmp_path: Path) -> None:
+    path = profile(tmp_path, *cxx("app", "libsolver.so"), measured("MPI_Ibcast", object="libsolver.so"))
+    called = {
+        "MPI_Allreduce",
+        "MPI_Alltoallv",
+        "MPI_Comm_free",
+        "MPI_Comm_split",
+        "MPI_Irecv",
+        "MPI_Isend",
+        "MPI_Put",
+    }
+    output = run("coverage", path).stdout
+    lines = output.splitlines()
+    listed = [line.split()[0] for line in lines[3:] if line.startswith("MPI_")]
+    assert listed[:3] == ["MPI_Allreduce", "MPI_Irecv", "MPI_Isend"]
+    assert listed[-1] == "MPI_Ibcast"  # the bindings have no such procedure
+    folded = len(CXX - set(listed))
+    assert called & set(listed) == called - {"MPI_Put"} and folded > 140
+    assert lines[-1] == (
+        f"and {folded} procedures without calls, which the C++ bindings in mpi.h import into app, libsolver.so; "
+        "'commlens coverage --state measured' lists them"
+    )
+    everything = run("coverage", path, "--state", "measured").stdout.splitlines()
+    assert sum(line.startswith("MPI_") for line in everything) == len(listed) + folded
+    assert len(json.loads(run("coverage", path, "--format", "json").stdout)) == len(listed) + folded
+
+
+def test_another_release_of_the_bindings_may_lack_a_few(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "few").mkdir()
+    (tmp_path / "many").mkdir()
+    few, many = (
+        profile(tmp_path / "few", *cxx("app", less=10)),
+        profile(tmp_path / "many", *cxx("app", less=40)),
+    )
+    assert "C++ bindings" in run("coverage", few).stdout
+    assert "C++ bindings" not in run("coverage", many).stdout
+
+
+def test_what_the_executable_imports_comes_before_what_libraries_import(run: Run, tmp_path: Path) -> None:
+    build = small_builder()
+    build.meta["program"] = "listing1"
+    build.imports += [
+        measured("MPI_Allreduce", object="libsolver.so"),
+        measured("MPI_Bcast", object="libsolver.so"),
+        measured("MPI_Comm_free", object="listing1"),
+        measured("MPI_Put", object="listing1"),
+        measured("MPI_Put", object="libsolver.so"),
+        measured("MPI_Gather", object="listing"),  # not a part of the name
+    ]
+    rows = json.loads(run("coverage", build.write(tmp_path / "order.db"), "--format", "json").stdout)
+    assert [(row["procedure"], row["calls"]) for row in rows if row["objects"]] == [
+        ("MPI_Comm_free", 1), ("MPI_Allreduce", 520), ("MPI_Put", 0), ("MPI_Bcast", 0), ("MPI_Gather", 0),
+    ]  # fmt: skip
