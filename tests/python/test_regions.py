@@ -334,51 +334,51 @@ def test_csv_has_the_rows_of_regions_or_of_their_parts(
 # ---- letter by letter ----
 
 TREE = """\
-region             calls  max/rank  avg/rank  own/rank     MPI  max/avg       PE       LB       CE
-whole program          4    200 ms    200 ms         -  47.8 %     1.00   52.2 %   79.2 %   66.0 %
+region             calls  max/rank  slowest  avg/rank  own/rank     MPI  max/avg       PE       LB       CE
+whole program          4    200 ms        0    200 ms         -  47.8 %     1.00   52.2 %   79.2 %   66.0 %
 │ MPI in W0.0 65.4 %, s*.1 x2 34.6 %, - <0.1 %
 │ memory: 4 values from 90 to 90 MiB, sum 360 MiB, last 90 MiB
-├─ solve               8    151 ms    142 ms   4.00 ms  62.7 %     1.06   35.1 %   68.8 %   51.0 %
+├─ solve               8    151 ms        3    142 ms   4.00 ms  62.7 %     1.06   35.1 %   68.8 %   51.0 %
 │  │ MPI in W0.0 62.9 %, s*.1 x2 37.1 %
-│  ├─ time steps       8    123 ms    114 ms   6.00 ms  60.5 %     1.08   36.6 %   65.2 %   56.1 %
+│  ├─ time steps       8    123 ms        3    114 ms   6.00 ms  60.5 %     1.08   36.6 %   65.2 %   56.1 %
 │  │  │ MPI in W0.0 52.2 %, s*.1 x2 47.8 %
 │  │  │ 24 iterations: 456 ms of all ranks, 17.5 ms to 20.5 ms
 │  │  │ residual: 24 values from 0.03125 to 1, sum 7.875, last 0.03125
-│  │  ├─ exchange     24   54.0 ms   45.0 ms   45.0 ms  73.3 %     1.20   22.2 %  100.0 %   22.2 %
+│  │  ├─ exchange     24   54.0 ms        3   45.0 ms   45.0 ms  73.3 %     1.20   22.2 %  100.0 %   22.2 %
 │  │  │    MPI in s*.1 x2 100.0 %
-│  │  ├─ norm         24   63.0 ms   39.0 ms   39.0 ms  92.3 %     1.62    4.8 %  100.0 %    4.8 %
+│  │  ├─ norm         24   63.0 ms        0   39.0 ms   39.0 ms  92.3 %     1.62    4.8 %  100.0 %    4.8 %
 │  │  │    MPI in W0.0 100.0 %
-│  │  └─ update       12   48.0 ms   48.0 ms   48.0 ms     0 %     1.00  100.0 %  100.0 %  100.0 %
+│  │  └─ update       12   48.0 ms        1   48.0 ms   48.0 ms     0 %     1.00  100.0 %  100.0 %  100.0 %
 │  │       on 2 of 4 ranks, kind: COMP
 │  │       cells updated: 12 values from 16384 to 16384 cells, sum 196608 cells, last 16384 cells
-│  └─ output           8   24.0 ms   24.0 ms   24.0 ms  83.3 %     1.00   16.7 %  100.0 %   16.7 %
+│  └─ output           8   24.0 ms        0   24.0 ms   24.0 ms  83.3 %     1.00   16.7 %  100.0 %   16.7 %
 │       format: raw, kind: IO
 │       MPI in W0.0 100.0 %
-└─ set-up              4   40.0 ms   40.0 ms   40.0 ms  16.2 %     1.00   83.8 %   95.7 %   87.5 %
+└─ set-up              4   40.0 ms        0   40.0 ms   40.0 ms  16.2 %     1.00   83.8 %   95.7 %   87.5 %
      kind: IO
      MPI in W0.0 100.0 %
      memory: 8 values from 100 to 120 MiB, sum 886 MiB, last 120 MiB
 
-own: time outside nested regions; PE: parallel efficiency = LB: load balance x CE: communication efficiency; \
+slowest: the rank with max/rank; own: time outside nested regions; PE: parallel efficiency = LB: load balance x CE: communication efficiency; \
 averages are over the ranks that entered the region
 """
 
 CUT_TREE = """\
-region                            calls  max/rank  avg/rank  own/rank     MPI  max/avg      PE      LB      CE
-whole program                         4    200 ms    200 ms         -  47.8 %     1.00  52.2 %  79.2 %  66.0 %
+region                            calls  max/rank  slowest  avg/rank  own/rank     MPI  max/avg      PE      LB      CE
+whole program                         4    200 ms        0    200 ms         -  47.8 %     1.00  52.2 %  79.2 %  66.0 %
 │ MPI in W0.0 65.4 %, s*.1 x2 34.6 %, - <0.1 %
 │ memory: 4 values from 90 to 90 MiB, sum 360 MiB, last 90 MiB
-├─ solve                              8    151 ms    142 ms   4.00 ms  62.7 %     1.06  35.1 %  68.8 %  51.0 %
+├─ solve                              8    151 ms        3    142 ms   4.00 ms  62.7 %     1.06  35.1 %  68.8 %  51.0 %
 │  │ MPI in W0.0 62.9 %, s*.1 x2 37.1 %
-│  │ execution 0                      4   75.5 ms   71.0 ms   2.00 ms  62.7 %     1.06  35.1 %  68.8 %  51.0 %
+│  │ execution 0                      4   75.5 ms        3   71.0 ms   2.00 ms  62.7 %     1.06  35.1 %  68.8 %  51.0 %
 │  │ and 1 more
-│  ├─ time steps                      8    123 ms    114 ms   6.00 ms  60.5 %     1.08  36.6 %  65.2 %  56.1 %
+│  ├─ time steps                      8    123 ms        3    114 ms   6.00 ms  60.5 %     1.08  36.6 %  65.2 %  56.1 %
 │  │    MPI in W0.0 52.2 %, s*.1 x2 47.8 %
 │  │    24 iterations: 456 ms of all ranks, 17.5 ms to 20.5 ms
 │  │    residual: 24 values from 0.03125 to 1, sum 7.875, last 0.03125
-│  │    execution 0                   4   61.5 ms   57.0 ms   3.00 ms  60.5 %     1.08  36.6 %  65.2 %  56.1 %
+│  │    execution 0                   4   61.5 ms        3   57.0 ms   3.00 ms  60.5 %     1.08  36.6 %  65.2 %  56.1 %
 │  │    and 1 more
-│  │    execution 0, iteration 0      4   20.5 ms   19.0 ms   1.00 ms  60.5 %     1.08  36.6 %  65.2 %  56.1 %
+│  │    execution 0, iteration 0      4   20.5 ms        3   19.0 ms   1.00 ms  60.5 %     1.08  36.6 %  65.2 %  56.1 %
 │  │      residual: 4 values from 1 to 1, sum 4, last 1
 │  │    and 5 more
 │  │    3 nested regions
@@ -427,7 +427,7 @@ and 4 more regions with 62.3 % of the time
 
 def test_the_guide_shows_what_is_printed() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guide" / "read.md").read_text(encoding="utf-8")
-    for shown in (TREE.split("\n\nown: ")[0], *BY_REGION.split("\n\n")[:2]):
+    for shown in (TREE.split("\n\nslowest: ")[0], *BY_REGION.split("\n\n")[:2]):
         assert "".join(f"    {line}\n" for line in shown.splitlines()) in guide
 
 
@@ -437,7 +437,7 @@ def test_the_tree(marked: Path, run: Run) -> None:
 
 def test_the_tree_cut_in_depth_and_width_with_its_parts(marked: Path, run: Run) -> None:
     options = ("--executions", "--iterations", "--top", 1, "--depth", 2)
-    assert run("regions", marked, *options).stdout.split("\nown: ")[0] == CUT_TREE
+    assert run("regions", marked, *options).stdout.split("\nslowest: ")[0] == CUT_TREE
 
 
 def test_the_report_by_region(marked: Path, run: Run) -> None:

@@ -47,6 +47,23 @@ def test_a_terminal_gets_lines_that_fit(marked: Path, columns: int, options: lis
     assert "PE" in lines[0] and "own/rank" in lines[0]
 
 
+@pytest.mark.parametrize("columns", [80, 120, 200])
+def test_the_legend_explains_the_columns_that_are_there(marked: Path, columns: int) -> None:
+    text = in_terminal(columns, "regions", marked, NO_COLOR="1")
+    bare = "".join(part.split("m", 1)[-1] for part in ("m" + text).split("\x1b["))
+    titles = bare.splitlines()[0].split()
+    said = " ".join(bare.split("\n\n")[1].split())
+    assert "slowest" in titles and "own/rank" in titles
+    for title, words in (
+        ("LB", "load balance"),
+        ("CE", "communication efficiency"),
+        ("share", "share: of the whole"),
+    ):
+        assert (title in titles) == (words in said), title
+    assert ("share" in titles, "min/rank" in titles) == (columns == 200, columns == 200)
+    assert {80: 0, 120: 10, 200: 40}[columns] == max(line.count("░") for line in bare.splitlines())
+
+
 def test_a_deep_recursion_with_long_names_fits(tmp_path: Path) -> None:
     build = ProfileBuilder(ranks=1)
     region = 0

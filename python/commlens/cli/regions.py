@@ -10,7 +10,7 @@ from commlens.cli.options import format_option, profile_argument, sql_option, to
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
-from commlens.reports.regions import LEGEND, NO_REGIONS, NOT_IN_SUMMARIES, draw, read_regions
+from commlens.reports.regions import NO_REGIONS, NOT_IN_SUMMARIES, draw, legend, read_regions
 from commlens.reports.run import read_run
 
 DEFAULT_TOP = 10
@@ -29,6 +29,12 @@ DEFAULT_TOP = 10
     help="Show each iteration of a loop separately, with the regions nested in it.",
 )
 @click.option(
+    "--all-ranks",
+    is_flag=True,
+    help="Add a line for every rank to each region, ordered by time. If --top limits them, the rank with the least time "
+    "is still there.",
+)
+@click.option(
     "--depth",
     type=click.IntRange(min=0),
     metavar="N",
@@ -36,7 +42,7 @@ DEFAULT_TOP = 10
 )
 @top_option(
     DEFAULT_TOP,
-    "Draw at most N nested regions per region, and at most N executions or iterations: those with the most time. "
+    "Draw at most N nested regions per region, and at most N executions, iterations or ranks: those with the most time. "
     "0 means all. csv and json always contain all.",
 )
 @click.option("--unfold", is_flag=True, help="Show each communicator instead of families.")
@@ -46,6 +52,7 @@ def regions(
     profile: str,
     executions: bool,
     iterations: bool,
+    all_ranks: bool,
     depth: int | None,
     top: int,
     unfold: bool,
@@ -55,16 +62,18 @@ def regions(
     """Draw the code regions of PROFILE as a tree.
 
     Columns: calls: number of calls on all ranks. max/rank, avg/rank: maximum and average time over the ranks that
-    entered the region. own/rank: average time outside nested regions. MPI: share of the region's time inside MPI
-    calls, nested regions included. A bar: the region's share of the whole program; the dark part is its own time.
-    max/avg: imbalance of the ranks. PE, LB, CE: parallel efficiency, load balance, communication efficiency.
+    entered the region. slowest: the rank with max/rank. own/rank: average time outside nested regions. MPI: share of the
+    region's time inside MPI calls, nested regions included. A bar: the region's share of the whole program; the dark
+    part is its own time. max/avg: imbalance of the ranks; of a single rank, its time divided by the average. PE, LB, CE:
+    parallel efficiency, load balance, communication efficiency. A terminal shows the columns that fit, and a wide one
+    also min/rank and the share as a number.
 
     The lines below a region show the number of ranks if some did not enter it, its tags, the communicators with the
     most time, the iterations of a loop with the distribution of their times, and the application's metrics.
     """
     by = (*(["execution"] if executions else []), *(["iteration"] if iterations else []))
     with open_profile(profile) as connection:
-        found = read_regions(connection, by, fold=not unfold)
+        found = read_regions(connection, by, fold=not unfold, all_ranks=all_ranks)
         warnings = read_run(connection).warnings()
     screen = Screen()
     if show_sql:
@@ -73,14 +82,15 @@ def regions(
     elif style == "json":
         screen.json(json_text({title: found.plain_rows(title) for title in found.columns}))
     elif style == "csv":
-        title = "parts" if by else "regions"
+        title = "ranks" if all_ranks else "parts" if by else "regions"
         screen.plain(csv_text(found.columns[title], [list(row.values()) for row in found.plain_rows(title)]))
     else:
         for warning in warnings:
             screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))
         screen.lines([Text("")] if warnings else [])
-        screen.lines(draw(found, top or None, depth).lines(screen.width))
-        has_regions = len(found.rows) > 1
-        screen.lines([Text(""), *fold("", LEGEND if has_regions else NO_REGIONS, screen.width, "dim")])
+        table = draw(found, top or None, depth, screen.width)
+        screen.lines(table.lines(screen.width))
+        words = legend(table.titles(screen.width)) if len(found.rows) > 1 else NO_REGIONS
+        screen.lines([Text(""), *fold("", words, screen.width, "dim")])
         if found.is_summary:
             screen.lines(fold("", NOT_IN_SUMMARIES, screen.width, "dim"))

@@ -59,6 +59,14 @@ class Line(NamedTuple):
     style: str
 
 
+class Layout(NamedTuple):
+    """The columns that are shown, by their numbers, the widths of all columns, and the blanks between two."""
+
+    shown: list[int]
+    widths: list[int]
+    gap: int
+
+
 @dataclass
 class Table:
     """Rows under columns, with lines of text between them."""
@@ -77,8 +85,30 @@ class Table:
 
     def lines(self, width: int | None) -> list[Text]:
         """Return the table as lines, at most `width` wide if possible."""
-        heading = Cells([escape(column.title, Target.LINE) for column in self.columns], "dim")
-        rows = [heading.texts, *(row.texts for row in self.rows if isinstance(row, Cells))]
+        layout = self._layout(width)
+        drawn = self._draw(self._heading(), layout)[-1:]
+        for row in self.rows:
+            if isinstance(row, Line):
+                drawn += fold(row.prefix, row.text, width, row.style, row.prefix + "  ")
+            else:
+                drawn += self._draw(row, layout)
+        return drawn
+
+    def titles(self, width: int | None) -> list[str]:
+        """Return the headings of the columns that are shown at this width."""
+        return [self.columns[i].title for i in self._layout(width).shown]
+
+    def width(self, width: int | None) -> int:
+        """Return how wide the columns are at this width of the terminal."""
+        layout = self._layout(width)
+        return sum(layout.widths[i] for i in layout.shown) + layout.gap * (len(layout.shown) - 1)
+
+    def _heading(self) -> Cells:
+        return Cells([escape(column.title, Target.LINE) for column in self.columns], "dim")
+
+    def _layout(self, width: int | None) -> Layout:
+        """Return the columns that are shown, and their widths."""
+        rows = [self._heading().texts, *(row.texts for row in self.rows if isinstance(row, Cells))]
         widths = [max(cell_len(row[i]) for row in rows) for i in range(len(self.columns))]
         shown = [
             i
@@ -99,15 +129,10 @@ class Table:
                 gap = 1
             # The first column has names; a name that is longer than the available width gets a separate line.
             widths[0] = max(min(widths[0], NARROWEST), widths[0] - max(0, excess()))
-        drawn = self._draw(heading, shown, widths, gap)[-1:]
-        for row in self.rows:
-            if isinstance(row, Line):
-                drawn += fold(row.prefix, row.text, width, row.style, row.prefix + "  ")
-            else:
-                drawn += self._draw(row, shown, widths, gap)
-        return drawn
+        return Layout(shown, widths, gap)
 
-    def _draw(self, row: Cells, shown: list[int], widths: list[int], gap: int) -> list[Text]:
+    def _draw(self, row: Cells, layout: Layout) -> list[Text]:
+        shown, widths, gap = layout
         lines, parts = [], []
         for i in shown:
             text, width = row.texts[i], widths[i]

@@ -18,22 +18,17 @@ from commlens.profile import meta
 from commlens.profile.shape import has_table, version_of
 from commlens.render.table import Column, Table
 from commlens.render.tree import Tree, prefix_text
-from commlens.render.units import name_text, share_text, time_text
+from commlens.render.units import count_text, name_text, share_text, time_text
 
 Row = dict[str, Any]
 
-BAR_CELLS = 10
+BAR_CELLS, WIDEST_BAR = 10, 40
 BLOCKS = "▁▂▃▄▅▆▇█"
 COMMUNICATORS_NAMED = 3
 
 NO_REGIONS = (
     "no code regions: the application marks them with commlens_begin() and commlens_end() of commlens.h, "
     "in C, C++, Fortran and Python"
-)
-
-LEGEND = (
-    "own: time outside nested regions; PE: parallel efficiency = LB: load balance x CE: communication efficiency; "
-    "averages are over the ranks that entered the region"
 )
 
 NOT_IN_SUMMARIES = (
@@ -45,9 +40,12 @@ COLUMNS = (
     Column("region", right=False),
     Column("calls"),
     Column("max/rank"),
+    Column("slowest"),
     Column("avg/rank"),
+    Column("min/rank", wide=5, drawing=True),
     Column("own/rank"),
     Column("MPI"),
+    Column("share", wide=6, drawing=True),
     Column("", right=False, wide=4, drawing=True),
     Column("max/avg", wide=3),
     Column("PE"),
@@ -55,14 +53,15 @@ COLUMNS = (
     Column("CE", wide=2),
 )
 
-# Of a region on the ranks that were in it.
+# Of a region on the ranks that were in it; `place` numbers these, beginning with the slowest.
 TOTALS = """COUNT(*) AS ranks, SUM(calls) AS calls, SUM(time_ns) AS time_ns, SUM(exclusive_ns) AS exclusive_ns,
          SUM(mpi_ns) AS mpi_ns, MIN(time_ns) AS rank_min_ns, MAX(time_ns) AS rank_max_ns,
+         MAX(CASE place WHEN 1 THEN rank END) AS slowest_rank,
          CASE COUNT(useful_ns) WHEN COUNT(*) THEN SUM(useful_ns) END AS useful_ns,
          CASE COUNT(useful_ns) WHEN COUNT(*) THEN MAX(useful_ns) END AS useful_max_ns"""
 
 SHARES = """ranks, calls, still_open, time_ns,
-       rank_min_ns, rank_max_ns, (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
+       rank_min_ns, rank_max_ns, slowest_rank, (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
        exclusive_ns, (2 * exclusive_ns + ranks) / (2 * ranks) AS exclusive_avg_ns,
        mpi_ns, 1.0 * mpi_ns / NULLIF(time_ns, 0) AS mpi_share,
        1.0 * rank_max_ns * ranks / NULLIF(time_ns, 0) AS imbalance,
@@ -80,7 +79,9 @@ SUMMARY_ALL_TIME = """(SELECT NULLIF(sum, 0) FROM scope JOIN spread ON spread.sc
 PLACES = f"""\
 WITH total AS (
   SELECT region, {TOTALS}
-    FROM region_rank GROUP BY region)"""
+    FROM (SELECT region_rank.*, ROW_NUMBER() OVER (PARTITION BY region ORDER BY time_ns DESC, rank) AS place
+            FROM region_rank)
+   GROUP BY region)"""
 
 SUMMARY_PLACES = """\
 WITH total AS (
@@ -90,13 +91,14 @@ WITH total AS (
          SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END) AS mpi_ns,
          MAX(CASE counter WHEN 'time_ns' THEN min ELSE 0 END) AS rank_min_ns,
          MAX(CASE counter WHEN 'time_ns' THEN max ELSE 0 END) AS rank_max_ns,
+         MAX(CASE counter WHEN 'time_ns' THEN max_rank END) AS slowest_rank,
          SUM(CASE counter WHEN 'outside_ns' THEN sum ELSE 0 END) AS useful_ns,
          MAX(CASE counter WHEN 'outside_ns' THEN max ELSE 0 END) AS useful_max_ns
     FROM scope JOIN spread ON spread.scope = scope.id WHERE region IS NOT NULL GROUP BY region
   UNION ALL
   SELECT 0, MAX(members), MAX(members), SUM(CASE counter WHEN 'app_ns' THEN sum END), NULL,
          SUM(CASE counter WHEN 'mpi_ns' THEN sum ELSE 0 END), MAX(CASE counter WHEN 'app_ns' THEN min END),
-         MAX(CASE counter WHEN 'app_ns' THEN max END),
+         MAX(CASE counter WHEN 'app_ns' THEN max END), MAX(CASE counter WHEN 'app_ns' THEN max_rank END),
          CASE WHEN {is_known} THEN SUM(CASE counter WHEN 'outside_ns' THEN sum END) END,
          CASE WHEN {is_known} THEN MAX(CASE counter WHEN 'outside_ns' THEN max END) END
     FROM scope LEFT JOIN spread ON spread.scope = scope.id WHERE family IS NULL AND comm IS NULL AND region IS NULL)""".format(
@@ -147,7 +149,7 @@ TIMES = {
 PARTS_SQL = """\
 WITH timed(what, region, execution, iteration, rank, calls, open, time_ns, time_min_ns, time_max_ns, nested_ns, mpi_ns) AS (
   {timed}),
-  place AS (
+  of_rank AS (
   SELECT what, region, {by}rank, SUM(calls) AS calls, SUM(open) AS still_open, SUM(time_ns) AS time_ns,
          SUM(time_ns - nested_ns) AS exclusive_ns, SUM(mpi_ns) AS mpi_ns, SUM(time_ns - mpi_ns) AS useful_ns,
          MIN(CASE WHEN calls > open THEN time_min_ns END) AS call_min_ns,
@@ -156,7 +158,9 @@ WITH timed(what, region, execution, iteration, rank, calls, open, time_ns, time_
   total AS (
   SELECT what, {by}{totals},
          SUM(still_open) AS still_open, MIN(call_min_ns) AS call_min_ns, MAX(call_max_ns) AS call_max_ns, region
-    FROM place GROUP BY what, {by}region)
+    FROM (SELECT of_rank.*, ROW_NUMBER() OVER (PARTITION BY what, {by}region ORDER BY time_ns DESC, rank) AS place
+            FROM of_rank)
+   GROUP BY what, {by}region)
 SELECT total.region, path, what, {by}1.0 * time_ns / {all_time} AS share,
        {shares}
   FROM total JOIN region_path ON region_path.region = total.region
@@ -185,6 +189,12 @@ SELECT place.metric, metric.name, metric.unit, place.region, path, {of_place}COU
        LEFT JOIN ending ON {same}
  GROUP BY place.region, {of_place}metric.name, metric.unit, place.metric
  ORDER BY place.region, {of_place}metric.name, metric.unit, place.metric"""
+
+RANKS_SQL = """\
+SELECT region_rank.region, path, rank, calls, time_ns, exclusive_ns, mpi_ns,
+       1.0 * mpi_ns / NULLIF(time_ns, 0) AS mpi_share, useful_ns
+  FROM region_rank JOIN region_path ON region_path.region = region_rank.region
+ ORDER BY region_rank.region, time_ns DESC, rank"""
 
 TAGS_SQL = "SELECT region, name, value FROM tag ORDER BY region, name, value"
 
@@ -277,12 +287,16 @@ def refuse_older(connection: sqlite3.Connection) -> None:
         )
 
 
-def read_regions(connection: sqlite3.Connection, by: tuple[str, ...], *, fold: bool) -> Regions:
+def read_regions(
+    connection: sqlite3.Connection, by: tuple[str, ...], *, fold: bool, all_ranks: bool = False
+) -> Regions:
     """Read the regions of a profile; `by` are the dimensions within them."""
     refuse_older(connection)
     is_summary = meta.is_summary(connection)
     if is_summary and by:
         raise CommlensError(f"{' and '.join(by)}: {NOT_IN_SUMMARIES}")
+    if is_summary and all_ranks:
+        raise meta.no_single_ranks("--all-ranks")
     result = Regions(by, is_summary)
     statements = {
         "regions": regions_sql(is_summary=is_summary),
@@ -295,6 +309,8 @@ def read_regions(connection: sqlite3.Connection, by: tuple[str, ...], *, fold: b
     if by:
         statements["parts"] = parts_sql(["region", *(["loop"] if "iteration" in by else [])], by)
         statements["metrics_of_parts"] = metrics_sql(by)
+    if all_ranks:
+        statements["ranks"] = RANKS_SQL
     for title, sql in statements.items():
         cursor = connection.execute(sql)
         result.columns[title] = [column[0] for column in cursor.description]
@@ -309,13 +325,13 @@ def read_regions(connection: sqlite3.Connection, by: tuple[str, ...], *, fold: b
     return result
 
 
-def bar(share: float | None, own_share: float | None) -> str:
+def bar(share: float | None, own_share: float | None, cells: int) -> str:
     """Return a bar for a share of the whole; the region's own part is darker than that of nested regions.
 
-    >>> bar(0.7, 0.2), bar(0.3, None)
+    >>> bar(0.7, 0.2, 10), bar(0.3, None, 10)
     ('██░░░░░', '░░░')
     """
-    whole, own = (round(BAR_CELLS * min(max(part or 0, 0), 1)) for part in (share, own_share))
+    whole, own = (round(cells * min(max(part or 0, 0), 1)) for part in (share, own_share))
     return "█" * min(own, whole) + "░" * max(whole - own, 0)
 
 
@@ -390,20 +406,44 @@ def part_text(row: Row, by: Sequence[str]) -> str:
     return ", ".join("other iterations" if row[column] < 0 else f"{column} {row[column]}" for column in by)
 
 
-def numbers(row: Row, whole_ns: int) -> list[str]:
-    """Return the cells from `calls` on; `whole_ns` is the time of the whole program."""
+def numbers(row: Row, whole_ns: int, cells: int) -> list[str]:
+    """Return the cells from `calls` on; `whole_ns` is the time of the whole program, `cells` the length of the bar."""
     own = None if row["exclusive_ns"] is None or not whole_ns else row["exclusive_ns"] / whole_ns
+    share = row["time_ns"] / whole_ns if whole_ns and row["time_ns"] else None
     return [
         "-" if row["calls"] is None else f"{row['calls']:,}",
         time_text(row["rank_max_ns"]),
+        "-" if row["slowest_rank"] is None else str(row["slowest_rank"]),
         time_text(row["rank_avg_ns"]),
+        time_text(row["rank_min_ns"]),
         time_text(row["exclusive_avg_ns"]),
         share_text(row["mpi_share"]),
-        bar(row["time_ns"] / whole_ns if whole_ns and row["time_ns"] else None, own),
+        share_text(share),
+        bar(share, own, cells),
         "-" if row["imbalance"] is None else f"{row['imbalance']:.2f}",
         share_text(row["parallel_efficiency"]),
         share_text(row["load_balance"]),
         share_text(row["communication_efficiency"]),
+    ]
+
+
+def rank_numbers(row: Row, region: Row) -> list[str]:
+    """Return the cells of a single rank from `calls` on; max/avg is its time divided by the average."""
+    average = row["time_ns"] * region["ranks"] / region["time_ns"] if region["time_ns"] else None
+    return [
+        f"{row['calls']:,}",
+        time_text(row["time_ns"]),
+        "",
+        "",
+        "",
+        time_text(row["exclusive_ns"]),
+        share_text(row["mpi_share"]),
+        "",
+        "",
+        "-" if average is None else f"{average:.2f}",
+        "",
+        "",
+        "",
     ]
 
 
@@ -415,7 +455,15 @@ def longest(rows: Sequence[Row], top: int | None) -> list[Row]:
     return [row for row in rows if id(row) in kept]
 
 
-def draw(regions: Regions, top: int | None, depth: int | None) -> Table:
+def draw(regions: Regions, top: int | None, depth: int | None, width: int | None) -> Table:
+    """Return the tree of regions as a table for a width: a terminal with room for all columns gets longer bars."""
+    table = tree_table(regions, top, depth, BAR_CELLS)
+    if width is None or len(table.titles(width)) < len(COLUMNS):
+        return table
+    return tree_table(regions, top, depth, min(BAR_CELLS + width - table.width(width), WIDEST_BAR))
+
+
+def tree_table(regions: Regions, top: int | None, depth: int | None, cells: int) -> Table:
     """Return the tree of regions as a table: a row for each, with lines for its contents below."""
     table = Table(COLUMNS)
     shown = [row for row in regions.rows if depth is None or row["depth"] <= depth]
@@ -432,14 +480,16 @@ def draw(regions: Regions, top: int | None, depth: int | None) -> Table:
             continue
         id = row["region"]
         name = name_text(row["name"]) or ("whole program" if id == 0 else f"({row['kind']})")
-        table.add([prefix + name, *numbers(row, whole_ns)], "" if prefix else "bold")
+        table.add([prefix + name, *numbers(row, whole_ns, cells)], "" if prefix else "bold")
+        add_ranks(table, regions.of("ranks", id), row, below, top)
         for text in notes(regions, row, all_ranks, top):
             table.say(text, below)
         for what in ("region", "loop"):
             parts = [part for part in regions.of("parts", id) if part["what"] == what]
             kept = longest(parts, top) if len(parts) > 1 else []
             for part in kept:
-                table.add([below + part_text(part, told_apart(parts, regions.by)), *numbers(part, whole_ns)])
+                name = part_text(part, told_apart(parts, regions.by))
+                table.add([below + name, *numbers(part, whole_ns, cells)])
                 for text in some([metric_text(metric) for metric in part_metrics(regions, row, part)], top):
                     table.say(text, below + "  ")
             if 0 < len(kept) < len(parts):
@@ -447,6 +497,37 @@ def draw(regions: Regions, top: int | None, depth: int | None) -> Table:
         if hidden[id]:
             table.say(f"{hidden[id]:,} nested region{'' if hidden[id] == 1 else 's'}", below)
     return table
+
+
+def add_ranks(table: Table, ranks: Sequence[Row], region: Row, below: str, top: int | None) -> None:
+    """Add a line per rank, the slowest first; if `top` limits them, the last one is still the fastest."""
+    most = len(ranks) if top is None else max(top, 2)
+    left = len(ranks) - most
+    for i, row in enumerate(ranks):
+        if left <= 0 or i < most - 1 or i == len(ranks) - 1:
+            table.add([f"{below}rank {row['rank']}", *rank_numbers(row, region)])
+        elif i == most - 1:
+            table.say(f"and {count_text(left, 'more rank')}", below)
+
+
+def legend(titles: Sequence[str]) -> str:
+    """Return the explanation of the columns with these titles.
+
+    >>> legend(["slowest", "PE", "LB"])
+    'slowest: the rank with max/rank; PE: parallel efficiency; LB: load balance; averages are over the ranks that entered the region'
+    """
+    words = {
+        "slowest": "slowest: the rank with max/rank",
+        "own/rank": "own: time outside nested regions",
+        "share": "share: of the whole program",
+        "PE": "PE: parallel efficiency",
+        "LB": "LB: load balance",
+        "CE": "CE: communication efficiency",
+    }
+    if "CE" in titles:  # columns are dropped from the right
+        words["PE"] += f" = {words.pop('LB')} x {words.pop('CE')}"
+    said = [text for title, text in words.items() if title in titles]
+    return "; ".join([*said, "averages are over the ranks that entered the region"])
 
 
 def told_apart(parts: Sequence[Row], by: Sequence[str]) -> list[str]:
