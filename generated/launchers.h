@@ -8,6 +8,9 @@
 // The rank of this process in its job.
 #define COMMLENS_VARIABLES_RANK {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "PALS_RANKID"}
 
+// The number of processes of this job, set for each process by the launcher of an MPI library; all of them together.
+#define COMMLENS_VARIABLES_SIZE {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}
+
 // The number or name that the batch system gave the job.
 #define COMMLENS_VARIABLES_JOB_ID {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "COBALT_JOBID"}
 

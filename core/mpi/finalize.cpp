@@ -201,6 +201,7 @@ bool collect(Ticks begin) noexcept try {
       return true;
     case Arrivals::all: break;
   }
+  say_if_launcher_disagrees();
   own_comm = api.comm_null;
   const bool done = collect_all(begin);
   if (own_comm != api.comm_null) api.Comm_free(&own_comm);

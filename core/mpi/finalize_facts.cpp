@@ -35,6 +35,13 @@
 namespace commlens {
 namespace {
 
+// How many processes the launcher has started, and the variable that says so.
+struct Launched {
+  const char* variable;
+  long processes;
+};
+Launched launched{};
+
 std::string host_name() {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
@@ -293,6 +300,25 @@ Identity id_of_launch() {
                 : address + " " + argument_of(process, "--pgid");
   }
   return identity_of(text.data(), text.size());
+}
+
+void remember_launcher() noexcept {
+  if (launcher_rank() > 0) return;  // one message a launch is enough
+  for (const char* name : COMMLENS_VARIABLES_SIZE) {
+    const char* const text = std::getenv(name);
+    const long size = text == nullptr ? 0 : std::strtol(text, nullptr, 10);
+    if (size == 1) {  // a launcher within another one
+      launched.processes = 1;
+      return;
+    }
+    if (size > 1 && launched.variable == nullptr) launched = {name, size};
+  }
+}
+
+void say_if_launcher_disagrees() noexcept {
+  if (job.size != 1 || launched.processes <= 1) return;
+  say("this process is rank 0 of 1, but %s says %ld processes: the launcher belongs to another MPI library",
+      launched.variable, launched.processes);
 }
 
 out::Parts parts_of_job() {

@@ -24,6 +24,14 @@ Contribution own_contribution(Ticks begin, Destination destination);
 // and leaves them out.  Only rank 0 needs its destination.
 Contribution own_contribution_to_all(Ticks begin);
 
+// Remembers how many processes the launcher says it has started.  To be called before MPI_Init, because a process that
+// Open MPI starts as a job of its own sets variables of a launcher.
+void remember_launcher() noexcept;
+
+// If this process is alone in its world, but its launcher says that it has started several, prints a message on the
+// first of them.
+void say_if_launcher_disagrees() noexcept;
+
 // Returns a number that is the same for all processes of one launch and differs between launches.
 Identity id_of_launch();
 

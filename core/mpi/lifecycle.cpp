@@ -178,6 +178,7 @@ bool prepare() noexcept try {
   site_mask = options().on(Option::callsites) ? ~Site{0} : 0;
   update_calls_are_plain();
   registry = new Registry();
+  remember_launcher();
   watch_for_hang_signal(options().text(Option::hang_signal), *registry);
   pthread_atfork(nullptr, nullptr, child_forked);  // after the handlers of open_arena(), which release the locks
   return true;

@@ -64,3 +64,27 @@ def test_a_preload_taken_away_is_foretold(mpi: Mpi) -> None:
     assert done.returncode == 1
     assert "env -u LD_PRELOAD after commlens-run removes LD_PRELOAD" in done.stdout
     assert not mpi.run(4, line).profile.exists()
+
+
+def test_the_launcher_of_another_mpi_is_said_in_one_line(mpi: Mpi, tmp_path: Path) -> None:
+    """Every process is a job of one rank; the first one names the variable that says otherwise."""
+    if mpi.name not in ("openmpi", "mpich"):
+        pytest.skip("its launcher is one of the two that are tested")
+    variable = {"openmpi": "PMI_SIZE", "mpich": "OMPI_COMM_WORLD_SIZE"}[mpi.name]  # of the other launcher
+    other = Mpi({"openmpi": "mpich", "mpich": "openmpi"}[mpi.name], tmp_path)
+    alone = mpi.compile("listing1.c")
+    result = other.run(2, [alone])
+    assert result.rc == 0, result
+    said = [line for line in result.said if "profile of" not in line]
+    assert said == [
+        f"commlens: this process is rank 0 of 1, but {variable} says 2 processes: the launcher belongs to another MPI "
+        "library"
+    ]
+    assert sum("profile of 1 rank in" in line for line in result.said) == 2
+
+
+def test_the_right_launcher_is_not_complained_of(mpi: Mpi) -> None:
+    """Not even for a job of one rank."""
+    result = mpi.run(1, [mpi.compile("listing1.c")])
+    assert (result.rc, len(result.said)) == (0, 1), result
+    assert "profile of 1 rank in" in result.said[0]
