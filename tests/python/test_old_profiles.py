@@ -507,6 +507,7 @@ def test_files_that_are_merged_say_the_same_and_keep_their_version(
         ("report", "--unfold"),
         ("report", "--by", "region"),
         ("regions",),
+        ("timeline",),
         ("comms",),
         ("matrix",),
     ):

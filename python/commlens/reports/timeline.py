@@ -275,9 +275,7 @@ def queries_of(connection: sqlite3.Connection, selection: Selection, *, fold: bo
 def read_extent(connection: sqlite3.Connection, queries: Queries) -> Extent:
     """Return what the selection covers; refuse a profile that has no slices."""
     if not queries.slice_ns or connection.execute("SELECT 1 FROM slice LIMIT 1").fetchone() is None:
-        raise CommlensError(
-            "this profile has no time slices: it has no MPI call between MPI_Init and MPI_Finalize"
-        )
+        raise CommlensError("this profile has no time slices: its table slice is empty")
     extent_ns, ranks, threads = connection.execute(
         "SELECT MAX(extent_ns), COUNT(*), MAX(threads)"
         f" FROM rank JOIN ({queries.ranks_sql()}) AS chosen ON chosen.rank = rank.rank"
