@@ -110,6 +110,22 @@ def test_a_terminal_gets_lines_that_fit_and_as_many_as_it_shows(tmp_path: Path) 
         )  # lines of the terminal, of which the heat map of four ranks has six
 
 
+def test_colours_show_two_ranks_in_a_line_where_lines_are_few(tmp_path: Path) -> None:
+    build = ProfileBuilder(ranks=8, meta={"slice_ns": str(100 * MS)}, app_ns=420 * MS)
+    slices = [(1, "MPI_Bcast", rank, slot, 1, 10 * rank * MS, 0, 0) for rank in range(8) for slot in range(4)]
+    path = sliced(build, tmp_path / "eight.db", slices)
+    labels = {}
+    for lines in ("20", "50"):
+        output = in_terminal(80, "timeline", path, LINES=lines, COLORTERM="truecolor")
+        drawn = [
+            "".join(part.split("m", 1)[-1] for part in ("m" + line).split("\x1b["))
+            for line in output.splitlines()
+        ]
+        labels[lines] = [line.split()[0] for line in drawn if "│" in line]
+        assert all("▀" in line for line in drawn if line.startswith("   6 │"))
+    assert labels == {"20": ["0", "2", "4", "6"], "50": [str(rank) for rank in range(8)]}
+
+
 def test_a_wide_terminal_gets_procedures_and_bytes(profile: Path) -> None:
     narrow, wide = (
         in_terminal(columns, "timeline", profile, NO_COLOR="1").splitlines()[2] for columns in (80, 200)

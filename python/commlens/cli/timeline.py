@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import NamedTuple
 
 import click
 from rich.text import Text
@@ -89,11 +90,11 @@ def timeline(
         )
         names.check_ranks(connection, ranks or ())
         extent = read_extent(connection, queries)
-        blocks, lines = _heights(screen, extent)
-        most = rows or (lines if style == "table" and not show_sql else MOST_ROWS)
+        room, is_drawn = _room(screen, extent), style == "table" and not show_sql
+        most = rows or (room.rows if is_drawn else MOST_ROWS)
         pieces = extent.pieces.folded(min(most, extent.pieces.count))
         found = read_timeline(connection, queries, pieces, with_ranks=style == "json" or show_sql)
-        heat = _heat(connection, queries, extent, screen, blocks)
+        heat = _heat(connection, queries, extent, found, screen, room.blocks) if is_drawn else None
         warnings = read_run(connection).warnings()
     if show_sql:
         for name, statement in found.statements:
@@ -103,18 +104,39 @@ def timeline(
     elif style == "csv":
         screen.plain(csv_text(found.columns["slices"], [list(row.values()) for row in found.rows]))
     else:
-        _show(screen, extent, found, heat, warnings)
+        _show(screen, extent, found, warnings)
+        if heat is not None:
+            screen.lines([Text(""), *heat_lines(heat, kind_of(screen), screen.width, is_dense=room.is_dense)])
 
 
-def _heights(screen: Screen, extent: Extent) -> tuple[int, int]:
-    """Return the most blocks of ranks of the heat map, and the most rows of the table."""
-    in_a_line = 2 if kind_of(screen) == "colours" else 1
-    wanted = -(-extent.ranks // in_a_line) if _has_heat(extent) else 0
+class Room(NamedTuple):
+    """What the terminal has lines for.
+
+    Attributes
+    ----------
+    blocks : int
+        Blocks of ranks in the heat map.
+    is_dense : bool
+        Whether a line of the heat map shows two of them, which needs colours.
+    rows : int
+        Rows of the table.
+    """
+
+    blocks: int
+    is_dense: bool
+    rows: int
+
+
+def _room(screen: Screen, extent: Extent) -> Room:
+    """Return how the lines of the terminal are divided between table and heat map."""
+    ranks = extent.ranks if _has_heat(extent) else 0
     if screen.width is None:
-        return min(wanted, MOST_BLOCKS), MOST_ROWS
+        return Room(min(ranks, MOST_BLOCKS), False, MOST_ROWS)
     lines = max(screen.console.height - AROUND, 3 * FEWEST_LINES)
-    of_heat = min(wanted, max(FEWEST_LINES, lines // 3))
-    return of_heat * in_a_line, lines - of_heat
+    most = max(FEWEST_LINES, lines // 3)
+    is_dense = ranks > most and kind_of(screen) == "colours"
+    of_heat = min(-(-ranks // 2) if is_dense else ranks, most)
+    return Room(of_heat * (2 if is_dense else 1), is_dense, lines - of_heat)
 
 
 def _has_heat(extent: Extent) -> bool:
@@ -123,24 +145,32 @@ def _has_heat(extent: Extent) -> bool:
 
 
 def _heat(
-    connection: sqlite3.Connection, queries: Queries, extent: Extent, screen: Screen, blocks: int
+    connection: sqlite3.Connection,
+    queries: Queries,
+    extent: Extent,
+    found: Timeline,
+    screen: Screen,
+    blocks: int,
 ) -> Heat | None:
-    """Read the heat map of at most `blocks` blocks of ranks."""
-    if not _has_heat(extent):
+    """Read the heat map of at most `blocks` blocks of ranks; a selection without calls has none."""
+    if not _has_heat(extent) or not _has_calls(found):
         return None
     (highest,) = connection.execute("SELECT MAX(rank) FROM rank").fetchone()
     pieces = extent.pieces.folded(heat_space(highest, screen.width))
     return read_heat(connection, queries, pieces, -(-extent.ranks // blocks))
 
 
-def _show(screen: Screen, extent: Extent, found: Timeline, heat: Heat | None, warnings: list[str]) -> None:
-    """Print the table, its legend, and the heat map."""
+def _has_calls(found: Timeline) -> bool:
+    """Return whether any call is selected."""
+    return any(row["time_ns"] or row["calls"] for row in found.rows)
+
+
+def _show(screen: Screen, extent: Extent, found: Timeline, warnings: list[str]) -> None:
+    """Print the table and its legend."""
     for warning in warnings:
         screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))
     screen.lines([*fold("", title(extent, found), screen.width, "bold"), Text("")])
-    if not any(row["time_ns"] or row["calls"] for row in found.rows):
+    if not _has_calls(found):
         screen.lines([Text("no calls match")])
         return
     screen.lines([*draw(found, screen.width), Text(""), *legend(extent, found, screen.width)])
-    if heat is not None:
-        screen.lines([Text(""), *heat_lines(heat, kind_of(screen), screen.width)])

@@ -207,8 +207,8 @@ def legend(extent: Extent, timeline: Timeline, width: int | None) -> list[Text]:
     return [*names, *fold("", words, width, "dim")]
 
 
-def heat_lines(heat: Heat, kind: str, width: int | None) -> list[Text]:
-    """Return the heat map with its axes and scale, at most `width` wide if it fits."""
+def heat_lines(heat: Heat, kind: str, width: int | None, *, is_dense: bool) -> list[Text]:
+    """Return the heat map with its axes and scale; a line shows one block of ranks, or two if `is_dense`."""
     labels = [str(first) for first in heat.first_ranks]
     margin = margin_of(max(heat.first_ranks))
     times = max(1, heat_space(max(heat.first_ranks), width) // heat.pieces.count)
@@ -222,8 +222,11 @@ def heat_lines(heat: Heat, kind: str, width: int | None) -> list[Text]:
         for row in heat.shares
     ]
     if kind == "colours":
-        lines = coloured([[level for level in row for _ in range(times)] for row in levels])
-        labels = labels[::2]
+        down = 1 if is_dense else 2
+        lines = coloured(
+            [[level for level in row for _ in range(times)] for row in levels for _ in range(down)]
+        )
+        labels = labels[::2] if is_dense else labels
     else:
         lines = shaded(levels, kind, times)
     drawn = [Text(f"{'rank':>{margin - 1}}  {ticks(heat, times)}", "dim")]
