@@ -432,29 +432,49 @@ SELECT called.procedure, op.class, 'measured', NULL, called.calls, NULL
  WHERE called.procedure NOT IN (SELECT procedure FROM coverage WHERE state = 'measured');
 )sql"
     R"sql(CREATE VIEW family AS -- Families of communicators, one row each; a single communicator is a family of one.
-SELECT comm.family,
-       CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-            WHEN MIN(comm.kind) = 'set' THEN '{*}'
-            ELSE SUBSTR(MIN(comm.name), 1, 1)
-              || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                      THEN MIN(comm.leader) ELSE '*' END || '.'
-              || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                         = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                      THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-       END AS name,
-       MIN(comm.kind) AS kind,
-       SUM(comm.communicators) AS communicators,
-       MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-       MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-       MIN(parent.family) AS parent,
-       MIN(op.name) AS creator,
-       MIN(comm.callsite) AS callsite,
-       CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-            THEN MIN(comm.user_name) END AS user_name,
-       CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-            THEN MIN(comm.topology) END AS topology
-  FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
- GROUP BY comm.family;
+WITH
+  part AS (
+    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
+           SUBSTR(name, INSTR(name, '.') + 1) AS number
+      FROM comm WHERE kind IN ('intra', 'inter')),
+  -- names and patterns that communicators of several families match
+  shared AS (
+    SELECT pattern
+      FROM (SELECT family, name AS pattern FROM comm
+            UNION ALL SELECT family, letter || '*.' || number FROM part
+            UNION ALL SELECT family, letter || leader || '.*' FROM part
+            UNION ALL SELECT family, letter || '*.*' FROM part
+            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
+     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
+  joined AS (
+    SELECT comm.family,
+           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+                WHEN MIN(comm.kind) = 'set' THEN '{*}'
+                ELSE SUBSTR(MIN(comm.name), 1, 1)
+                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                          THEN MIN(comm.leader) ELSE '*' END || '.'
+                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+           END AS name,
+           MIN(comm.kind) AS kind,
+           SUM(comm.communicators) AS communicators,
+           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+           MIN(parent.family) AS parent,
+           MIN(op.name) AS creator,
+           MIN(comm.callsite) AS callsite,
+           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                THEN MIN(comm.user_name) END AS user_name,
+           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+                THEN MIN(comm.topology) END AS topology
+      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+     GROUP BY comm.family)
+SELECT family,
+       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+                    THEN '#' || family ELSE '' END AS name,
+       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
+  FROM joined;
 )sql"
     R"sql(CREATE VIEW comm_total AS -- Totals of every comm that has calls: the communicator lines of report --unfold.
 WITH total AS (

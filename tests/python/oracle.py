@@ -141,6 +141,8 @@ class Oracle:
             "time_ns": total,
             "rank_max_ns": max(self.by_rank(cells).values()),
             "rank_avg_ns": rounded(total, len(self.members(line))),
+            "call_avg_ns": rounded(total, sum(cell.calls for cell in cells)),
+            "calls_per_rank": sum(cell.calls for cell in cells) / len(self.members(line)),
             "call_min_ns": min(cell.min_ns for cell in cells),
             "call_max_ns": max(cell.max_ns for cell in cells),
             "bytes_sent": sum(cell.sent for cell in cells),
@@ -168,7 +170,7 @@ class Oracle:
         rows = {}
         for key, cells in self.grouped(lambda cell: (*self.row_of(cell), cell.rank)).items():
             row = self.counters(key[0], cells)
-            del row["rank_max_ns"], row["rank_avg_ns"]
+            del row["rank_max_ns"], row["rank_avg_ns"], row["calls_per_rank"]
             if self.time_ns is None or self.time_ns[0] <= row["time_ns"] <= self.time_ns[1]:
                 rows[key] = row
         return rows

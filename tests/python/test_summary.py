@@ -17,7 +17,7 @@ from summarise import summarised
 from test_numbers import made_up
 
 SAID_ONLY_OF_WHOLE_LINES = ("--op", "--class", "--size")
-PARTS_OF_FAMILIES = {"--comm": ("ranks", "rank_max_ns", "rank_avg_ns")}
+PARTS_OF_FAMILIES = {"--comm": ("ranks", "rank_max_ns", "rank_avg_ns", "calls_per_rank")}
 
 
 @pytest.fixture(scope="module", params=range(6))

@@ -21,6 +21,7 @@ from commlens.cli.hang import hang
 from commlens.cli.matrix import matrix
 from commlens.cli.merge import merge
 from commlens.cli.overhead import overhead
+from commlens.cli.ranks import ranks
 from commlens.cli.recover import recover
 from commlens.cli.refusals import INCOMPLETE, one_line_refusals
 from commlens.cli.regions import regions
@@ -68,6 +69,7 @@ def commlens() -> None:
 for command in (
     report,
     explain,
+    ranks,
     compare_command,
     regions,
     timeline,

@@ -33,7 +33,8 @@ comm_option = click.option(
     "comms",
     multiple=True,
     metavar="NAME",
-    help="Only these communicators: a name or glob (s0.1, 's*.1'), the name that the application gave, or an id. Repeatable.",
+    help="Only these communicators: a name or glob (s0.1, 's*.1', MPI_COMM_WORLD), the name of a family as the report shows "
+    "it, the name that the application gave, or an id. Repeatable.",
 )
 
 
@@ -54,6 +55,12 @@ def top_option(default: int, what: str) -> Callable[[Command], Command]:
         "--top", type=click.IntRange(min=0), default=default, show_default=True, metavar="N", help=what
     )
 
+
+reverse_option = click.option(
+    "--reverse",
+    is_flag=True,
+    help="Invert the order of --sort: the smallest values first; names from Z to A.",
+)
 
 sql_option = click.option(
     "--sql", "show_sql", is_flag=True, help="Print the SQL queries instead of the rows."

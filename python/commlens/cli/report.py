@@ -15,6 +15,7 @@ from commlens.cli.options import (
     format_option,
     op_option,
     profile_argument,
+    reverse_option,
     sql_option,
 )
 from commlens.findings.find import Finding, read_findings, statements
@@ -62,7 +63,11 @@ DEFAULT_TOP = 10
     help="Only rows whose max/rank time is in this range of seconds, bounds included; with --all-ranks, whose time of a "
     "single rank is. Totals exclude the other rows.",
 )
-@click.option("--all-ranks", is_flag=True, help="Add a line for every rank.")
+@click.option(
+    "--all-ranks",
+    is_flag=True,
+    help="Add a line for every rank; the last rank in the order is never left out.",
+)
 @click.option("--callsites", is_flag=True, help="Split rows by call site in the application.")
 @click.option(
     "--buckets",
@@ -80,6 +85,7 @@ DEFAULT_TOP = 10
     show_default=True,
     help="Order of communicators, rows and ranks. time is the sum over all ranks.",
 )
+@reverse_option
 @click.option(
     "--top",
     type=click.IntRange(min=0),
@@ -109,6 +115,7 @@ def report(
     callsites: bool,
     buckets: Buckets,
     sort: str,
+    reverse: bool,
     top: int | None,
     by: str | None,
     unfold: bool,
@@ -121,10 +128,12 @@ def report(
     application created are folded into a family: s*.1 x64. With --by region, code regions come first, ordered by the
     MPI time in each region outside the regions nested in it.
 
-    Columns: calls: number of calls on all ranks. max/rank: time of the rank with the most time. avg/rank: time of all
-    ranks divided by the number of ranks in the communicator, including ranks that did not make the call. longest: the
-    longest single call. share: share of the MPI time of all ranks. sent, received: bytes of all ranks. non-contig.:
-    share of the calls with a non-contiguous datatype, shown if there are any.
+    Columns: calls: number of calls on all ranks. calls/rank: calls divided by the number of ranks in the communicator.
+    max/rank: time of the rank with the most time. avg/rank: time of all ranks divided by the number of ranks in the
+    communicator, including ranks that did not make the call. avg/call, longest: average and maximum time of a single
+    call. share: share of the MPI time of all ranks, also in the lines that count the rows left out. sent, received:
+    bytes of all ranks. non-contig.: share of the calls with a non-contiguous datatype, shown if there are any. A narrow
+    terminal lacks some of these columns.
 
     Begins with one to five findings if there are any; commlens explain shows their evidence.
 
@@ -133,7 +142,7 @@ def report(
     """
     if top is None:
         top = DEFAULT_TOP if style == "table" else 0
-    shape = Shape(not unfold, callsites, all_ranks, by == "region", buckets, sort, top or None)
+    shape = Shape(not unfold, callsites, all_ranks, by == "region", buckets, sort, reverse, top or None)
     with open_profile(profile) as connection:
         if shape.by_region:
             refuse_older(connection)

@@ -921,7 +921,7 @@ SELECT called.procedure, op.class, 'measured', NULL, called.calls, NULL
         'Families of communicators, one row each; a single communicator is a family of one.',
         (
             Column('family', 'INTEGER', '', 'Number of the family, comm.family.'),
-            Column('name', 'TEXT', '', 'Common name, with * for the part that differs, such as s*.1; {*} for several sets.'),
+            Column('name', 'TEXT', '', 'Common name, with * for the part that differs, such as s*.1; {*} for several sets. No two families have the same name: #7, the number of the family, follows if communicators of another family match the name.'),
             Column('kind', 'TEXT', '', 'intra, inter, set or none. A process stores 256 different sets; all others share one set without members, {*}.'),
             Column('communicators', 'INTEGER', '', 'Number of communicators.'),
             Column('size_min', 'INTEGER', 'processes', 'Size of the smallest, both groups of an intercommunicator together.'),
@@ -934,29 +934,49 @@ SELECT called.procedure, op.class, 'measured', NULL, called.calls, NULL
         ),
         """\
 CREATE VIEW family AS -- Families of communicators, one row each; a single communicator is a family of one.
-SELECT comm.family,
-       CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-            WHEN MIN(comm.kind) = 'set' THEN '{*}'
-            ELSE SUBSTR(MIN(comm.name), 1, 1)
-              || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                      THEN MIN(comm.leader) ELSE '*' END || '.'
-              || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                         = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                      THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-       END AS name,
-       MIN(comm.kind) AS kind,
-       SUM(comm.communicators) AS communicators,
-       MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-       MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-       MIN(parent.family) AS parent,
-       MIN(op.name) AS creator,
-       MIN(comm.callsite) AS callsite,
-       CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-            THEN MIN(comm.user_name) END AS user_name,
-       CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-            THEN MIN(comm.topology) END AS topology
-  FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
- GROUP BY comm.family;
+WITH
+  part AS (
+    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
+           SUBSTR(name, INSTR(name, '.') + 1) AS number
+      FROM comm WHERE kind IN ('intra', 'inter')),
+  -- names and patterns that communicators of several families match
+  shared AS (
+    SELECT pattern
+      FROM (SELECT family, name AS pattern FROM comm
+            UNION ALL SELECT family, letter || '*.' || number FROM part
+            UNION ALL SELECT family, letter || leader || '.*' FROM part
+            UNION ALL SELECT family, letter || '*.*' FROM part
+            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
+     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
+  joined AS (
+    SELECT comm.family,
+           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+                WHEN MIN(comm.kind) = 'set' THEN '{*}'
+                ELSE SUBSTR(MIN(comm.name), 1, 1)
+                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                          THEN MIN(comm.leader) ELSE '*' END || '.'
+                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+           END AS name,
+           MIN(comm.kind) AS kind,
+           SUM(comm.communicators) AS communicators,
+           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+           MIN(parent.family) AS parent,
+           MIN(op.name) AS creator,
+           MIN(comm.callsite) AS callsite,
+           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                THEN MIN(comm.user_name) END AS user_name,
+           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+                THEN MIN(comm.topology) END AS topology
+      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+     GROUP BY comm.family)
+SELECT family,
+       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+                    THEN '#' || family ELSE '' END AS name,
+       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
+  FROM joined;
 """,
     ),
     'comm_total': Relation(

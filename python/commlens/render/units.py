@@ -52,6 +52,17 @@ def bytes_text(count: int | None) -> str:
     return f"{three_digits(value)} {unit}"
 
 
+def average_text(value: float | None) -> str:
+    """Return an average number of calls, with one digit after the point unless it is whole.
+
+    >>> [average_text(x) for x in (0, 0.01, 2.5, 100.0, 1234.56, None)]
+    ['0', '<0.1', '2.5', '100', '1,234.6', '-']
+    """
+    if value is None:
+        return "-"
+    return "<0.1" if 0 < value < 0.05 else f"{value:,.1f}".removesuffix(".0")
+
+
 def share_text(share: float | None) -> str:
     """Return a share of 1 in per cent.
 

@@ -26,7 +26,7 @@ from commlens.selection.sizes import BinRange, Buckets
 
 LOG2 = Buckets("log2")
 
-# Value of --sort -> ORDER BY in communicators, operations and ranks.  The statements below break ties.
+# Value of --sort -> ORDER BY in communicators, operations and ranks; --reverse inverts it.  The statements below break ties.
 ORDERS = {
     "time": ("time_ns DESC", "time_ns DESC", "time_ns DESC"),
     "max": ("rank_max_ns DESC", "rank_max_ns DESC", "time_ns DESC"),
@@ -44,7 +44,21 @@ SUMS = """SUM({0}calls) AS calls, SUM({0}time_ns) AS time_ns,
          SUM({0}noncontiguous) AS noncontiguous"""
 SUMS_OF_CELLS = SUMS.format("cell.", "time_")
 SUMS_OF_PARTS = SUMS.format("part.", "call_")
+CALL_AVERAGE = "(2 * time_ns + calls) / (2 * calls) AS call_avg_ns"
+AVERAGES = f"{CALL_AVERAGE}, 1.0 * calls / ranks AS calls_per_rank"
 BINS = "MIN(CASE WHEN bin >= 0 THEN bin END) AS bin_low, MAX(CASE WHEN bin >= 0 THEN bin END) AS bin_high"
+
+
+def directed(order: str, *, reverse: bool) -> str:
+    """Return an ORDER BY term, or its inverse; unknown values stay last.
+
+    >>> directed("calls DESC", reverse=True), directed("rank", reverse=True)
+    ('calls IS NULL, calls', 'rank DESC')
+    """
+    if not reverse:
+        return order
+    column = order.removesuffix(" DESC")
+    return f"{column} DESC" if column == order else f"{column} IS NULL, {column}"
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,7 @@ class Shape:
     by_region: bool = False
     buckets: Buckets = LOG2
     sort: str = "time"
+    reverse: bool = False
     top: int | None = None
 
 
@@ -196,6 +211,26 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
          JOIN rank ON rank.rank BETWEEN low AND high AND (rank.rank - low) % stride = 0{ranks}
    GROUP BY line"""
 
+    def families(self) -> str:
+        """Return the table `named`: the names of families, if the lines are families."""
+        return "  named AS (SELECT family, name, communicators FROM family),\n" if self.shape.fold else ""
+
+    def with_families(self) -> str:
+        """Return the joins with the names of the family of a line and of its parent."""
+        if not self.shape.fold:
+            return ""
+        return """
+         LEFT JOIN named ON named.family = line
+         LEFT JOIN named AS above ON above.family = parent.family"""
+
+    def line_label(self) -> str:
+        """Return the expression for the name of a line: a part of a family has its name unless it is one communicator."""
+        if not self.shape.fold:
+            return "MIN(comm.name)"
+        return """\
+CASE WHEN COUNT(*) = 1 AND comm.communicators <> named.communicators
+              THEN comm.name ELSE named.name END"""
+
     def selected(self, lines: Sequence[tuple[int, ...]] | None) -> str:
         """Return the tables `selected`, `lines` and `line_ranks`.
 
@@ -204,22 +239,13 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
         conditions = self.selection.comm_conditions()
         if lines is not None:
             conditions.append(f"{self.line} IN ({', '.join(map(str, sorted({line[-1] for line in lines})))})")
-        first, count = "SUBSTR(MIN(comm.name), 1, 1)", "SUBSTR(comm.name, INSTR(comm.name, '.') + 1)"
         return f"""\
   -- the communicators asked for, and the line of the report each belongs to
   selected AS (
   SELECT comm.id AS comm, {self.line} AS line FROM comm{where(conditions)}),
-  lines AS (
+{self.families()}  lines AS (
   SELECT line,
-         CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-              WHEN MIN(comm.kind) = 'set' THEN '{{*}}'
-              ELSE {first}
-                || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                        THEN MIN(comm.leader) ELSE '*' END || '.'
-                || CASE WHEN MIN({count})
-                           = MAX({count})
-                        THEN MIN({count}) ELSE '*' END
-         END AS communicator,
+         {self.line_label()} AS communicator,
          CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
               THEN MIN(comm.user_name) END AS user_name,
          SUM(comm.communicators) AS communicators,
@@ -227,14 +253,14 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
          MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
          MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
          MIN(comm.kind) AS kind,
-         MIN(parent.{"family" if self.shape.fold else "name"}) AS parent,
+         MIN({"above.name" if self.shape.fold else "parent.name"}) AS parent,
          MIN(creator.name) AS creator,
          MIN(comm.callsite) AS created_at,
          CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
               THEN MIN(comm.topology) END AS topology
     FROM selected JOIN comm ON comm.id = selected.comm
          LEFT JOIN comm AS parent ON parent.id = comm.parent
-         LEFT JOIN op AS creator ON creator.id = comm.creator
+         LEFT JOIN op AS creator ON creator.id = comm.creator{self.with_families()}
    GROUP BY line),
   line_ranks AS (
   {self.line_ranks()}),"""
@@ -316,8 +342,12 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
         conditions = self.selection.rank_conditions("rank")
         return f"SELECT region, COUNT(*) AS ranks FROM region_rank{where(conditions)} GROUP BY region"
 
-    def cut(self, groups: list[str], order: str) -> str:
-        """Return the last part of a statement: `report` in order, each group limited to the top rows."""
+    def order(self, rows: int) -> str:
+        """Return the order of communicators (0), operations (1) or ranks (2)."""
+        return directed(ORDERS[self.shape.sort][rows], reverse=self.shape.reverse)
+
+    def cut(self, groups: list[str], order: str, *, and_last: bool = False) -> str:
+        """Return the last part of a statement: `report` in order, each group limited to the top rows, and the last."""
         over = f"PARTITION BY {', '.join(groups)}" if groups else ""
         # Numbering a million rows takes far longer than sorting them, so only where it cuts.
         if self.shape.top is None:
@@ -327,14 +357,16 @@ SELECT * FROM (
   SELECT report.*,
          ROW_NUMBER() OVER ({over} ORDER BY {order}) AS place,
          COUNT(*) OVER ({over}) AS of_lines,
-         SUM(time_ns) OVER ({over}) AS of_time_ns
+         SUM(time_ns) OVER ({over}) AS of_time_ns,
+         SUM(share) OVER ({over}) AS of_share
     FROM report)
- WHERE place <= {self.shape.top}
+ WHERE place <= {self.shape.top}{" OR place = of_lines" if and_last else ""}
  ORDER BY {", ".join([*groups, "place"])}"""
 
     def regions(self) -> str:
         """Return the statement for the code regions that have calls of their own."""
         order = {"size": "ranks DESC", "name": "path"}.get(self.shape.sort, ORDERS[self.shape.sort][0])
+        order = directed(order, reverse=self.shape.reverse)
         return f"""\
 WITH
 {self.selected(None)}{self.chosen()}{self.part()}{self.spent(self.group)},
@@ -347,6 +379,7 @@ WITH
   SELECT total.region, path, ranks, calls, time_ns,
          {self.most_spent(self.group)} AS rank_max_ns,
          (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
+         {AVERAGES},
          1.0 * time_ns / {self.all_time()} AS share,
          call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
     FROM total{self.with_spent(self.group)}{self.with_path()}
@@ -355,7 +388,7 @@ WITH
 
     def communicators(self, regions: Sequence[int] | None = None) -> str:
         """Return the statement for the communicator lines, by region of the given regions or of all."""
-        order = f"{ORDERS[self.shape.sort][0]}, time_ns DESC, {self.line_name}"
+        order = f"{self.order(0)}, time_ns DESC, {self.line_name}"
         columns = ", ".join(self.line_row)
         wanted = [] if regions is None else [f"region IN ({', '.join(map(str, regions))})"]
         return f"""\
@@ -368,21 +401,21 @@ WITH
    GROUP BY {columns}),
   report AS (
 SELECT {self.region_columns()}total.line AS {self.line_name}, communicator, user_name, kind, communicators, size_min, size_max, ranks,
-       {"family.name" if self.shape.fold else "lines.parent"} AS parent, lines.creator, created_at, lines.topology,
+       lines.parent, lines.creator, created_at, lines.topology,
        calls, time_ns,
        {self.most_spent(self.line_row)} AS rank_max_ns,
        (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
+       {AVERAGES},
        1.0 * time_ns / {self.all_time()} AS share,
        call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
   FROM total{self.with_spent(self.line_row)} JOIN lines ON lines.line = total.line
        LEFT JOIN line_ranks ON line_ranks.line = total.line\
-{" LEFT JOIN (SELECT family, name FROM family) AS family ON family.family = lines.parent" if self.shape.fold else ""}\
 {self.with_path()})
 {self.cut(self.group, order)}"""
 
     def operations(self, lines: Sequence[tuple[int, ...]] | None) -> str:
         """Return the statement for the operation lines, of the given communicator lines or of all."""
-        order = ", ".join([ORDERS[self.shape.sort][1], "time_ns DESC", *self.row[len(self.line_row) :]])
+        order = ", ".join([self.order(1), "time_ns DESC", *self.row[len(self.line_row) :]])
         columns = ", ".join(f"chosen.{column}" for column in self.row)
         return f"""\
 WITH
@@ -397,6 +430,7 @@ WITH
   SELECT {self.row_columns()}, calls, time_ns,
          {self.most_spent(self.row)} AS rank_max_ns,
          (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
+         {AVERAGES},
          1.0 * time_ns / {self.all_time()} AS share,
          call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
     FROM total{self.with_spent(self.row)} JOIN lines ON lines.line = total.line
@@ -415,7 +449,7 @@ WITH
         having = ""
         if self.selection.time_ns is not None:
             having = f"\n  HAVING {self.selection.time_condition('SUM(cell.time_ns)')}"
-        order = f"{ORDERS[self.shape.sort][2]}, rank"
+        order = f"{self.order(2)}, rank"
         return f"""\
 WITH
 {self.selected(lines)}{self.chosen().rstrip(",")},
@@ -426,9 +460,9 @@ WITH
     FROM chosen JOIN cell ON cell.key = chosen.key{where(conditions)}
    GROUP BY {columns}, cell.rank{having}),
   report AS (
-  SELECT {self.row_columns()}, total.rank, calls, time_ns,
+  SELECT {self.row_columns()}, total.rank, calls, time_ns, {CALL_AVERAGE},
          1.0 * time_ns / {self.all_time()} AS share,
          call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
     FROM total JOIN lines ON lines.line = total.line LEFT JOIN line_ranks ON line_ranks.line = total.line
          JOIN (SELECT id, name AS operation, class FROM op) AS op ON op.id = total.op{self.with_path()})
-{self.cut([*self.group, self.line_name, *self.row[width:]], order)}"""
+{self.cut([*self.group, self.line_name, *self.row[width:]], order, and_last=True)}"""

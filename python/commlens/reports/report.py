@@ -10,9 +10,10 @@ from typing import Any
 
 from commlens.profile import meta
 from commlens.render.table import Column, Table
-from commlens.render.units import bytes_text, path_text, share_text, size_text, time_text
+from commlens.render.units import average_text, bytes_text, path_text, share_text, size_text, time_text
 from commlens.reports.query import Queries, Selection, Shape
 from commlens.reports.run import Run
+from commlens.selection.conditions import predefined_name
 from commlens.symbols.callsites import callsite_labels
 
 Row = dict[str, Any]
@@ -37,7 +38,7 @@ KINDS = {
 }
 
 # Columns beside the rows of a statement, from which we compute how much --top left out.
-CUT = ("place", "of_lines", "of_time_ns")
+CUT = ("place", "of_lines", "of_time_ns", "of_share")
 
 
 @dataclass
@@ -120,8 +121,10 @@ COLUMNS = (
     Column("communicator", right=False),
     Column("size", right=False),
     Column("calls"),
+    Column("calls/rank", wide=5),
     Column("max/rank"),
     Column("avg/rank"),
+    Column("avg/call", wide=4),
     Column("longest", wide=2),
     Column("share"),
     Column("", right=False, wide=3, drawing=True),
@@ -144,8 +147,10 @@ def numbers(row: Row, *, ranks: bool = True) -> list[str]:
     """Return the cells from `calls` on."""
     return [
         f"{row['calls']:,}",
+        average_text(row["calls_per_rank"]) if ranks else "",
         time_text(row["rank_max_ns"] if ranks else row["time_ns"]),
         time_text(row["rank_avg_ns"]) if ranks else "",
+        time_text(row["call_avg_ns"]),
         time_text(row["call_max_ns"]),
         share_text(row["share"]),
         bar(row["share"]),
@@ -179,19 +184,24 @@ def line_origin(line: Row, labels: dict[int, str]) -> str:
 
 
 def more(row: Row, shown: list[Row], noun: str) -> str | None:
-    """Return the line about the rows that --top left out after `shown`, if any."""
+    """Return the line about the rows that --top left out after `shown`, if any.
+
+    Its share has the base of the shares in the rows: the MPI time of all ranks.
+    """
     left = row.get("of_lines", 0) - len(shown)  # no such column: nothing was left out
     if left <= 0:
         return None
+    # Times are exact: the difference of two sums of shares is seldom 0 where nothing is left.
     time_ns = row["of_time_ns"] - sum(other["time_ns"] for other in shown)
-    share = time_ns / row["of_time_ns"] if row["of_time_ns"] else 0
-    return f"and {left:,} more {noun if left == 1 else PLURAL[noun]} with {share_text(share)} of the time"
+    share = row["of_share"] * time_ns / row["of_time_ns"] if row["of_time_ns"] else 0
+    return f"and {left:,} more {noun if left == 1 else PLURAL[noun]} with {share_text(share)} of the MPI time"
 
 
 def name_of(line: Row) -> str:
-    """Return the name of a communicator line; for a family with its number of communicators."""
-    count = line["communicators"]
-    return f"{line['communicator']} x{count}" if count > 1 else str(line["communicator"])
+    """Return the name of a communicator line; with the number of communicators in a family, and its name in MPI."""
+    count, predefined = line["communicators"], predefined_name(line)
+    name = f"{line['communicator']} x{count}" if count > 1 else str(line["communicator"])
+    return f"{name} {predefined}" if predefined else name
 
 
 def draw(report: Report) -> Table:
@@ -233,11 +243,16 @@ def draw_lines(table: Table, report: Report, lines: list[Row], indent: str = "")
             table.add([f"{indent}  {row['operation']}", size, *numbers(row)])
             if report.shape.callsites:
                 table.say(report.labels.get(row["callsite"], "unknown"), indent + "    ")
-            ranks = report.ranks[report.key_of(row)]
-            for rank in ranks:
-                table.add([f"{indent}    rank {rank['rank']}", "", *numbers(rank, ranks=False)])
-            say_more(table, ranks, "rank", indent + "    ")
+            draw_ranks(table, report.ranks[report.key_of(row)], indent + "    ")
         say_more(table, rows, "row", indent + "  ")
+
+
+def draw_ranks(table: Table, ranks: list[Row], indent: str) -> None:
+    """Draw the lines of single ranks: the first of them, how many --top left out, and the last."""
+    for i, rank in enumerate(ranks):
+        if i + 1 == len(ranks):
+            say_more(table, ranks, "rank", indent)
+        table.add([f"{indent}rank {rank['rank']}", "", *numbers(rank, ranks=False)])
 
 
 def say_more(table: Table, shown: list[Row], noun: str, prefix: str) -> None:

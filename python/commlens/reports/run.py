@@ -22,6 +22,10 @@ SELECT COUNT(*) AS ranks,
        -- time between MPI calls: how much of the largest the average is; unknown where threads overlap
        CASE WHEN MAX(threads) <= 1 AND MIN(app_ns - mpi_ns) >= 0
             THEN 1.0 * SUM(app_ns - mpi_ns) / COUNT(*) / NULLIF(MAX(app_ns - mpi_ns), 0) END AS balance,
+       CASE WHEN MAX(threads) <= 1 AND MIN(app_ns - mpi_ns) >= 0
+            THEN (SELECT rank FROM rank ORDER BY app_ns - mpi_ns, rank LIMIT 1) END AS outside_min_rank,
+       CASE WHEN MAX(threads) <= 1 AND MIN(app_ns - mpi_ns) >= 0
+            THEN (SELECT rank FROM rank ORDER BY app_ns - mpi_ns DESC, rank LIMIT 1) END AS outside_max_rank,
        SUM(calls) AS calls, SUM(lost_calls) AS lost_calls, MAX(threads) AS threads,
        SUM(state <> 'finalized') AS unfinished,
        (SELECT GROUP_CONCAT(ranks || ' ' || state, ', ')
@@ -45,6 +49,12 @@ SELECT MAX(members) AS ranks,
              AND MAX(CASE counter WHEN 'outside_ns' THEN ranks END) = MAX(members)
             THEN 1.0 * SUM(CASE counter WHEN 'outside_ns' THEN sum END) / MAX(members)
                  / NULLIF(MAX(CASE counter WHEN 'outside_ns' THEN max END), 0) END AS balance,
+       CASE WHEN MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) <= 1
+             AND MAX(CASE counter WHEN 'outside_ns' THEN ranks END) = MAX(members)
+            THEN MAX(CASE counter WHEN 'outside_ns' THEN min_rank END) END AS outside_min_rank,
+       CASE WHEN MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) <= 1
+             AND MAX(CASE counter WHEN 'outside_ns' THEN ranks END) = MAX(members)
+            THEN MAX(CASE counter WHEN 'outside_ns' THEN max_rank END) END AS outside_max_rank,
        SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END) AS calls,
        SUM(CASE counter WHEN 'lost_calls' THEN sum ELSE 0 END) AS lost_calls,
        MAX(CASE counter WHEN 'threads' THEN max ELSE 0 END) AS threads,
@@ -134,6 +144,9 @@ SUMMARY_STATEMENTS = {**STATEMENTS, RANKS: SUMMARY_RANKS_SQL, COST: SUMMARY_OVER
 PHASES = ("collect", "gather", "agree", "write", "store")
 
 NODES_NAMED = 4
+SHORT_NS = (
+    10**9
+)  # shorter runs: the fixed cost of commlens is a large share, which says nothing about longer runs
 UNSEEN_NAMED = 4
 
 
@@ -194,32 +207,41 @@ class Run:
             ),
         ]
         if ranks["balance"] is not None:
-            lines.append(
-                (
-                    "load balance",
-                    f"{share_text(ranks['balance'])}: average / maximum time outside MPI",
-                )
-            )
+            lines.append(("load balance", self.balance_text()))
         if self.regions is not None and self.regions["regions"]:
             lines.append(("regions", self.regions_text()))
-        cost = self.overhead
-        if cost["all_ns"] is not None and ranks["app_ns"]:
-            finalize = finalize_phases(cost)
-            parts = [
-                f"{time_text(ns)} {what}"
-                for ns, what in (
-                    (cost["init_ns"], "in MPI_Init"),
-                    (cost["finalize_ns"], "in MPI_Finalize"),
-                    (cost["call_ns"], "per call"),
-                )
-                if ns is not None
-            ]
-            share = share_text(cost["all_ns"] / ranks["app_ns"])
-            lines.append(("commlens", f"{meta.get('commlens_version', '')} cost {share}: {', '.join(parts)}"))
+        if self.overhead["all_ns"] is not None and ranks["app_ns"]:
+            lines.append(("commlens", self.cost_text()))
+            finalize = finalize_phases(self.overhead)
             if finalize:
                 said = ", ".join(f"{phase} {time_text(ns)}" for phase, ns in finalize.items())
                 lines.append(("finalize", f"{said}, after the last rank arrived"))
         return [(name, text) for name, text in lines if text]
+
+    def balance_text(self) -> str:
+        """Return the load balance, with the ranks that spent the most and the least time outside MPI."""
+        busiest, idlest = self.ranks["outside_max_rank"], self.ranks["outside_min_rank"]
+        ends = f" (busiest: rank {busiest}, idlest: rank {idlest})" if busiest != idlest else ""
+        return f"{share_text(self.ranks['balance'])}: average / maximum time outside MPI{ends}"
+
+    def cost_text(self) -> str:
+        """Return what commlens cost: as a share of the run, or of a short run as a time."""
+        cost, ranks = self.overhead, self.ranks
+        parts = [
+            f"{time_text(ns)} {what}"
+            for ns, what in (
+                (cost["init_ns"], "in MPI_Init"),
+                (cost["finalize_ns"], "in MPI_Finalize"),
+                (cost["call_ns"], "per call"),
+            )
+            if ns is not None
+        ]
+        of_run, end = share_text(cost["all_ns"] / ranks["app_ns"]), ""
+        if ranks["elapsed_ns"] < SHORT_NS:
+            each = time_text(round(cost["all_ns"] / ranks["ranks"]))
+            of_run = f"{each} per rank in a run of {time_text(ranks['elapsed_ns'])}"
+            end = "; only the cost of calls grows with the run"
+        return f"{self.meta.get('commlens_version', '')} cost {of_run}: {', '.join(parts)}{end}"
 
     def regions_text(self) -> str:
         """Return the number of code regions, and the one with the most exclusive time."""
@@ -318,7 +340,7 @@ def read_run(connection: sqlite3.Connection) -> Run:
 
     silent = dict(connection.execute(SILENT_SQL).fetchone())
     if silent["ranks"]:
-        ranks["balance"] = None
+        ranks.update(balance=None, outside_min_rank=None, outside_max_rank=None)
 
     def row_of(table: str, sql: str) -> dict[str, Any] | None:
         return dict(connection.execute(sql).fetchone()) if has_table(connection, table) else None

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, groupby
+from typing import Any
 
 
 def quoted(text: str) -> str:
@@ -24,12 +25,42 @@ def quoted(text: str) -> str:
     return f"({' || '.join(chain.from_iterable(parts))})"
 
 
+PREDEFINED = {"W": "MPI_COMM_WORLD", "S": "MPI_COMM_SELF"}
+"""Names in MPI by the letter that the names of predefined communicators in a profile begin with."""
+
+PREDEFINED_SQL = f"""\
+CASE WHEN comm.kind = 'intra' AND comm.creator IS NULL
+     THEN CASE SUBSTR(comm.name, 1, 1) {" ".join(f"WHEN '{letter}' THEN '{name}'" for letter, name in PREDEFINED.items())} END END"""
+"""Expression for the name in MPI of a predefined communicator, NULL for others."""
+
+
+def predefined_name(line: Mapping[str, Any]) -> str | None:
+    """Return the name in MPI of a predefined communicator, from its `communicator`, `kind` and `creator`.
+
+    >>> predefined_name({"communicator": "S*.1", "kind": "intra", "creator": None})
+    'MPI_COMM_SELF'
+    """
+    is_predefined = line["kind"] == "intra" and line["creator"] is None
+    return PREDEFINED.get(line["communicator"][:1]) if is_predefined else None
+
+
 def comm_condition(pattern: str) -> str:
-    """Return the condition that `pattern` selects a communicator: by id, name or glob."""
+    """Return the condition that `pattern` selects a communicator.
+
+    A pattern is an id, a name or glob, or the name of a family with its number.
+
+    >>> comm_condition("12"), comm_condition("d0.*#7").split(" OR ")[-1]
+    ('comm.id = 12', "(comm.family = 7 AND comm.name GLOB 'd0.*'))")
+    """
     if re.fullmatch("[0-9]{1,18}", pattern):
         return f"comm.id = {int(pattern)}"
     text = quoted(pattern)
-    return f"({text} IN (comm.name, comm.user_name) OR comm.name GLOB {text} OR comm.user_name GLOB {text})"
+    names = ("comm.name", "comm.user_name", PREDEFINED_SQL)
+    conditions = [f"{text} IN ({', '.join(names)})", *(f"{name} GLOB {text}" for name in names)]
+    family = re.fullmatch("(.*)#([0-9]{1,18})", pattern, re.DOTALL)
+    if family:
+        conditions.append(f"(comm.family = {int(family[2])} AND comm.name GLOB {quoted(family[1])})")
+    return f"({' OR '.join(conditions)})"
 
 
 def any_of(conditions: Sequence[str]) -> list[str]:

@@ -9,7 +9,9 @@ from fnmatch import fnmatchcase
 
 from commlens.base.errors import CommlensError
 from commlens.base.spelling import did_you_mean
-from commlens.selection.conditions import comm_condition
+from commlens.selection.conditions import PREDEFINED_SQL, comm_condition
+
+KNOWN_SQL = f"SELECT name FROM comm UNION SELECT user_name FROM comm UNION SELECT {PREDEFINED_SQL} FROM comm"
 
 
 def check_communicators(connection: sqlite3.Connection, patterns: Iterable[str]) -> None:
@@ -17,11 +19,7 @@ def check_communicators(connection: sqlite3.Connection, patterns: Iterable[str])
     for pattern in patterns:
         if connection.execute(f"SELECT 1 FROM comm WHERE {comm_condition(pattern)} LIMIT 1").fetchone():
             continue
-        known = [
-            name
-            for (name,) in connection.execute("SELECT name FROM comm UNION SELECT user_name FROM comm")
-            if name
-        ]
+        known = [name for (name,) in connection.execute(KNOWN_SQL) if name]
         hint = did_you_mean(pattern, known) or "; 'commlens comms' lists them"
         raise CommlensError(f"no communicator '{pattern}' in this profile{hint}")
 

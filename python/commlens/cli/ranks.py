@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`commlens ranks`."""
+
+from __future__ import annotations
+
+import click
+from rich.text import Text
+
+from commlens.cli.options import format_option, profile_argument, reverse_option, sql_option, top_option
+from commlens.profile import open_profile
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, json_text
+from commlens.reports.ranks import ORDERS, draw, read_ranks
+
+DEFAULT_TOP = 10
+
+
+@click.command()
+@profile_argument
+@click.option(
+    "--sort",
+    type=click.Choice(list(ORDERS)),
+    default="outside",
+    show_default=True,
+    help="Order of the ranks: outside, time, mpi, share, calls, sent and received from the largest to the smallest value.",
+)
+@reverse_option
+@top_option(
+    DEFAULT_TOP,
+    "Show the first N ranks; 0 means all. The last, the busiest and the idlest rank are always shown. csv and json "
+    "always contain all.",
+)
+@format_option
+@sql_option
+def ranks(profile: str, sort: str, reverse: bool, top: int, style: str, show_sql: bool) -> None:
+    """Compare the ranks of PROFILE: one row per rank.
+
+    Shows for each rank the time from MPI_Init to MPI_Finalize, the time in MPI and its share, the time outside MPI, the
+    calls, the bytes sent and received, and the node. The busiest rank has the most time outside MPI, the idlest the
+    least. The time outside MPI is unknown (-) for a rank with several threads that call MPI: their times overlap. The
+    last column also shows how a rank ended if it did not reach MPI_Finalize.
+    """
+    with open_profile(profile) as connection:
+        found = read_ranks(connection, sort, reverse=reverse)
+    screen = Screen()
+    if show_sql:
+        screen.plain(f"-- ranks\n{found.sql};\n")
+    elif style == "json":
+        screen.json(json_text(found.rows))
+    elif style == "csv":
+        screen.plain(
+            csv_text(list(found.rows[0]) if found.rows else [], [list(row.values()) for row in found.rows])
+        )
+    else:
+        screen.lines(draw(found, top or None).lines(screen.width) if found.rows else [Text("no ranks")])

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of a report: what --top leaves out, their order, and the names that they can be selected by."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from build_profile import ProfileBuilder
+from conftest import MS, Run
+
+import commlens.matrix
+
+
+def rows(run: Run, *arguments: object) -> list[list[str]]:
+    """Return the words of each line below the head of a report."""
+    output = run("report", *arguments).stdout.split("\n\n", 1)[1]
+    return [line.split() for line in output.splitlines()]
+
+
+def operations(run: Run, *arguments: object) -> list[dict[str, str]]:
+    """Return the operations of a report."""
+    return list(csv.DictReader(io.StringIO(run("report", *arguments, "--format", "csv").stdout)))
+
+
+@pytest.fixture
+def hundred(tmp_path: Path) -> Path:
+    """Return a profile of 100 ms in MPI: 60 and 10 ms on one communicator, 20, 8 and 2 ms on another."""
+    build = ProfileBuilder(ranks=2)
+    half = build.comm("s0.1", [0], parent=1, creator="MPI_Comm_split")
+    for comm, op, time in (
+        (1, "MPI_Allreduce", 60),
+        (1, "MPI_Bcast", 10),
+        (half, "MPI_Allreduce", 20),
+        (half, "MPI_Bcast", 8),
+        (half, "MPI_Barrier", 2),
+    ):
+        build.count(comm, op, 0, 4, time * MS)
+    return build.write(tmp_path / "hundred.db")
+
+
+def test_the_share_of_rows_left_out_has_the_base_of_the_shares_above(hundred: Path, run: Run) -> None:
+    output = run("report", hundred, "--top", 1).stdout
+    assert "  and 1 more row with 10.0 % of the MPI time\n" in output
+    assert output.endswith("\nand 1 more family with 30.0 % of the MPI time\n")
+    second = run("report", hundred, "--top", 1, "--comm", "s0.1").stdout
+    assert second.endswith("  and 2 more rows with 10.0 % of the MPI time\n")
+
+
+def test_rows_without_time_that_are_left_out_have_none(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=1)
+    build.count(1, "MPI_Bcast", 0, 3, 3 * MS)
+    build.count(1, "MPI_Comm_rank", 0, 3, 0)
+    path = build.write(tmp_path / "x.db")
+    assert run("report", path, "--top", 1).stdout.endswith("  and 1 more row with 0 % of the MPI time\n")
+
+
+def test_reverse_shows_the_smallest_first(hundred: Path, run: Run) -> None:
+    found = [(row["communicator"], row["time_ns"]) for row in operations(run, hundred, "--reverse")]
+    assert found == [(name, str(ms * MS)) for name, ms in (("s0.1", 2), ("s0.1", 8), ("s0.1", 20), ("W0.0", 10), ("W0.0", 60))]  # fmt: skip
+    named = [row["operation"] for row in operations(run, hundred, "--comm", 2, "--sort", "name", "--reverse")]
+    assert named == ["MPI_Bcast", "MPI_Barrier", "MPI_Allreduce"]
+    cut = rows(run, hundred, "--reverse", "--top", 1, "--comm", "s0.1")
+    assert [line[0] for line in cut] == ["communicator", "s0.1", "MPI_Comm_split", "MPI_Barrier", "and"]
+    assert " ".join(cut[-1]) == "and 2 more rows with 28.0 % of the MPI time"
+
+
+def test_the_ranks_with_the_most_and_the_least_time_are_always_shown(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=8)
+    for rank in range(8):
+        build.count(1, "MPI_Bcast", rank, 2, (10 + (rank * 3) % 8) * MS)
+    path = build.write(tmp_path / "x.db")
+    shown = [line[:2] for line in rows(run, path, "--all-ranks", "--top", 2)[3:]]
+    assert shown == [["rank", "5"], ["rank", "2"], ["and", "5"], ["rank", "0"]]
+    shown = [line[:2] for line in rows(run, path, "--all-ranks", "--top", 7, "--reverse")[3:]]
+    assert shown == [["rank", str(rank)] for rank in (0, 3, 6, 1, 4, 7, 2, 5)]
+    shown = [line[:2] for line in rows(run, path, "--all-ranks", "--top", 1, "--rank", "2,5")[3:]]
+    assert shown == [["rank", "5"], ["rank", "2"]]
+
+
+def test_averages_per_call_and_calls_per_rank(hundred: Path, run: Run) -> None:
+    first = operations(run, hundred)[0]
+    assert (first["calls"], first["calls_per_rank"], first["call_avg_ns"]) == ("4", "2.0", str(15 * MS))
+    line = next(line for line in run("report", hundred).stdout.splitlines() if "MPI_Allreduce" in line)
+    assert line.split()[1:12] == ["0", "B", "4", "2", "60.0", "ms", "30.0", "ms", "15.0", "ms", "30.0"]
+
+
+def families() -> ProfileBuilder:
+    """Return three families of duplicates of one communicator on one rank, whose names and numbers interleave."""
+    build = ProfileBuilder(ranks=2)
+    build.sites[1], build.sites[2] = ("/bin/app", "", 0x10), ("/bin/app", "", 0x20)
+    for number, family in ((1, 7), (2, 7), (3, 9), (4, 9), (5, 11), (6, 7)):
+        id = build.comm(f"d0.{number}", [0, 1], parent=1, creator="MPI_Comm_dup", family=family)
+        build.count(id, "MPI_Bcast", 0, number, number * MS, size=8)
+    build.comm("S*.1", [0], family=20)
+    build.comm("S*.1", [1], family=20)
+    build.count(9, "MPI_Bcast", 0, 1, MS)
+    build.count(1, "MPI_Bcast", 0, 1, MS)
+    return build
+
+
+def test_no_two_families_have_the_same_name_and_a_name_selects_its_family(tmp_path: Path, run: Run) -> None:
+    path = families().write(tmp_path / "x.db")
+    lines = json.loads(run("report", path, "--format", "json").stdout)["communicators"]
+    names = {row["communicator"]: row["family"] for row in lines}
+    assert names == {"d0.*#7": 7, "d0.*#9": 9, "d0.5": 11, "S*.1": 20, "W0.0": 1}
+    for name, family in names.items():
+        selected = json.loads(run("report", path, "--comm", name, "--format", "json").stdout)["communicators"]
+        assert [(row["communicator"], row["family"]) for row in selected] == [(name, family)]
+    assert "d0.*#7 x3 " in run("report", path).stdout
+    assert "d0.*#9 x2 " in run("comms", path).stdout
+    everything = json.loads(run("report", path, "--comm", "d0.*", "--format", "json").stdout)
+    assert {row["communicator"] for row in everything["communicators"]} == {"d0.*#7", "d0.*#9", "d0.5"}
+
+
+def test_a_name_without_another_family_has_no_number(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=2)
+    for number in (1, 2):
+        id = build.comm(f"d0.{number}", [0, 1], parent=1, creator="MPI_Comm_dup", family=7)
+        build.count(id, "MPI_Bcast", 0, 1, MS)
+    build.count(build.comm("d1.1", [1], family=9), "MPI_Bcast", 1, 1, MS)
+    found = operations(run, build.write(tmp_path / "x.db"))
+    assert [row["communicator"] for row in found] == ["d0.*", "d1.1"]
+
+
+def test_a_part_of_a_family_keeps_its_name(tmp_path: Path, run: Run) -> None:
+    path = families().write(tmp_path / "x.db")
+    two = operations(run, path, "--comm", "d0.1", "--comm", "d0.2")
+    assert [(row["communicator"], row["communicators"]) for row in two] == [("d0.*#7", "2")]
+    one = operations(run, path, "--comm", "d0.6")
+    assert [(row["communicator"], row["communicators"]) for row in one] == [("d0.6", "1")]
+
+
+@pytest.mark.parametrize(("pattern", "name"), [("MPI_COMM_WORLD", "W0.0"), ("MPI_COMM_SELF", "S*.1")])
+def test_predefined_communicators_are_selected_by_their_name_in_mpi(
+    tmp_path: Path, run: Run, pattern: str, name: str
+) -> None:
+    path = families().write(tmp_path / "x.db")
+    assert [row["communicator"] for row in operations(run, path, "--comm", pattern)] == [name]
+    report = run("report", path, "--comm", pattern).stdout
+    assert f"\n{name}{' x2' if name != 'W0.0' else ''} {pattern}  " in report
+    assert run("matrix", path, "--comm", pattern).exit_code == 0
+    assert run("algorithms", path, "--comm", pattern).exit_code == 0
+    talk = commlens.matrix.read(path, comms=[pattern])
+    assert len(talk.source) == 0
+
+
+def test_predefined_communicators_in_python_and_the_suggestion_for_a_wrong_name(
+    tmp_path: Path, run: Run
+) -> None:
+    build = ProfileBuilder(ranks=2)
+    build.comm("d0.1", [0, 1], parent=1, creator="MPI_Comm_dup")
+    build.send(0, 1, 3, 8)
+    build.send(1, 0, 5, 8, comm=2)
+    path = build.write(tmp_path / "x.db")
+    talk = commlens.matrix.read(path, comms=["MPI_COMM_WORLD"])
+    assert list(zip(talk.source.tolist(), talk.destination.tolist(), talk.messages.tolist())) == [(0, 1, 3)]
+    result = run("report", path, "--comm", "MPI_COMM_WORL")
+    assert "no communicator 'MPI_COMM_WORL' in this profile; did you mean MPI_COMM_WORLD?\n" in result.stderr
+
+
+def test_a_short_run_has_its_cost_as_a_time(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=2, meta={"commlens_version": "0.1.0"}, app_ns=17 * MS)
+    build.count(1, "MPI_Bcast", 0, 1, MS)
+    path = build.write(tmp_path / "x.db")
+    assert (
+        "commlens      0.1.0 cost 3.00 ms per rank in a run of 17.0 ms: 1.00 ms in MPI_Init, 2.00 ms in MPI_Finalize, "
+        "15 ns per call; only the cost of calls grows with the run\n"
+    ) in run("report", path).stdout
+
+
+def test_ranks_that_are_equally_busy_have_no_busiest(tmp_path: Path, run: Run) -> None:
+    path = ProfileBuilder(ranks=2).write(tmp_path / "x.db")
+    assert "load balance  100.0 %: average / maximum time outside MPI\n" in run("report", path).stdout
