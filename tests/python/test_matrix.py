@@ -389,6 +389,10 @@ def test_sockets_and_core_complexes_are_what_lstopo_tells(tmp_path: Path, run: R
     known = {"in a core complex": 10, "in a socket": 100, "in a node": 11000, "between nodes": beyond}
     assert near("--topology", tmp_path / "node.xml") == known
     assert near("--topology", f"node0={tmp_path / 'node.xml'}") == known
+    drawn = run("matrix", path, "--topology", tmp_path / "node.xml").stdout
+    assert (
+        "\nlocality    in a core complex 0.1 %, elsewhere in a socket 0.9 %, elsewhere in a node 98.8 %, between nodes 0.3 %\n"
+    ) in drawn
     assert near("--topology", f"node1={tmp_path / 'node.xml'}") == near()
     shown = run("matrix", path).stdout
     assert "the sockets of node0 are unknown here" in shown

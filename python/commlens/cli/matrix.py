@@ -128,7 +128,7 @@ def matrix(
     """Draw the communication matrix of PROFILE: messages or bytes from each rank to each other rank.
 
     The text below it shows: the known pattern, if there is one (nearest neighbours in a grid, ring, transpose,
-    all-to-all and others); the shares that stay in a core complex, a socket and a node; the symmetry; the number of
+    all-to-all and others); the shares that stay in a core complex, else in a socket, else in a node; the symmetry; the number of
     partners per rank; whether sent and received messages match, and if not, the likely reason; the totals per kind of
     traffic; the communicators with the most traffic and their patterns; the pairs with the most traffic.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.text import Text
@@ -67,8 +67,7 @@ def sayings(facts: Facts) -> Iterator[tuple[str, str]]:
     if facts.pattern:
         yield "pattern", facts.pattern.text()
     if len(matrix.pairs):
-        parts = [f"{where} {share_text(share(facts, pair))}" for where, pair in facts.locality.items()]
-        yield "locality", ", ".join(parts)
+        yield "locality", locality_text({where: share(facts, pair) for where, pair in facts.locality.items()})
     if facts.symmetry is not None:
         yield "symmetry", f"{share_text(facts.symmetry)} of the traffic is matched in the opposite direction"
     if facts.partners:
@@ -87,6 +86,19 @@ def sayings(facts: Facts) -> Iterator[tuple[str, str]]:
     for remark in facts.remarks:
         yield "note", remark
     yield from both_ends(facts)
+
+
+def locality_text(shares: Mapping[str, float]) -> str:
+    """Return the shares by distance, the nearest first; together they are 100 %.
+
+    >>> locality_text({"in a core complex": 0.5, "in a node": 0.125, "between nodes": 0.375})
+    'in a core complex 50.0 %, elsewhere in a node 12.5 %, between nodes 37.5 %'
+    """
+    parts = []
+    for where, part in shares.items():
+        beyond = "elsewhere " if parts and where.startswith("in a ") else ""
+        parts.append(f"{beyond}{where} {share_text(part)}")
+    return ", ".join(parts)
 
 
 def share(facts: Facts, pair: tuple[int, int]) -> float:
