@@ -13,6 +13,7 @@ from build_profile import ProfileBuilder
 from conftest import MS, Run
 
 import commlens.matrix
+from commlens.selection.conditions import parse_comm_size
 
 
 def rows(run: Run, *arguments: object) -> list[list[str]]:
@@ -160,6 +161,60 @@ def test_predefined_communicators_in_python_and_the_suggestion_for_a_wrong_name(
     assert list(zip(talk.source.tolist(), talk.destination.tolist(), talk.messages.tolist())) == [(0, 1, 3)]
     result = run("report", path, "--comm", "MPI_COMM_WORL")
     assert "no communicator 'MPI_COMM_WORL' in this profile; did you mean MPI_COMM_WORLD?\n" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("size", "names"),
+    [
+        ("4", {"W0.0"}),
+        ("1:3", {"s0.1", "I0.2", "d0.4"}),
+        ("3:", {"W0.0", "I0.2"}),
+        (":1", {"d0.4"}),
+    ],
+)
+def test_communicators_are_selected_by_their_number_of_ranks(
+    tmp_path: Path, run: Run, size: str, names: set[str]
+) -> None:
+    build = ProfileBuilder(ranks=4)
+    for comm in (
+        build.comm("s0.1", [0, 1], parent=1, creator="MPI_Comm_split"),
+        build.comm("I0.2", [0, 1, 2], kind="inter", remote_size=1, members="0-1 | 2"),
+        build.comm("d0.4", [0], parent=1, creator="MPI_Comm_dup"),
+        0,
+        1,
+    ):
+        build.count(comm, "MPI_Bcast", 0, 1, MS)
+    path = build.write(tmp_path / "x.db")
+    found = operations(run, path, "--comm-size", size)
+    assert {row["communicator"] for row in found} == names
+    both = operations(run, path, "--comm-size", size, "--comm", "*0.*")
+    assert {row["communicator"] for row in both} == names
+    talk = commlens.matrix.read(path, comms=[parse_comm_size(size)])
+    assert len(talk.source) == 0
+    for command in ("matrix", "algorithms"):
+        assert "Traceback" not in run(command, path, "--comm-size", size).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--comm-size", "9"],
+            "commlens: no communicators of 9 ranks in this profile; 'commlens comms' shows the sizes\n",
+        ),
+        (
+            ["--comm-size", "4", "--comm", "s0.1"],
+            "commlens: no communicator in this profile has one of these names and one of these sizes\n",
+        ),
+        (["--comm-size", "9:2"], "Error: Invalid value for '--comm-size': '9:2' is an empty range\n"),
+    ],
+)
+def test_sizes_that_select_nothing_are_refused(
+    small: Path, run: Run, options: list[str], message: str
+) -> None:
+    result = run("report", small, *options)
+    assert result.exit_code == 2
+    assert result.stderr.endswith(message)
 
 
 def test_a_short_run_has_its_cost_as_a_time(tmp_path: Path, run: Run) -> None:

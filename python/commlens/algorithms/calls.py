@@ -15,7 +15,7 @@ import numpy as np
 from commlens.algorithms.registry import COLLECTIVES, ROOTED, UNEVEN
 from commlens.algorithms.schedule import Integers
 from commlens.profile.meta import facts, number
-from commlens.selection.conditions import any_of, comm_condition
+from commlens.selection.conditions import comm_conditions, where
 from commlens.selection.members import Comm, comm_of
 
 VARIES = -1
@@ -169,8 +169,7 @@ def conditions(table: str, ops: Sequence[int], comms: Sequence[str]) -> str:
     """Return the SQL condition that selects rows of these procedures and communicators."""
     condition = f"{table}.op IN ({', '.join(map(str, ops))})"
     if comms:
-        (wanted,) = any_of([comm_condition(pattern) for pattern in comms])
-        condition += f" AND {table}.comm IN (SELECT id FROM comm WHERE {wanted})"
+        condition += f" AND {table}.comm IN (SELECT id FROM comm{where(comm_conditions(comms))})"
     return condition
 
 

@@ -16,7 +16,7 @@ from commlens.compare.read import RunData, read_run
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
-from commlens.selection.conditions import any_of, comm_condition, where
+from commlens.selection.conditions import comm_conditions, where
 from commlens.selection.names import check_communicators
 from commlens.selection.sizes import BinRange
 
@@ -229,5 +229,5 @@ def families_of(path: str, comms: tuple[str, ...]) -> frozenset[int]:
     """Return the families of the first profile that the user selects."""
     with open_profile(path) as connection:
         check_communicators(connection, comms)
-        condition = where(any_of([comm_condition(pattern) for pattern in comms]))
+        condition = where(comm_conditions(comms))
         return frozenset(row[0] for row in connection.execute(f"SELECT DISTINCT family FROM comm{condition}"))

@@ -6,15 +6,35 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import click
 
+from commlens.selection.conditions import parse_comm_size
 from commlens.selection.sizes import parse_buckets, parse_range
 
 LARGEST = (1 << 63) - 1  # that SQLite has
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Parsed(click.ParamType):
+    """A value that a function parses from its text, or refuses with ValueError."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]):
+        self.name = name
+        self.parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value; a value that is not a text has already been parsed."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
 
 # Not click's own file type: open_profile() reports errors of a file in one line.
 profile_argument = click.argument("profile", metavar="PROFILE")
@@ -28,7 +48,7 @@ format_option = click.option(
     help="Output format. table is for reading; csv and json have all columns, with plain numbers in ns and bytes.",
 )
 
-comm_option = click.option(
+_comm_names = click.option(
     "--comm",
     "comms",
     multiple=True,
@@ -36,6 +56,25 @@ comm_option = click.option(
     help="Only these communicators: a name or glob (s0.1, 's*.1', MPI_COMM_WORLD), the name of a family as the report shows "
     "it, the name that the application gave, or an id. Repeatable.",
 )
+
+_comm_sizes = click.option(
+    "--comm-size",
+    "comm_sizes",
+    multiple=True,
+    type=Parsed("ranks", parse_comm_size),
+    metavar="RANKS",
+    help="Only communicators of this number of ranks, or of a range with both bounds: 16, 2:64, 8:. Repeatable.",
+)
+
+
+def comm_option(command: Command) -> Command:
+    """Add the options that select communicators by name and by size; both are in the argument `comms`."""
+
+    @wraps(command)
+    def with_sizes(*arguments: Any, comms: tuple[str, ...], comm_sizes: tuple[str, ...], **more: Any) -> Any:
+        return command(*arguments, comms=(*comms, *comm_sizes), **more)
+
+    return cast(Command, _comm_names(_comm_sizes(with_sizes)))
 
 
 def op_option(what: str) -> Callable[[Command], Command]:
@@ -65,23 +104,6 @@ reverse_option = click.option(
 sql_option = click.option(
     "--sql", "show_sql", is_flag=True, help="Print the SQL queries instead of the rows."
 )
-
-
-class Parsed(click.ParamType):
-    """A value that a function parses from its text, or refuses with ValueError."""
-
-    def __init__(self, name: str, parse: Callable[[str], Any]):
-        self.name = name
-        self.parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value; a value that is not a text has already been parsed."""
-        if not isinstance(value, str):
-            return value
-        try:
-            return self.parse(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
 
 
 def parse_ranks(text: str) -> tuple[tuple[int, int], ...]:

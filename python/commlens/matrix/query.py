@@ -19,7 +19,7 @@ from commlens.base.spelling import did_you_mean
 from commlens.matrix.model import model
 from commlens.matrix.pairs import NOBODY, Pairs
 from commlens.profile.meta import META_SQL, number
-from commlens.selection.conditions import any_of, comm_condition, quoted, where
+from commlens.selection.conditions import any_of, comm_conditions, quoted, where
 from commlens.selection.members import Comm, comm_of, groups, marked
 from commlens.selection.peers import refuse, refuse_unkept
 
@@ -88,8 +88,7 @@ class Selection:
         """Return conditions on a row of table peer, except for the kind."""
         conditions = []
         if self.comms:
-            wanted = any_of([comm_condition(pattern) for pattern in self.comms])[0]
-            conditions.append(f"peer.comm IN (SELECT id FROM comm WHERE {wanted})")
+            conditions.append(f"peer.comm IN (SELECT id FROM comm{where(comm_conditions(self.comms))})")
         if self.operations:
             names = ", ".join(quoted(name) for name in self.operations)
             conditions.append(f"peer.op IN (SELECT id FROM op WHERE name IN ({names}))")
@@ -340,8 +339,7 @@ def shown_ranks(connection: sqlite3.Connection, selection: Selection, size: int,
     """Return the world ranks to show: all, or the members of the selected communicators and their peers."""
     if not selection.comms:
         return np.arange(size, dtype=np.int64)
-    wanted = any_of([comm_condition(pattern) for pattern in selection.comms])
-    rows = connection.execute(f"SELECT members FROM comm{where(wanted)}")
+    rows = connection.execute(f"SELECT members FROM comm{where(comm_conditions(selection.comms))}")
     members = marked([group for (text,) in rows for group in groups(text, size)], size)
     found = np.unique(np.concatenate([pairs.source, pairs.destination, members]))
     return found if len(found) else np.arange(size, dtype=np.int64)

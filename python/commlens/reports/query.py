@@ -21,7 +21,7 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from commlens.selection.conditions import any_of, comm_condition, in_rows, quoted, where
+from commlens.selection.conditions import any_of, comm_conditions, in_rows, quoted, where
 from commlens.selection.sizes import BinRange, Buckets
 
 LOG2 = Buckets("log2")
@@ -74,7 +74,7 @@ class Selection:
 
     def comm_conditions(self) -> list[str]:
         """Return the conditions on a row of comm."""
-        return any_of([comm_condition(pattern) for pattern in self.comms])
+        return comm_conditions(self.comms)
 
     def key_conditions(self) -> list[str]:
         """Return the conditions on a row of key joined with op."""

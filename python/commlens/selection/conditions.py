@@ -25,6 +25,8 @@ def quoted(text: str) -> str:
     return f"({' || '.join(chain.from_iterable(parts))})"
 
 
+MOST_RANKS = 999_999_999
+
 PREDEFINED = {"W": "MPI_COMM_WORLD", "S": "MPI_COMM_SELF"}
 """Names in MPI by the letter that the names of predefined communicators in a profile begin with."""
 
@@ -61,6 +63,56 @@ def comm_condition(pattern: str) -> str:
     if family:
         conditions.append(f"(comm.family = {int(family[2])} AND comm.name GLOB {quoted(family[1])})")
     return f"({' OR '.join(conditions)})"
+
+
+class CommSize(str):
+    """Selects communicators by their number of ranks; the text says so in words.
+
+    Attributes
+    ----------
+    low, high : int
+        Smallest and largest number, both included; of an intercommunicator, of both groups together.
+    """
+
+    __slots__ = ("high", "low")
+    low: int
+    high: int
+
+    def __new__(cls, low: int, high: int) -> CommSize:
+        """Return the selection."""
+        noun = "rank" if high == 1 else "ranks"
+        number = str(low) if low == high else f"{low} or more" if high == MOST_RANKS else f"{low} to {high}"
+        size = super().__new__(cls, f"communicators of {number} {noun}")
+        size.low, size.high = low, high
+        return size
+
+    def sql(self) -> str:
+        """Return the condition on a row of comm."""
+        return f"comm.size + COALESCE(comm.remote_size, 0) BETWEEN {self.low} AND {self.high}"
+
+
+def parse_comm_size(text: str) -> CommSize:
+    """Return the communicators of a size, or of a range of sizes with both bounds.
+
+    >>> [str(parse_comm_size(text)) for text in ("16", "2:64", "8:", ":1")]
+    ['communicators of 16 ranks', 'communicators of 2 to 64 ranks', 'communicators of 8 or more ranks', \
+'communicators of 1 rank']
+    """
+    match = re.fullmatch("([0-9]{0,9})(:?)([0-9]{0,9})", text)
+    if not match or not (match[1] or match[3]):
+        raise ValueError(f"'{text}' is neither a number of ranks nor a range LOW:HIGH")
+    low = int(match[1] or 1)
+    high = int(match[3] or MOST_RANKS) if match[2] else low
+    if high < low:
+        raise ValueError(f"'{text}' is an empty range")
+    return CommSize(low, high)
+
+
+def comm_conditions(patterns: Sequence[str]) -> list[str]:
+    """Return the conditions on a row of comm: one of the names matches, and one of the sizes."""
+    names = [comm_condition(pattern) for pattern in patterns if not isinstance(pattern, CommSize)]
+    sizes = [pattern.sql() for pattern in patterns if isinstance(pattern, CommSize)]
+    return [*any_of(names), *any_of(sizes)]
 
 
 def any_of(conditions: Sequence[str]) -> list[str]:

@@ -9,19 +9,27 @@ from fnmatch import fnmatchcase
 
 from commlens.base.errors import CommlensError
 from commlens.base.spelling import did_you_mean
-from commlens.selection.conditions import PREDEFINED_SQL, comm_condition
+from commlens.selection.conditions import PREDEFINED_SQL, CommSize, comm_conditions, where
 
 KNOWN_SQL = f"SELECT name FROM comm UNION SELECT user_name FROM comm UNION SELECT {PREDEFINED_SQL} FROM comm"
 
 
 def check_communicators(connection: sqlite3.Connection, patterns: Iterable[str]) -> None:
     """Refuse a pattern that matches no communicator."""
+    patterns = list(patterns)
     for pattern in patterns:
-        if connection.execute(f"SELECT 1 FROM comm WHERE {comm_condition(pattern)} LIMIT 1").fetchone():
+        if connection.execute(f"SELECT 1 FROM comm{where(comm_conditions([pattern]))} LIMIT 1").fetchone():
             continue
+        if isinstance(pattern, CommSize):
+            raise CommlensError(f"no {pattern} in this profile; 'commlens comms' shows the sizes")
         known = [name for (name,) in connection.execute(KNOWN_SQL) if name]
         hint = did_you_mean(pattern, known) or "; 'commlens comms' lists them"
         raise CommlensError(f"no communicator '{pattern}' in this profile{hint}")
+    if (
+        patterns
+        and not connection.execute(f"SELECT 1 FROM comm{where(comm_conditions(patterns))} LIMIT 1").fetchone()
+    ):
+        raise CommlensError("no communicator in this profile has one of these names and one of these sizes")
 
 
 def matching_operations(connection: sqlite3.Connection, patterns: Iterable[str]) -> tuple[str, ...]:
