@@ -298,7 +298,7 @@ static void adopt(char** arguments, char preloaded[PATH_MAX]) {
     char path[PATH_MAX];
     if (annotation == NULL) {
       if (may_speak()) {
-        say("COMMLENS_ADOPT=%.*s  is invalid; use kokkos, kokkos-kernels, nvtx or caliper", (int)length, wanted);
+        say("COMMLENS_ADOPT=%.*s is invalid; use kokkos, kokkos-kernels, nvtx or caliper", (int)length, wanted);
       }
     } else if (chosen_by(annotation, arguments) != NULL) {
       if (may_speak()) {

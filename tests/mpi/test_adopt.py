@@ -319,6 +319,6 @@ def test_a_tool_that_the_program_is_told_of_stays() -> None:
 def test_what_cannot_be_adopted_is_said() -> None:
     env, said = environment_of("tau,nvtx")
     assert said.splitlines() == [
-        "commlens: COMMLENS_ADOPT=tau  is invalid; use kokkos, kokkos-kernels, nvtx or caliper"
+        "commlens: COMMLENS_ADOPT=tau is invalid; use kokkos, kokkos-kernels, nvtx or caliper"
     ]
     assert "NVTX_INJECTION64_PATH" in env

@@ -307,6 +307,14 @@ def test_a_terminal_gets_lines_that_fit(small: Path, command: str, columns: int)
     assert max(cell_len(line) for line in bare) <= columns
 
 
+def test_a_terminal_keeps_numbers_with_their_units_and_narrow_columns_narrow(small: Path) -> None:
+    output = in_terminal(80, "report", small, NO_COLOR="1")
+    assert "2.00 ms in MPI_Finalize,\n              15 ns per call\n" in output
+    heading = in_terminal(80, "ranks", small, NO_COLOR="1").splitlines()[0]
+    assert "rank   in MPI   share  outside MPI  calls      sent  received  node" in heading
+    assert "  rank" not in heading
+
+
 def test_a_terminal_gets_colours_and_bars(small: Path) -> None:
     output = in_terminal(140, "report", small)
     assert "\x1b[1m" in output

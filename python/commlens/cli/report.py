@@ -128,11 +128,13 @@ def report(
     application created are folded into a family: s*.1 x64. With --by region, code regions come first, ordered by the
     MPI time in each region outside the regions nested in it.
 
-    Columns: calls: number of calls on all ranks. calls/rank: calls divided by the number of ranks in the communicator.
-    max/rank: time of the rank with the most time. avg/rank: time of all ranks divided by the number of ranks in the
-    communicator, including ranks that did not make the call. avg/call, longest: average and maximum time of a single
-    call. share: share of the MPI time of all ranks, also in the lines that count the rows left out. sent, received:
-    bytes of all ranks. non-contig.: share of the calls with a non-contiguous datatype, shown if there are any. A narrow
+    Columns: size: number of ranks of a communicator; in the rows below it the message size, of a collective the size of
+    the block for one process. calls: number of calls on all ranks. calls/rank: calls divided by the number of ranks in
+    the communicator. max/rank: time of the rank with the most time. avg/rank: time of all ranks divided by the number
+    of ranks in the communicator, including ranks that did not make the call. avg/call, longest: average and maximum
+    time of a single call. share: share of the MPI time of all ranks, also in the lines that count the rows left out.
+    sent, received: bytes of all ranks; a collective counts the blocks of all processes, so that the bytes of a call can
+    exceed its size. non-contig.: share of the calls with a non-contiguous datatype, shown if there are any. A narrow
     terminal lacks some of these columns.
 
     Begins with one to five findings if there are any; commlens explain shows their evidence.

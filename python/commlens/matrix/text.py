@@ -94,7 +94,7 @@ def locality_text(shares: Mapping[str, float]) -> str:
     >>> locality_text({"in a core complex": 0.5, "in a node": 0.125, "between nodes": 0.375})
     'in a core complex 50.0 %, elsewhere in a node 12.5 %, between nodes 37.5 %'
     """
-    parts = []
+    parts: list[str] = []
     for where, part in shares.items():
         beyond = "elsewhere " if parts and where.startswith("in a ") else ""
         parts.append(f"{beyond}{where} {share_text(part)}")

@@ -17,6 +17,8 @@ from commlens.base.escape import Target, escape
 from commlens.base.outputs import CsvWriter, finite
 
 NARROWEST = 12
+# A number stays on one line with its unit.
+WORD = re.compile(" *(?:[0-9.,]+ (?:[nµm]?s|%|[KMGTPE]?i?B)(?=[ ,;:.)]|$)[^ ]*|[^ ]+)")
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def fold(
     further = " " * cell_len(prefix) if further is None else escape(further, Target.LINE)
     lines, line = [], prefix
     is_empty = True
-    for word in re.findall(" *[^ ]+", text):
+    for word in WORD.findall(text):
         if not is_empty and cell_len(line + word) > width:
             lines.append(line)
             line, word = further, word.lstrip(" ")
