@@ -109,7 +109,7 @@ def test_a_summary_has_no_single_ranks(tmp_path: Path, run: Run) -> None:
     result = run("ranks", summarised(small_builder().write(tmp_path / "full.db")))
     assert result.exit_code != 0
     assert result.stderr == (
-        "commlens: commlens ranks needs data of single ranks, but this profile has summary detail: "
+        "commlens: the list of ranks needs data of single ranks, but this profile has summary detail: "
         "query its table spread with 'commlens sql', or run with COMMLENS_DETAIL=full\n"
     )
 

@@ -66,7 +66,7 @@ DEFAULT_TOP = 10
 @click.option(
     "--all-ranks",
     is_flag=True,
-    help="Add a line for every rank; the last rank in the order is never left out.",
+    help="Add a line for every rank; the first and the last in the order are always shown.",
 )
 @click.option("--callsites", is_flag=True, help="Split rows by call site in the application.")
 @click.option(

@@ -66,7 +66,7 @@ SELECT rank.rank, node, app_ns, mpi_ns, 1.0 * mpi_ns / NULLIF(app_ns, 0) AS mpi_
 def read_ranks(connection: sqlite3.Connection, sort: str, *, reverse: bool) -> Ranks:
     """Read the rows of the ranks."""
     if meta.is_summary(connection):
-        raise meta.no_single_ranks("commlens ranks")
+        raise meta.no_single_ranks("the list of ranks")
     sql = ranks_sql(sort, reverse=reverse)
     return Ranks([dict(row) for row in connection.execute(sql)], sql)
 
