@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commlens-run PROGRAM [ARGUMENT...]
+// commlens-run [--] PROGRAM [ARGUMENT...]
 //
 // Finds out which MPI library the program uses, adds the profiler built for it to LD_PRELOAD and executes the program.
 // Prints nothing unless something is wrong; then it runs the program all the same, unprofiled.
@@ -21,7 +21,7 @@
 #include "core/base/privileged.h"
 #include "generated/launchers.h"
 
-enum { shell_not_found = 127, shell_not_executable = 126 };
+enum { wrong_usage = 2, shell_not_found = 127, shell_not_executable = 126 };
 
 // The families of MPI libraries for which commlens is built (spec/abi.toml).
 struct family {
@@ -423,18 +423,73 @@ static void take_our_name_away(char** program) {
   free(arguments);
 }
 
+static const char usage[] =
+    "usage: mpirun -n 4 commlens-run PROGRAM [ARGUMENT...]\n"
+    "Runs PROGRAM under the MPI profiler commlens. Options of the launcher go before commlens-run; options of "
+    "commlens\n"
+    "are environment variables, such as COMMLENS_OUTPUT=x.db for the name of the profile.\n"
+    "\n"
+    "  --help     print this text\n"
+    "  --version  print the version\n"
+    "  --         end of options, for a PROGRAM whose name begins with '-'\n";
+
+// Returns whether `option` of a launcher sets a number of processes, which follows it as the next argument.
+static bool sets_number(const char* option) {
+  static const char* const names[] = {"-n", "-np", "--np", "-N", "-c"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    if (strcmp(option, names[i]) == 0) return true;
+  }
+  return false;
+}
+
+// Explains an option that commlens-run does not have: it belongs to the launcher, or is meant for the profile.
+static void explain_option(char** arguments) {
+  const char* const option = *arguments;
+  const char* const value = arguments[1];
+  const char* const equals = strchr(option, '=');
+  const bool names_output = strcmp(option, "-o") == 0 || strncmp(option, "--output", 8) == 0;
+  if (names_output) {
+    const char* const output = equals != NULL ? equals + 1 : value != NULL ? value : "x.db";
+    say("commlens-run starts a program under the profiler and has no option %s; set the name of the profile with "
+        "COMMLENS_OUTPUT=%s",
+        option, output);
+  } else if (sets_number(option) && value != NULL && arguments[2] != NULL && *arguments[2] != '-') {
+    say("commlens-run starts a program under the profiler and has no option %s; put options of the launcher before it: "
+        "mpirun %s %s commlens-run %s",
+        option, option, value, arguments[2]);
+  } else {
+    say("commlens-run starts a program under the profiler and has no option %s; put options of the launcher before it: "
+        "mpirun -n 2 commlens-run ./a",
+        option);
+  }
+}
+
+// Acts on the argument in front of the program that begins with '-'.  Returns the exit code.
+static int do_option(char** arguments) {
+  if (strcmp(*arguments, "--help") == 0 || strcmp(*arguments, "-h") == 0) {
+    fputs(usage, stdout);
+    return 0;
+  }
+  if (strcmp(*arguments, "--version") == 0) {
+    puts("commlens-run " COMMLENS_VERSION);
+    return 0;
+  }
+  if (may_speak()) explain_option(arguments);
+  return wrong_usage;
+}
+
 int main(int argc, char** argv) {
   (void)argc;
-  if (argv[1] == NULL || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-    fprintf(argv[1] == NULL ? stderr : stdout,
-            "usage: mpirun -n 4 commlens-run PROGRAM [ARGUMENT...]\n"
-            "Runs PROGRAM under the MPI profiler commlens; options are COMMLENS_ environment variables.\n");
-    return argv[1] == NULL ? 2 : 0;
+  if (argv[1] == NULL) {
+    fputs(usage, stderr);
+    return wrong_usage;
   }
-  char** const program = argv + 1 + (strcmp(argv[1], "--") == 0);
+  const bool ends_options = strcmp(argv[1], "--") == 0;
+  if (*argv[1] == '-' && !ends_options) return do_option(argv + 1);
+  char** const program = argv + 1 + ends_options;
   if (*program == NULL) {
     say("no program given");
-    return 2;
+    return wrong_usage;
   }
   char path[PATH_MAX];
   const bool is_found = find_program(*program, path);

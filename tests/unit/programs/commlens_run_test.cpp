@@ -225,6 +225,59 @@ TEST(arguments_output_and_exit_code_are_the_programs) {
   CHECK_EQ(place.run({"--help"}).code, 0);
 }
 
+TEST(help_and_version_are_printed) {
+  const TemporaryFolder place;
+  const Result help = place.run({"--help"});
+  CHECK_EQ(help.code, 0);
+  CHECK_EQ(help.said.substr(0, help.said.find('\n')),
+           std::string("usage: mpirun -n 4 commlens-run PROGRAM [ARGUMENT...]"));
+  const Result version = place.run({"--version"});
+  CHECK_EQ(version.code, 0);
+  CHECK_EQ(version.said, std::string("commlens-run " COMMLENS_VERSION "\n"));
+}
+
+TEST(an_option_of_the_launcher_is_refused_with_the_right_order) {
+  const TemporaryFolder place;
+  const std::string refusal = "commlens: commlens-run starts a program under the profiler and has no option ";
+  const std::string before = "; put options of the launcher before it: ";
+  const Result number = place.run({"-n", "2", "./a", "-o", "x"});
+  CHECK_EQ(number.code, 2);
+  CHECK_EQ(number.said, refusal + "-n" + before + "mpirun -n 2 commlens-run ./a\n");
+  CHECK_EQ(place.run({"-np", "16", "./b"}).said, refusal + "-np" + before + "mpirun -np 16 commlens-run ./b\n");
+  // It is unknown which of these words is the program.
+  for (const char* option : {"--map-by", "-x", "-n"}) {
+    const Result other = place.run({option, "core"});
+    CHECK_EQ(other.code, 2);
+    CHECK_EQ(other.said, refusal + option + before + "mpirun -n 2 commlens-run ./a\n");
+  }
+}
+
+TEST(an_option_for_the_output_is_refused_with_the_variable) {
+  const TemporaryFolder place;
+  const std::string refusal = "commlens: commlens-run starts a program under the profiler and has no option ";
+  const std::string variable = "; set the name of the profile with COMMLENS_OUTPUT=";
+  const Result separate = place.run({"-o", "x.db", "./a"});
+  CHECK_EQ(separate.code, 2);
+  CHECK_EQ(separate.said, refusal + "-o" + variable + "x.db\n");
+  CHECK_EQ(place.run({"--output=y.db", "./a"}).said, refusal + "--output=y.db" + variable + "y.db\n");
+}
+
+TEST(an_option_is_explained_by_rank_0_only) {
+  const TemporaryFolder place;
+  setenv("PMI_RANK", "1", 1);
+  const Result other = place.run({"-n", "2", "./a"});
+  CHECK_EQ(other.code, 2);
+  CHECK_EQ(other.said, std::string());
+  unsetenv("PMI_RANK");
+}
+
+TEST(a_program_whose_name_begins_with_a_dash_follows_two_dashes) {
+  const TemporaryFolder place;
+  const Result result = place.run({"--", "-no-such-program"});
+  CHECK_EQ(result.code, 127);
+  CHECK_EQ(result.said, std::string("commlens: cannot run -no-such-program: No such file or directory\n"));
+}
+
 TEST(an_mpi_asked_for_by_name_is_believed_and_switched_off_is_silent) {
   const TemporaryFolder place;
   setenv("COMMLENS_MPI", "mpich", 1);
