@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <numeric>
+#include <vector>
 
 #include "core/base/config_file.h"
 #include "core/base/privileged.h"
@@ -53,6 +55,39 @@ bool is_mode(const std::string& text) {
   if (text.size() < 3 || text.size() > 4 || text.find_first_not_of("01234567") != std::string::npos) return false;
   const unsigned long mode = std::strtoul(text.c_str(), nullptr, 8);
   return (mode & 0600u) == 0600u && (mode & ~0644ul) == 0;
+}
+
+// Returns the number of letters to insert, delete or replace to make one text of the other.
+std::size_t edit_distance(const std::string& from, const std::string& to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < to.size(); ++j) {
+      const std::size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// Returns the option whose name is most like the name of an unknown variable; null if more than a quarter of the
+// letters differ.
+const char* similar_option(const std::string& name) {
+  constexpr std::size_t longest = 40;  // longer than every option; bounds the time for a hostile name
+  if (name.size() > longest) return nullptr;
+  const std::string own = name.substr(sizeof prefix - 1);
+  const char* best = nullptr;
+  std::size_t least = own.size() / 4 + 1;
+  for (const OptionFacts& facts : option_facts) {
+    const std::size_t distance = edit_distance(own, facts.name + sizeof prefix - 1);
+    if (distance > least || (distance == least && best != nullptr)) continue;
+    best = facts.name;
+    least = distance;
+  }
+  return best;
 }
 
 int option_named(const std::string& name) {
@@ -152,8 +187,10 @@ Options Options::read() {
     const std::string name = variable.substr(0, equals);
     const int option = option_named(name);
     if (option < 0) {
-      options.warnings_.push_back("unknown variable " + excerpt(name) +
-                                  "; ignored (docs/reference/options.md lists all)");
+      const char* const similar = similar_option(name);
+      options.warnings_.push_back("unknown variable " + excerpt(name) + "; ignored" +
+                                  (similar == nullptr ? " (docs/reference/options.md lists all)"
+                                                      : "; did you mean " + std::string(similar) + "?"));
     } else if (equals != std::string::npos) {
       const std::string problem = options.set(option, variable.substr(equals + 1));
       if (!problem.empty()) options.warnings_.push_back(name + ": " + problem);

@@ -125,6 +125,31 @@ def test_a_name_that_is_not_in_the_profile(small: Path, run: Run, options: list[
 
 
 @pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["reprot"], "no such command 'reprot'; did you mean report?"),
+        (["matrx", "x.db"], "no such command 'matrx'; did you mean matrix?"),
+        (["zzz"], "no such command 'zzz'; 'commlens --help' lists all"),
+        (["--verion"], "no such option '--verion'; did you mean --version?"),
+        (["report", "--callsite", "x.db"], "no such option '--callsite'; did you mean --callsites?"),
+        (["report", "x.db", "--zzz"], "no such option '--zzz'; 'commlens report --help' lists all"),
+        (["doctor", "--runer", "x"], "no such option '--runer'; did you mean --runner?"),
+    ],
+)
+def test_a_mistyped_command_or_option_gets_the_one_most_like_it(
+    run: Run, arguments: list[str], complaint: str
+) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"commlens: {complaint}\n")
+
+
+def test_a_profile_in_the_place_of_a_command_is_recognised(small: Path, run: Run) -> None:
+    result = run(small)
+    expected = f"commlens: no such command '{small}'; did you mean commlens report {small}?\n"
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", expected)
+
+
+@pytest.mark.parametrize(
     ("options", "complaint"),
     [
         (

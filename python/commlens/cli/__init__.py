@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import click
 
+from commlens.base.errors import CommlensError
 from commlens.base.messages import print_message
+from commlens.base.spelling import did_you_mean
 from commlens.cli.algorithms import algorithms
 from commlens.cli.clean import clean
 from commlens.cli.comms import comms
@@ -40,6 +43,16 @@ class Commands(click.Group):
         """Parse the options before the name of the command."""
         with one_line_refusals():
             return super().make_context(*arguments, **more)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Return the command that the first argument names; refuse another name with the one most like it."""
+        if args and self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+            hint = did_you_mean(args[0], self.list_commands(ctx), 1)
+            if not hint and Path(args[0]).exists():
+                hint = f"; did you mean commlens report {args[0]}?"
+            hint = hint or "; 'commlens --help' lists all"
+            raise CommlensError(f"no such command '{args[0]}'{hint}")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit code 3 when the profile was incomplete."""

@@ -33,7 +33,8 @@ def doctor(context: click.Context, runner: str | None, style: str, command: tupl
     before it. Without COMMAND only the installation and the environment are checked. The application is not run:
     doctor reads executables and libraries, and asks a Python interpreter which packages it has.
 
-    Checks: commlens-run and its libraries; which MPI the program, or mpi4py, h5py and others in its Python, use, and
+    Checks: commlens-run and its libraries; whether the command line, LD_PRELOAD or the program itself loads commlens,
+    before the MPI library; which MPI the program, or mpi4py, h5py and others in its Python, use, and
     whether commlens is built for it; static linking, set-user-ID and file capabilities; Fortran procedures that
     commlens cannot see; other tools, linked or preloaded; how launcher and wrappers change the environment; COMMLENS_
     variables and the configuration file; call sites; the location of the profile; the clock.
@@ -41,6 +42,8 @@ def doctor(context: click.Context, runner: str | None, style: str, command: tupl
     Each finding is ok, a warning, or a problem, with advice. Exit code 0: the run would be profiled. Exit code 1: it
     would not.
     """
+    if command and command[0].startswith("-"):
+        raise click.NoSuchOption(command[0], ctx=context)
     found = examine(command, os.environ, runner)
     screen = Screen()
     if style == "json":

@@ -13,6 +13,7 @@ import click
 
 from commlens.base.errors import CommlensError
 from commlens.base.messages import print_message, shown
+from commlens.base.spelling import did_you_mean
 
 REFUSED = 2
 INCOMPLETE = 3
@@ -38,6 +39,16 @@ def print_error(error: CommlensError) -> None:
     print_message(error.message, error.details)
 
 
+def no_such_option(error: click.NoSuchOption) -> str:
+    """Return the line for an option that a command does not have, with the option most like it."""
+    of = error.ctx.command_path if error.ctx is not None else "commlens"
+    parameters = error.ctx.command.get_params(error.ctx) if error.ctx is not None else []
+    known = [name for parameter in parameters for name in parameter.opts if name.startswith("--")]
+    hint = did_you_mean(error.option_name, known, 1)
+    hint = hint or f"; '{of} --help' lists all"
+    return f"no such option '{error.option_name}'{hint}"
+
+
 @contextmanager
 def one_line_refusals() -> Iterator[None]:
     """Print errors of commlens, click and the system in one line, with escapes: they quote options and file names."""
@@ -45,6 +56,8 @@ def one_line_refusals() -> Iterator[None]:
         yield
     except CommlensError as error:
         raise Refusal(error) from error
+    except click.NoSuchOption as error:
+        raise Refusal(CommlensError(no_such_option(error))) from error
     except click.ClickException as error:
         error.message = shown(error.message)
         raise

@@ -177,6 +177,22 @@ TEST(an_unknown_variable_is_named_once_and_ignored) {
   CHECK_EQ(options.text(Option::output), std::string(option_facts[static_cast<int>(Option::output)].initial));
 }
 
+TEST(an_unknown_variable_gets_the_option_most_like_it) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"COMMLENS_OUTPTU", "; did you mean COMMLENS_OUTPUT?"},
+      {"COMMLENS_CALLSITE", "; did you mean COMMLENS_CALLSITES?"},
+      {"COMMLENS_MATRIX_PAIR", "; did you mean COMMLENS_MATRIX_PAIRS?"},
+      {"COMMLENS_output", " (docs/reference/options.md lists all)"},
+      {"COMMLENS_FOO", " (docs/reference/options.md lists all)"},
+      {"COMMLENS_", " (docs/reference/options.md lists all)"},
+  };
+  for (const auto& [name, hint] : cases) {
+    Setting setting;
+    setting.file("").set(name, "x");
+    CHECK(one_warning(Options::read(), std::string("unknown variable ") + name + "; ignored" + hint));
+  }
+}
+
 TEST(a_line_that_is_no_option_is_named_with_its_number) {
   for (const char* line : {"outptu = x", "output", "COMMLENS_OUTPUT = x", "= x", "mpi = mpich", "config = x"}) {
     Setting setting;
