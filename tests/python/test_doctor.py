@@ -187,7 +187,7 @@ def test_a_program_that_may_not_be_read(world: World, monkeypatch: pytest.Monkey
     app = world.app()
     real = os.access
     monkeypatch.setattr("os.access", lambda path, mode: path != app and real(path, mode))
-    found(world.look(app), Said("program", "warning", "is not readable"))
+    found(world.look("commlens-run", app), Said("program", "warning", "is not readable"))
 
 
 def test_a_file_that_is_no_program(world: World) -> None:
@@ -202,34 +202,40 @@ def test_a_program_for_another_processor(world: World) -> None:
     data = bytearray(app.read_bytes())
     data[18:20] = struct.pack("<H", 183)  # EM_AARCH64
     app.write_bytes(data)
-    found(world.look(app), Said("program", "problem", "not built for x86-64"))
+    found(world.look("commlens-run", app), Said("program", "problem", "not built for x86-64"))
 
 
 def test_a_static_program(world: World) -> None:
-    found(world.look(world.app("int main;", "-static")), Said("program", "problem", "statically linked"))
+    found(
+        world.look("commlens-run", world.app("int main;", "-static")),
+        Said("program", "problem", "statically linked"),
+    )
 
 
 def test_a_program_with_the_rights_of_another(world: World) -> None:
     app = world.app()
     app.chmod(0o4755)
-    found(world.look(app), Said("program", "problem", "is set-user-ID or set-group-ID"))
+    found(world.look("commlens-run", app), Said("program", "problem", "is set-user-ID or set-group-ID"))
 
 
 def test_a_program_with_capabilities(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getxattr", lambda *_: b"\x01")
-    found(world.look(world.app()), Said("program", "problem", "has file capabilities"))
+    found(world.look("commlens-run", world.app()), Said("program", "problem", "has file capabilities"))
 
 
 def test_a_library_that_is_not_found(world: World) -> None:
     physics = world.shared("libphysics.so", "int physics(void) { return 0; }")
     app = world.app(APP, world.root / "mpi/libmpi.so.40", physics)
     physics.unlink()
-    found(world.look(app), Said("program", "warning", "libphysics.so, which app needs, is not found"))
+    found(
+        world.look("commlens-run", app),
+        Said("program", "warning", "libphysics.so, which app needs, is not found"),
+    )
 
 
 def test_no_mpi(world: World) -> None:
     found(
-        world.look(world.app("int main(void) { return 0; }", "-g")),
+        world.look("commlens-run", world.app("int main(void) { return 0; }", "-g")),
         Said("MPI", "problem", "neither the program nor"),
     )
 
@@ -241,12 +247,12 @@ def test_mpi_through_a_library_of_the_application(world: World) -> None:
         world.root / "mpi/libmpi.so.40",
     )
     app = world.app("int s(void); int main(void) { return s(); }", inner)
-    found(world.look(app), Said("MPI", "ok", "Open MPI: "))
+    found(world.look("commlens-run", app), Said("MPI", "ok", "Open MPI: "))
 
 
 def test_mpi_linked_in_statically(world: World) -> None:
     app = world.app(f"{MPI} int main(void) {{ return 0; }}", "-rdynamic")
-    found(world.look(app), Said("MPI", "problem", "linked statically"))
+    found(world.look("commlens-run", app), Said("MPI", "problem", "linked statically"))
 
 
 def test_two_mpi_libraries(world: World) -> None:
@@ -254,14 +260,14 @@ def test_two_mpi_libraries(world: World) -> None:
     solver = world.shared("libsolver.so", "int s;", "-Wl,--no-as-needed", mpich)
     app = world.app(APP, world.root / "mpi/libmpi.so.40", solver)
     found(
-        world.look(app),
+        world.look("commlens-run", app),
         Said("MPI", "problem", "libmpi.so.40 (needed by app) and libmpich.so.12 (needed by libsolver.so)"),
     )
 
 
 def test_an_mpi_library_of_no_family(world: World) -> None:
     found(
-        world.look(world.app(APP, world.shared("libmympi.so.1", MPI))),
+        world.look("commlens-run", world.app(APP, world.shared("libmympi.so.1", MPI))),
         Said("MPI", "problem", "libmympi.so.1 belongs to no MPI family"),
     )
 
@@ -269,14 +275,14 @@ def test_an_mpi_library_of_no_family(world: World) -> None:
 def test_an_mpi_for_which_there_is_no_commlens(world: World) -> None:
     app = world.app(APP, world.shared("libmpich.so.12", MPI))
     found(
-        world.look(app),
+        world.look("commlens-run", app),
         Said("build", "problem", "no commlens for MPICH; there is one for: Open MPI", "make build"),
     )
 
 
 def test_commlens_mpi_says_another(world: World) -> None:
     found(
-        world.look(world.app(), env={"COMMLENS_MPI": "mpich"}),
+        world.look("commlens-run", world.app(), env={"COMMLENS_MPI": "mpich"}),
         Said("build", "problem", "COMMLENS_MPI=mpich, but the program uses Open MPI"),
     )
 
@@ -289,10 +295,13 @@ def test_fortran_procedures_that_never_reach_c(world: World) -> None:
         mpi,
     )
     barrier = "int mpi_barrier_(void); int main(void) { return mpi_barrier_(); }"
-    found(world.look(world.app(barrier, binding, mpi)), Said("Fortran", "ok", "1 Fortran procedures"))
+    found(
+        world.look("commlens-run", world.app(barrier, binding, mpi)),
+        Said("Fortran", "ok", "1 Fortran procedures"),
+    )
     both = "int mpi_barrier_(void), mpi_comm_get_attr_(void); int main(void) { return mpi_barrier_() + mpi_comm_get_attr_(); }"
     found(
-        world.look(world.app(both, binding, mpi, name="both")),
+        world.look("commlens-run", world.app(both, binding, mpi, name="both")),
         Said("Fortran", "warning", "does not use the C procedures for mpi_comm_get_attr_:"),
     )
 
@@ -300,13 +309,16 @@ def test_fortran_procedures_that_never_reach_c(world: World) -> None:
 def test_a_tool_that_is_linked(world: World) -> None:
     tool = world.shared("libcount.so", "int PMPI_Send(void); int MPI_Send(void) { return PMPI_Send(); }")
     app = world.app(APP, tool, world.root / "mpi/libmpi.so.40")
-    found(world.look(app), Said("tools", "warning", "libcount.so also measures MPI", "app needs it"))
+    found(
+        world.look("commlens-run", app),
+        Said("tools", "warning", "libcount.so also measures MPI", "app needs it"),
+    )
 
 
 def test_call_sites(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     app = world.app()
     subprocess.run(["strip", str(app)], check=True)
-    found(world.look(app), Said("call sites", "warning", "no line numbers", "-g"))
+    found(world.look("commlens-run", app), Said("call sites", "warning", "no line numbers", "-g"))
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert "addr2line is not installed" in program.call_sites(app).text
 
@@ -332,30 +344,41 @@ def test_a_shell_script_that_takes_the_preload_away(world: World, line: str, sai
     wanted = [Said("program", "warning", "is a shell script"), Said("program", "problem", said)]
     if "srun" in line:
         wanted.append(Said("program", "problem", "calls srun itself"))
-    found(world.look(script), *wanted)
+    found(world.look("commlens-run", script), *wanted)
 
 
 def test_a_shell_script_that_starts_ranks_itself(world: World) -> None:
     script = world.script("job.sh", '#!/bin/sh\nLD_PRELOAD="x.so:$LD_PRELOAD" true\nexec mpirun -n 4 ./app\n')
     found(
-        world.look(script),
+        world.look("commlens-run", script),
         Said("program", "warning", "is known only at run time"),
         Said("program", "problem", "calls mpirun itself", "mpirun … commlens-run ./program"),
     )
 
 
+def test_a_shell_script_that_starts_ranks_without_commlens_run(world: World) -> None:
+    script = world.script("job.sh", "#!/bin/sh\nexec mpirun -n 4 ./app\n")
+    opaque = Said("program", "warning", "is known only at run time")
+    found(world.look(script), opaque, Said("program", "problem", "calls mpirun itself"))
+    inside = world.script("inside.sh", "#!/bin/sh\nexec mpirun -n 4 commlens-run ./app\n")
+    found(world.look(inside), opaque, Said("way in", "ok", f"commlens-run inside {inside}"))
+
+
 def test_a_script_of_another_interpreter(world: World) -> None:
     world.script("Rscript", "#!/bin/sh\n")
     found(
-        world.look(world.script("a.R", "#!/usr/bin/env Rscript\n")),
+        world.look("commlens-run", world.script("a.R", "#!/usr/bin/env Rscript\n")),
         Said("MPI", "warning", "the MPI that Rscript loads"),
     )
 
 
 def test_a_script_without_interpreter(world: World) -> None:
-    found(world.look(world.script("a", "#!\n")), Said("program", "problem", "names no interpreter"))
     found(
-        world.look(world.script("a", "#!/no/such\n")),
+        world.look("commlens-run", world.script("a", "#!\n")),
+        Said("program", "problem", "names no interpreter"),
+    )
+    found(
+        world.look("commlens-run", world.script("a", "#!/no/such\n")),
         Said("program", "problem", "interpreter /no/such is not found"),
     )
 
@@ -377,7 +400,7 @@ def package(world: World, name: str, **modules: str) -> str:
 
 def python(world: World, **more: str) -> list[Finding]:
     script = world.script("app.py", "#!/usr/bin/env python3\nimport mpi4py\n")
-    return world.look(script, env=more)
+    return world.look("commlens-run", script, env=more)
 
 
 def test_the_mpi_of_mpi4py(world: World) -> None:
@@ -441,13 +464,14 @@ def test_the_list_has_a_line_for_each_finding_and_ends_with_the_answer(surroundi
     assert lines[-1] == "a run would be profiled"
     bad = run("doctor", "--", "mpirun", "-n", "2", surroundings.app())
     assert bad.exit_code == 1
-    assert "problem  way in          commlens-run is not on the command line\n" in bad.stdout
+    said = "commlens-run is not on the command line, and the program is not linked with libcommlens.so"
+    assert f"problem  way in          {said}\n" in bad.stdout
     assert f"                         → mpirun -n 2 commlens-run {surroundings.root}/work/app\n" in bad.stdout
     assert bad.stdout.endswith("\na run would not be profiled\n")
 
 
 def test_findings_as_data(surroundings: World, run: Run) -> None:
-    rows = json.loads(run("doctor", "--format", "json", "--", surroundings.app()).stdout)
+    rows = json.loads(run("doctor", "--format", "json", "--", "commlens-run", surroundings.app()).stdout)
     assert {row["state"] for row in rows} == {"ok"}
     assert set(rows[0]) == {"check", "state", "text", "advice"}
     assert run("doctor", "--format", "csv").stdout.startswith("check,state,text,advice\ncommlens-run,ok,")
@@ -470,5 +494,5 @@ def test_programs_that_are_no_programs_are_named(world: World) -> None:
 def test_other_programs_may_say_what_is_no_text(world: World) -> None:
     world.library("openmpi", 'const char* commlens_version(void) { return "\\xff\\x1b"; }')
     world.script("python3", "#!/bin/sh\nprintf '\\377\\033'\n")
-    findings = world.look(world.script("app.py", f"#!{world.bin}/python3\n"))
+    findings = world.look("commlens-run", world.script("app.py", f"#!{world.bin}/python3\n"))
     assert any("does not list its packages" in finding.text for finding in findings)

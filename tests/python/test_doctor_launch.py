@@ -30,6 +30,30 @@ def test_commlens_run_is_missing(world: World) -> None:
     )  # fmt: skip
 
 
+def test_a_program_alone_would_not_be_profiled(world: World) -> None:
+    """Neither commlens-run nor LD_PRELOAD is there, and the program is not linked with the library."""
+    app = world.app()
+    found(
+        world.look(app, "-n", "3"),
+        Said(
+            "way in",
+            "problem",
+            "commlens-run is not on the command line, and the program is not linked with libcommlens.so",
+            f"mpirun -n 4 commlens-run {app} -n 3",
+        ),
+    )
+    found(world.look("commlens-run", app), Said("way in", "ok", f"commlens-run {app}"))
+    ours = str(world.root / "lib/openmpi/libcommlens.so")
+    found(world.look(app, env={"LD_PRELOAD": ours}), Said("way in", "ok", "LD_PRELOAD"))
+
+
+def test_an_option_of_the_launcher_after_commlens_run(world: World) -> None:
+    found(
+        world.look("commlens-run", "-n", "2", world.app()),
+        Said("program", "problem", "commlens-run has no option -n", "mpirun -n 2 commlens-run ./a"),
+    )
+
+
 def test_a_second_program_of_the_launch(world: World) -> None:
     app = str(world.app())
     found(
@@ -75,6 +99,42 @@ def test_linked_with_commlens(world: World) -> None:
     )
     behind = world.app(APP, mpi, ours, rpath, name="behind")
     found(world.look("mpirun", behind), Said("way in", "problem", "linked after libmpi.so.40"))
+    found(world.look(behind), Said("way in", "problem", "linked after libmpi.so.40"))
+    found(world.look("commlens-run", behind), Said("way in", "ok", f"commlens-run {behind}"))
+
+
+def test_linked_with_commlens_through_a_library(world: World) -> None:
+    """The loader searches breadth first: the order of the program's own libraries alone does not decide."""
+    ours, mpi = world.root / "lib/openmpi/libcommlens.so", world.root / "mpi/libmpi.so.40"
+    world.library("openmpi", OURS % version("commlens"), "-Wl,-soname,libcommlens.so")
+    all_needed = ("-Wl,--no-as-needed", "-Wl,--unresolved-symbols=ignore-all", f"-Wl,-rpath,{ours.parent}")
+    with_ours = world.shared("libtools.so", "int tools;", *all_needed, ours)
+    with_mpi = world.shared("libphysics.so", "int physics;", *all_needed, mpi)
+    found(world.look(world.app(APP, with_ours, with_mpi)), Said("way in", "ok", "linked with libcommlens.so"))
+    found(
+        world.look(world.app(APP, with_mpi, with_ours)),
+        Said("way in", "problem", "linked after libmpi.so.40"),
+    )
+    found(
+        world.look(world.app(APP, with_ours, mpi)),
+        Said("way in", "problem", "libcommlens.so is linked after libmpi.so.40: calls bypass it"),
+    )
+
+
+def test_a_library_that_the_linker_dropped(world: World) -> None:
+    """With --as-needed the linker drops what stands behind the library that defines everything."""
+    ours, mpi = world.root / "lib/openmpi/libcommlens.so", world.root / "mpi/libmpi.so.40"
+    world.library("openmpi", OURS % version("commlens"), "-Wl,-soname,libcommlens.so")
+    app = world.app(APP, "-Wl,--as-needed", mpi, ours, f"-Wl,-rpath,{ours.parent}")
+    found(
+        world.look(app),
+        Said(
+            "way in",
+            "problem",
+            f"The program searches {ours.parent} for libraries but does not need libcommlens.so",
+            f"put -lcommlens before the MPI library, or run mpirun -n 4 commlens-run {app}",
+        ),
+    )
 
 
 def test_the_launcher_of_another_mpi(world: World) -> None:

@@ -61,6 +61,9 @@ def examine(command: Command, install: Install, loader: Loader) -> list[Finding]
     if Path(command.program[0]).name in CONTAINERS:
         return way_in(command, None)
     path = command.path
+    if path is None and command.runner and command.program[0].startswith("-"):
+        advice = "put options of the launcher before it: mpirun -n 2 commlens-run ./a"
+        return [problem("program", f"commlens-run has no option {command.program[0]}", advice)]
     if path is None:
         return [problem("program", f"{command.program[0]}: not found")]
     if path.name in SHELLS and "-c" in command.program[1:]:
@@ -116,7 +119,7 @@ def shell(command: Command, path: str, text: str) -> list[Finding]:
         warning(
             "program",
             f"{path} is a shell script: which program it starts, and whether that uses MPI, is known only at run time",
-            "check the program itself: commlens doctor -- ./program",
+            "check the program itself: commlens doctor -- commlens-run ./program",
         )
     ]
     for pattern, why in STRIPS:
@@ -129,7 +132,8 @@ def shell(command: Command, path: str, text: str) -> list[Finding]:
                 )
             )
     starts = STARTS_RANKS.search(text)
-    if starts:
+    is_inside = command.runner is None and re.search(r"(^|[\s/])commlens-run\s", text)
+    if starts and not is_inside:
         found.append(
             problem(
                 "program",
@@ -137,8 +141,10 @@ def shell(command: Command, path: str, text: str) -> list[Finding]:
                 f"put commlens-run into the script: {starts[1]} … commlens-run ./program",
             )
         )
-    if command.runner is None and re.search(r"(^|[\s/])commlens-run\s", text):
+    if is_inside:
         return [*found, ok("way in", f"commlens-run inside {path}")]
+    if starts and command.runner is None:
+        return found  # commlens-run before the script would not help
     return [*found, *way_in(command, None)]
 
 
@@ -295,28 +301,50 @@ def build(command: Command, family: str, install: Install) -> list[Finding]:
 
 
 def way_in(command: Command, objects: list[Object] | None) -> list[Finding]:
-    """Return whether this command line loads commlens into the program."""
+    """Return whether this command line loads commlens into the program, before the MPI library."""
     program = shlex.join(command.program)
-    needed = objects[0].dynamic.needed if objects and objects[0].dynamic else ()
-    if LIBRARY in needed:
-        first = next((i for i, name in enumerate(needed) if family_of_library(name)), len(needed))
-        if needed.index(LIBRARY) > first and command.runner is None:
+    is_preloaded = command.runner is not None or LIBRARY in command.env.get("LD_PRELOAD", "")
+    names = [one.name for one in objects or ()]
+    if LIBRARY in names:
+        first = next((name for name in names if name == LIBRARY or family_of_library(name)), LIBRARY)
+        if first == LIBRARY:
+            return [ok("way in", f"linked with {LIBRARY}")]
+        if not is_preloaded:
             return [
-                problem("way in", f"{LIBRARY} is linked after {needed[first]}: calls bypass it",
+                problem("way in", f"{LIBRARY} is linked after {first}: calls bypass it",
                         "put -lcommlens before the MPI library, or use commlens-run")
             ]  # fmt: skip
-        return [ok("way in", f"linked with {LIBRARY}")]
-    if command.launcher is None:
-        return []  # only the program was given
-    if command.runner is None and "libcommlens.so" not in command.env.get("LD_PRELOAD", ""):
-        line = shlex.join([command.launcher, *command.launcher_options, "commlens-run", *command.program])
-        return [problem("way in", "commlens-run is not on the command line", line)]
+    if not is_preloaded:
+        return [not_loaded(command, objects)]
     if command.runner_first:
         line = shlex.join(
-            [command.launcher, *command.launcher_options, command.runner or "", *command.program]
+            [command.launcher or "", *command.launcher_options, command.runner or "", *command.program]
         )
         return [problem("way in", f"commlens-run stands before {command.launcher}", line)]
     return [ok("way in", f"commlens-run {program}" if command.runner else "LD_PRELOAD")]
+
+
+def not_loaded(command: Command, objects: list[Object] | None) -> Finding:
+    """Return the problem that nothing on the command line, in LD_PRELOAD or in the program loads commlens."""
+    launcher = [command.launcher, *command.launcher_options] if command.launcher else ["mpirun", "-n", "4"]
+    line = shlex.join([*launcher, "commlens-run", *command.program])
+    if objects is None:
+        return problem("way in", "commlens-run is not on the command line", line)
+    dynamic = objects[0].dynamic
+    folders = (*dynamic.runpath, *dynamic.rpath) if dynamic else ()
+    dropped = next((folder for folder in folders if (Path(folder) / LIBRARY).exists()), None)
+    if dropped is not None:
+        return problem(
+            "way in",
+            f"commlens-run is not on the command line. The program searches {dropped} for libraries but does not need "
+            f"{LIBRARY}: the linker drops a library of which it needs nothing",
+            f"put -lcommlens before the MPI library, or run {line}",
+        )
+    return problem(
+        "way in",
+        f"commlens-run is not on the command line, and the program is not linked with {LIBRARY}",
+        line,
+    )
 
 
 def fortran(objects: list[Object]) -> list[Finding]:
