@@ -141,6 +141,11 @@ def measure_app(place: Path, mpi: str, command: str, count: int) -> None:
             App(**vars(run), mpi=mpi, program=command)
             for run in rounds(tools, launch, find_stopwatch(), count, 1)
         ]
+    failed = [run for run in found if run.failure]
+    if failed:
+        raise CommlensError(
+            f"{command}, {mpi}: {failed[0].tool}, round {failed[0].round}: {failed[0].failure}"
+        )
     others = [row for row in read_rows(place / APPS, App) if (row.mpi, row.program) != (mpi, command)]
     write_rows(place / APPS, App, [*others, *found])
 

@@ -48,8 +48,8 @@ STOPWATCH_WITHOUT, STOPWATCH_WITH = "without", "with"
 class App(Run):
     """One run of a program with its arguments, under an MPI library."""
 
-    mpi: str
-    program: str
+    mpi: str = ""
+    program: str = ""
 
 
 @dataclass(frozen=True)

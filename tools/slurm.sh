@@ -108,7 +108,7 @@ ends_well() {
 # Measures in a batch script, with srun after `--`, as docs/guide/overhead.md describes.
 is_measured() {
   local mpi=$1 table=$place/$1.csv
-  PYTHONPATH=python submit "timeout 120 .venv/bin/python -m commlens overhead --runs 2 --to $table -- \
+  PYTHONPATH=python submit "timeout 300 .venv/bin/python -m commlens overhead --runs 6 --to $table -- \
     srun --mpi=$(interface "$mpi") $place/hosts.$mpi"
   verdict "commlens overhead -- srun ends normally" is $code 0
   verdict "each of its runs had $ranks processes" is "$(tail -n +2 "$table" | cut -d , -f 3,4 | sort -u | paste -sd ' ')" \

@@ -68,6 +68,7 @@ def runs(path: Path) -> dict[str, list[dict[str, int]]]:
     found: dict[str, list[dict[str, int]]] = {}
     with path.open(newline="") as file:
         for row in csv.DictReader(file):
+            assert row.pop("failure") == "", row
             found.setdefault(row.pop("tool"), []).append({name: int(value) for name, value in row.items()})
     return found
 
@@ -79,14 +80,14 @@ def test_times_are_where_the_program_spends_them(mpi: Mpi, name: str) -> None:
     (where / "slow.c").write_text(SLOW)
     slow = mpi.compile(where / "slow.c", shared=True)
     done = measure(
-        mpi, where, "--runs", "1", "--tool", "commlens", "--tool", f"slow={slow}", "--wrapper", "nice=nice -n 1",
+        mpi, where, "--runs", "6", "--tool", "commlens", "--tool", f"slow={slow}", "--wrapper", "nice=nice -n 1",
         "--to", "raw.csv", "--", *program(mpi, name, where),
     )  # fmt: skip
     assert done.returncode == 0, done
     found = runs(where / "raw.csv")
     assert set(found) == {"baseline", "commlens", "slow", "nice"}
     for tool, all_runs in found.items():
-        assert len(all_runs) == 2
+        assert len(all_runs) == 7
         for run in all_runs:
             assert run["processes"] == RANKS
             assert run["net_ns"] >= 1e9 * NAP
@@ -103,7 +104,7 @@ def test_times_are_where_the_program_spends_them(mpi: Mpi, name: str) -> None:
 def test_a_tool_that_cannot_be_loaded_is_not_said_to_cost_nothing(mpi: Mpi) -> None:
     where = mpi.fresh("unloadable")
     (where / "tool.so").write_text("no library")
-    done = measure(mpi, where, "--runs", "1", "--tool", "t=tool.so", "--", *program(mpi, "nap.c", where))
+    done = measure(mpi, where, "--runs", "6", "--tool", "t=tool.so", "--", *program(mpi, "nap.c", where))
     assert done.returncode == 2, done
     assert f"t, round 0: {where}/tool.so is not loaded" in done.stderr
 
@@ -114,7 +115,7 @@ def test_commlens_in_the_runs_without_is_found_out(mpi: Mpi) -> None:
     script = where / "job.sh"
     script.write_text(f"#!/bin/sh\nexec commlens-run {' '.join(program(mpi, 'nap.c', where))}\n")
     script.chmod(0o755)
-    done = measure(mpi, where, "--runs", "1", "--", script)
+    done = measure(mpi, where, "--runs", "6", "--", script)
     assert done.returncode == 2, done
     assert "baseline, round 0: commlens is loaded in the run without a tool" in done.stderr
 
@@ -125,13 +126,13 @@ def test_what_commlens_writes_is_the_same_behind_the_stopwatch(mpi: Mpi) -> None
     listing = mpi.compile("listing1.c")
     plain = mpi.run(RANKS, [listing])
     done = measure(
-        mpi, where, "--runs", "1", "--to", "raw.csv",
+        mpi, where, "--runs", "6", "--to", "raw.csv",
         "--tool", f"kept=commlens,COMMLENS_OUTPUT={where}/kept.db", "--", listing,
     )  # fmt: skip
     assert done.returncode == 0, done
     query = "SELECT op.name, SUM(calls) FROM cell JOIN key ON key.id = cell.key JOIN op ON op.id = key.op GROUP BY 1"
     profiles = sorted(where.glob("kept*.db"))
-    assert len(profiles) == 2
+    assert len(profiles) == 7
     for profile in profiles:
         there = subprocess.run(
             [sys.executable, "-m", "commlens", "sql", profile, query],
@@ -152,7 +153,7 @@ def test_what_commlens_writes_is_the_same_behind_the_stopwatch(mpi: Mpi) -> None
 
 def test_a_program_that_fails_is_said_to(mpi: Mpi) -> None:
     where = mpi.fresh("fails")
-    done = measure(mpi, where, "--runs", "1", "--", "sh", "-c", "echo no such input; exit 3")
+    done = measure(mpi, where, "--runs", "6", "--", "sh", "-c", "echo no such input; exit 3")
     assert done.returncode == 2, done
     assert "baseline, round 0" in done.stderr and "no such input" in done.stderr
 
@@ -160,6 +161,6 @@ def test_a_program_that_fails_is_said_to(mpi: Mpi) -> None:
 def test_a_program_without_mpi_is_said_to_have_none(mpi: Mpi) -> None:
     where = mpi.fresh("without")
     # Not just "true": MPICH's launcher may die of SIGPIPE if all processes end while it connects to them.
-    done = measure(mpi, where, "--runs", "1", "--", "sleep", "0.5")
+    done = measure(mpi, where, "--runs", "6", "--", "sleep", "0.5")
     assert done.returncode == 2, done
     assert "no process reached MPI_Init and MPI_Finalize" in done.stderr

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import resource
 import shlex
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from commlens.overhead.estimate import costs, estimate, hodges_lehmann, signed_r
 from commlens.overhead.legs import BASELINE, HERE, Tool, parse_tool, parse_wrapper, split
 from commlens.overhead.measure import Run, Times, summarize
 
+ROOT = Path(__file__).resolve().parents[2]
 MS = 10**6
 ROUNDS = 8
 COST = 1_200_000
@@ -44,6 +46,8 @@ if "WRITES" in os.environ:
 if "FAILS" in os.environ and int(folder.name.split("-")[0]) >= int(os.environ["FAILS"]):
     print("no such input")
     sys.exit(3)
+if folder.name.split("-")[0] in os.environ.get("CRASHES", "").split("+"):
+    os.kill(os.getpid(), 11)
 time.sleep(0.013)
 """
 
@@ -296,22 +300,92 @@ def test_what_cannot_be_measured_is_said_in_a_line(
     assert done.stdout == ""
 
 
-def test_a_failure_in_the_first_round_that_counts_is_said(run: Command) -> None:
-    """With a run of that round before, which seed 5 makes so: there is no whole round then."""
+def test_a_tool_that_crashes_gets_a_column_and_the_others_are_measured_on(run: Command) -> None:
+    """Tool t dies in the warm-up and in 3 of 10 rounds, u always ends with an error, v costs 10 %."""
     done = run(
-        "overhead",
-        "--tool",
-        "t=libtool.so,FAILS=1",
-        "--tool",
-        "u=libtool.so",
-        "--seed",
-        5,
-        "--to",
-        "raw.csv",
-        *LAUNCH,
+        "overhead", "--runs", 10, "--tool", "t=libtool.so,CRASHES=0+2+5+9", "--tool", "u=libtool.so,FAILS=0",
+        "--tool", f"v=libtool.so,COST={COST}", "--to", "raw.csv", *LAUNCH,
+    )  # fmt: skip
+    assert done.exit_code == 0, done
+    said = [line for line in done.stderr.splitlines() if " ended with " in line or line == "  no such input"]
+    assert [line.split(":")[1] for line in said[:2]] == [" t, round 0", " u, round 0"]
+    assert said[2:] == ["  no such input"]
+    table = done.stdout.split("\n\n")[1].splitlines()
+    assert table[0].endswith("crashed")
+    assert [line.split("  ")[-1].strip() for line in table[2:4]] == [
+        "signal 11 in 3 of 10 runs",
+        "exit code 3 in 10 of 10 runs",
+    ], table
+    assert "; it crashed: signal 11 in 3 of 10 runs\n" in done.stdout
+    assert "u crashed: exit code 3 in 10 of 10 runs\n" in done.stdout
+    assert "v costs 10.0 % net (+10.0 % to +10.0 %" in done.stdout
+    kept = raw.read(Path("raw.csv"))
+    assert len(kept) == 4 * 11
+    assert [one.round for one in kept if one.failure == "signal 11"] == [0, 2, 5, 9]
+    again = json.loads(run("overhead", "--from", "raw.csv", "--format", "json").stdout)
+    found = {tool["tool"]: tool for tool in again["tools"]}
+    assert {name: (tool["runs"], tool["crashed"]) for name, tool in found.items()} == {
+        "baseline": (10, ""),
+        "t": (7, "signal 11 in 3 of 10 runs"),
+        "u": (0, "exit code 3 in 10 of 10 runs"),
+        "v": (10, ""),
+    }
+    assert found["t"]["net_ns"] == 12 * MS and found["t"]["net"]["value"] == 0
+    assert found["u"]["net_ns"] is None and found["u"]["ratio"] is None
+    assert found["v"]["net"]["value"] == COST
+
+
+def test_results_from_before_there_was_a_column_for_crashes_are_read(run: Command) -> None:
+    assert run("overhead", "--runs", 6, "--tool", "t=libtool.so", "--to", "raw.csv", *LAUNCH).exit_code == 0
+    lines = Path("raw.csv").read_text().splitlines()
+    assert lines[0].endswith(",output_bytes,failure")
+    Path("old.csv").write_text("".join(f"{line.rpartition(',')[0]}\n" for line in lines))
+    assert raw.read(Path("old.csv")) == raw.read(Path("raw.csv"))
+
+
+def test_too_few_runs_are_refused_before_the_first(run: Command) -> None:
+    Path("app").write_text("#!/bin/sh\ntouch ran\n")
+    done = run("overhead", "--runs", 3, "--tool", "t=libtool.so", *LAUNCH)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        "commlens: --runs 3 is too few: use at least 6. With 3, all differences have the same sign by chance in 25 % of "
+        "the measurements, and a test with 95 % confidence allows 5 %\n"
     )
+    assert not Path("ran").exists()
+
+
+def test_a_full_disk_is_named(workplace: Path) -> None:
+    """A file may have no byte, as on a full disk."""
+    done = subprocess.run(
+        [sys.executable, "-m", "commlens", "overhead", "--tool", "t=libtool.so", *LAUNCH],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, ""), done
+    assert done.stderr.splitlines()[-1] == (
+        f"commlens: {workplace}: disk full (File too large): the runs write their times below it, and tools their files. "
+        "Start commlens overhead in a folder with more room"
+    )
+
+
+def baseline_fails(number: int) -> None:
+    """Let the runs without a tool fail from this round on: those without COST."""
+    text = APPLICATION.replace('"FAILS" in os.environ', '"COST" not in os.environ')
+    Path("app").write_text(text.replace('os.environ["FAILS"]', f'"{number}"'))
+
+
+def test_a_run_without_a_tool_that_fails_ends_the_measurement(run: Command) -> None:
+    """In round 1, after a run with a tool, which seed 6 makes so: there is no whole round then."""
+    baseline_fails(1)
+    done = run(
+        "overhead", "--tool", "t=libtool.so,COST=0", "--tool", "u=libtool.so,COST=0", "--seed", 6, "--to", "raw.csv",
+        *LAUNCH,
+    )  # fmt: skip
     assert done.exit_code == 2 and done.stdout == "", done
-    assert "t, round 1" in done.stderr and "no such input" in done.stderr
+    assert "baseline, round 1" in done.stderr and "no such input" in done.stderr
     assert [one.round for one in raw.read(Path("raw.csv"))][:4] == [0, 0, 0, 1]
 
 
@@ -320,11 +394,11 @@ def test_what_cannot_be_written_in_the_end_keeps_nothing_from_being_shown(run: C
     Path("gone").mkdir()
     Path("app").write_text(APPLICATION + "import shutil\nshutil.rmtree('gone', ignore_errors=True)\n")
     done = run(
-        "overhead", "--runs", 1, "--tool", "t=libtool.so", "--to", "gone/raw.csv", "--to", "raw.csv", *LAUNCH
+        "overhead", "--runs", 6, "--tool", "t=libtool.so", "--to", "gone/raw.csv", "--to", "raw.csv", *LAUNCH
     )
     assert done.exit_code == 2 and "gone/raw.csv: cannot be written" in done.stderr
-    assert "2 processes, 1 rounds" in done.stdout
-    assert len(raw.read(Path("raw.csv"))) == 4
+    assert "2 processes, 6 rounds" in done.stdout
+    assert len(raw.read(Path("raw.csv"))) == 14
 
 
 def test_nothing_is_run_for_charts_that_cannot_be_drawn(
@@ -375,11 +449,16 @@ def test_what_was_measured_before_a_signal_is_kept(workplace: Path, number: sign
 
 
 def test_runs_before_a_failure_are_not_lost(run: Command) -> None:
-    done = run("overhead", "--tool", "t=libtool.so,FAILS=3", "--to", "raw.csv", *LAUNCH)
+    baseline_fails(3)
+    done = run("overhead", "--tool", "t=libtool.so,COST=0", "--to", "raw.csv", *LAUNCH)
     assert done.exit_code == 2, done
-    assert "t, round 3" in done.stderr and "ended with 3" in done.stderr and "no such input" in done.stderr
+    assert (
+        "baseline, round 3" in done.stderr
+        and "ended with 3" in done.stderr
+        and "no such input" in done.stderr
+    )
     assert "2 processes, 2 rounds" in done.stdout
-    rounds = {one.round for one in raw.read(Path("raw.csv")) if one.tool == "t"}
+    rounds = {one.round for one in raw.read(Path("raw.csv")) if one.tool == BASELINE}
     assert rounds == {0, 1, 2}
 
 
@@ -388,26 +467,28 @@ def test_runs_before_a_failure_are_not_lost(run: Command) -> None:
     [
         ("", "not written by"),
         ("a,b\n1,2\n", "not written by"),
-        (",".join(measure.COLUMNS) + "\n1,1,t,2,x,1,1,1,1\n", "line 2: not a run"),
-        (",".join(measure.COLUMNS) + "\n1,1,t,2,1,1,1,1\n", "line 2: not a run"),
-        (",".join(measure.COLUMNS) + "\n1,1,t,2,1,1,1,1,1\n", "no run without a tool"),
-        (",".join(measure.COLUMNS) + "\n1,1,t,2,1,1,1,1,1,1\n", "line 2: not a run"),
-        (",".join(measure.COLUMNS) + "\n1,1,t\x1b[31m,2,1,1,1,1,1\n", "line 2: not a run"),
-        (",".join(measure.COLUMNS) + "\n1,1,,2,1,1,1,1,1\n", "line 2: not a run"),
-        (",".join(measure.COLUMNS) + f"\n1,1,t,2,{'9' * 19},1,1,1,1\n", "line 2: not a run"),
-        (",".join(measure.COLUMNS) + f"\n1,1,t,2,{'9' * 9999},1,1,1,1\n", "line 2: not a run"),
-        (",".join(measure.COLUMNS) + "\n1,1,t,2,-1,1,1,1,1\n", "line 2: not a run"),
-        (",".join(measure.COLUMNS) + "\n1,1,t,2,1_0,1,1,1,1\n", "line 2: not a run"),
-        (",".join(measure.COLUMNS) + "\n1,1,t,2,\u0663,1,1,1,1\n", "line 2: not a run"),
-        (",".join(measure.COLUMNS) + f"\n1,1,{'t' * 200_000},2,1,1,1,1,1\n", "raw.csv"),
-        (",".join(measure.COLUMNS) + '\n1,1,"t', "unexpected end of data"),
-        (",".join(measure.COLUMNS) + "\n1,1,t\0,2,1,1,1,1,1\n", "raw.csv"),
+        (",".join(raw.WITHOUT_FAILURE) + "\n1,1,t,2,x,1,1,1,1\n", "line 2: not a run"),
+        (",".join(raw.WITHOUT_FAILURE) + "\n1,1,t,2,1,1,1,1\n", "line 2: not a run"),
+        (",".join(raw.WITHOUT_FAILURE) + "\n1,1,t,2,1,1,1,1,1\n", "no run without a tool"),
+        (",".join(raw.WITHOUT_FAILURE) + "\n1,1,t,2,1,1,1,1,1,1\n", "line 2: not a run"),
+        (",".join(raw.WITHOUT_FAILURE) + "\n1,1,t\x1b[31m,2,1,1,1,1,1\n", "line 2: not a run"),
+        (",".join(raw.WITHOUT_FAILURE) + "\n1,1,,2,1,1,1,1,1\n", "line 2: not a run"),
+        (",".join(raw.WITHOUT_FAILURE) + f"\n1,1,t,2,{'9' * 19},1,1,1,1\n", "line 2: not a run"),
+        (",".join(raw.WITHOUT_FAILURE) + f"\n1,1,t,2,{'9' * 9999},1,1,1,1\n", "line 2: not a run"),
+        (",".join(raw.WITHOUT_FAILURE) + "\n1,1,t,2,-1,1,1,1,1\n", "line 2: not a run"),
+        (",".join(raw.WITHOUT_FAILURE) + "\n1,1,t,2,1_0,1,1,1,1\n", "line 2: not a run"),
+        (",".join(raw.WITHOUT_FAILURE) + "\n1,1,t,2,\u0663,1,1,1,1\n", "line 2: not a run"),
+        (",".join(raw.WITHOUT_FAILURE) + f"\n1,1,{'t' * 200_000},2,1,1,1,1,1\n", "raw.csv"),
+        (",".join(measure.COLUMNS) + "\n1,1,t,2,1,1,1,1,1\n", "line 2: not a run"),
+        (",".join(measure.COLUMNS) + "\n1,1,t,0,0,0,0,0,0,signal \x1b\n", "line 2: not a run"),
+        (",".join(raw.WITHOUT_FAILURE) + '\n1,1,"t', "unexpected end of data"),
+        (",".join(raw.WITHOUT_FAILURE) + "\n1,1,t\0,2,1,1,1,1,1\n", "raw.csv"),
         (
-            ",".join(measure.COLUMNS) + "".join(f"\n{i},1,baseline,2,1,1,1,1,1" for i in range(1, 1002)),
+            ",".join(raw.WITHOUT_FAILURE) + "".join(f"\n{i},1,baseline,2,1,1,1,1,1" for i in range(1, 1002)),
             "1,001 rounds; at most 1,000",
         ),
         (
-            ",".join(measure.COLUMNS)
+            ",".join(raw.WITHOUT_FAILURE)
             + "\n1,1,baseline,2,1,1,1,1,1"
             + "".join(f"\n1,1,t{i},2,1,1,1,1,1" for i in range(64)),
             "65 tools; at most 64",
@@ -448,7 +529,7 @@ def test_only_a_regular_file_of_bounded_size_is_read(run: Command, kind: str) ->
 def test_numbers_at_their_limits_are_shown(run: Command) -> None:
     line = ",".join(["9" * 18] * 2 + [f"-{'9' * 18}"] + ["9" * 18] * 2)
     lines = [f"{i},1,{tool},2,{line}" for i in range(1, 9) for tool in ("baseline", "t")]
-    Path("raw.csv").write_text("\n".join([",".join(measure.COLUMNS), *lines]))
+    Path("raw.csv").write_text("\n".join([",".join(raw.WITHOUT_FAILURE), *lines]))
     for style in ("table", "csv", "json"):
         done = run("overhead", "--from", "raw.csv", "--format", style)
         assert (done.exit_code, done.stderr) == (0, "") and len(done.stdout) < 10_000

@@ -51,7 +51,7 @@ ENDINGS = (".csv", ".html", ".png", ".svg")
     default=DEFAULT_RUNS,
     show_default=True,
     metavar="N",
-    help="Number of runs with each tool and without, at most 1,000. One more of each warms up and is not counted.",
+    help="Number of runs with each tool and without, 6 to 1,000; fewer than 6 can show no cost. One more of each warms up and is not counted.",
 )
 @click.option(
     "--seed",
@@ -106,6 +106,9 @@ def overhead(
     reported with a 95 % confidence interval and a significance test. If the runs do not resolve the net cost, the
     output states how many runs would.
 
+    A tool whose runs crash is measured on, and column 'crashed' counts these runs. A run without a tool that fails ends
+    the measurement.
+
     The application is the first program after the launcher; if that is ambiguous, put {} before it. Its output is
     hidden unless a run fails. Times are kept in a folder below the current directory during the measurement; this must
     be the same directory on all nodes.
@@ -132,8 +135,16 @@ def _measure(
     command: tuple[str, ...], tools: tuple[Tool, ...], number: int, seed: int
 ) -> tuple[list[Run], list[CommlensError]]:
     """Return the runs, and the error that ended them early; earlier runs are kept."""
+    from commlens.overhead.estimate import CONFIDENCE, FEWEST
     from commlens.overhead.measure import interruptible, rounds
 
+    if number < FEWEST:
+        chance = 2 * 0.5**number
+        raise CommlensError(
+            f"--runs {number} is too few: use at least {FEWEST}. With {number}, all differences have the same sign by chance "
+            f"in {100 * chance:.3g} % of the measurements, and a test with {100 * CONFIDENCE:.0f} % confidence allows "
+            f"{100 * (1 - CONFIDENCE):.0f} %"
+        )
     if not command:
         raise click.UsageError("no application: commlens overhead -- mpirun -n 4 ./app")
     chosen = tools or (commlens_tool(),)

@@ -45,6 +45,7 @@ def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
     CommlensError
         matplotlib is not installed.
     """
+    costs = [cost for cost in costs if cost.runs]
     drawn = figure_class()(figsize=(10, 1.8 + HEIGHT * len(costs)), layout="constrained")
     left, right = drawn.subplots(1, 2, sharey=True)
     places = range(len(costs))
@@ -70,7 +71,7 @@ def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
         ratios = [
             run.net_ns / base[run.round]
             for run in runs
-            if run.tool == cost.tool and base.get(run.round) and cost.tool != BASELINE
+            if run.tool == cost.tool and base.get(run.round) and cost.tool != BASELINE and not run.failure
         ]
         shift = [
             row + 0.25 * ((i * 7 % 11) / 10 - 0.5) for i in range(len(ratios))
@@ -112,9 +113,9 @@ def page(costs: Sequence[Cost], runs: Sequence[Run], number: int, processes: int
         if isinstance(row, Cells)
     )
     said = "".join(
-        f"<li>{escape(text.verdict(cost, number), Target.HTML)}</li>\n"
+        f"<li>{escape(text.verdict(cost), Target.HTML)}</li>\n"
         for cost in costs
-        if cost.ratio is not None
+        if cost.ratio is not None or cost.crashed
     )
     return f"""\
 <!DOCTYPE html>

@@ -10,6 +10,7 @@ signs drawn at random.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -68,7 +69,11 @@ class Cost:
     Attributes
     ----------
     net_ns, hook_ns, wrap_ns, memory_bytes, output_bytes : float
-        Medians of its runs.
+        Medians of its runs; NaN if all of them failed.
+    runs : int
+        Number of rounds in which its run did not fail.
+    crashed : str
+        How its other runs failed, and how many: "signal 11 in 3 of 10 runs".
     ratio : Estimate or None
         Of net, relative to the baseline's: 0.01 is one per cent more.
     net, hook, wrap, memory : Estimate or None
@@ -81,6 +86,8 @@ class Cost:
     wrap_ns: float
     memory_bytes: float
     output_bytes: float
+    runs: int
+    crashed: str = ""
     ratio: Estimate | None = None
     net: Estimate | None = None
     hook: Estimate | None = None
@@ -174,36 +181,45 @@ def whole_rounds(runs: Sequence[Run]) -> list[dict[str, Run]]:
 
 
 def costs(runs: Sequence[Run], seed: int = 1) -> list[Cost]:
-    """Return the costs of the baseline and of each tool, from the rounds with all of them."""
+    """Return the costs of the baseline and of each tool, from the rounds with all of them.
+
+    A tool whose run failed in a round has no differences of this round.
+    """
     tools = list(dict.fromkeys(run.tool for run in sorted(runs, key=lambda run: run.tool != BASELINE)))
     whole = whole_rounds(runs)
     generator = np.random.default_rng(seed)
 
-    def median(tool: str, of: Callable[[Run], float]) -> float:
-        return float(np.median([of(round[tool]) for round in whole]))
+    def numbers(tool: str, of: Callable[[Run], float]) -> list[float]:
+        return [of(round[tool]) for round in whole if not round[tool].failure]
 
-    def added(tool: str, of: Callable[[Run], float]) -> Estimate:
-        return estimate([of(round[tool]) - of(round[BASELINE]) for round in whole], generator)
+    def added(tool: str, of: Callable[[Run], float]) -> Estimate | None:
+        both = [(round[tool], round[BASELINE]) for round in whole if not round[tool].failure]
+        return estimate([of(one) - of(base) for one, base in both], generator) if both else None
 
     found = []
     for tool in tools if whole else ():
+        count = len(numbers(tool, lambda run: run.net_ns))
         medians = (
-            median(tool, lambda run: run.net_ns),
-            median(tool, lambda run: run.hook_ns),
-            median(tool, lambda run: run.wrap_ns),
-            median(tool, lambda run: run.memory_bytes),
-            median(tool, lambda run: run.output_bytes),
+            median(numbers(tool, lambda run: run.net_ns)),
+            median(numbers(tool, lambda run: run.hook_ns)),
+            median(numbers(tool, lambda run: run.wrap_ns)),
+            median(numbers(tool, lambda run: run.memory_bytes)),
+            median(numbers(tool, lambda run: run.output_bytes)),
         )
         if tool == BASELINE:
-            found.append(Cost(tool, *medians))
+            found.append(Cost(tool, *medians, runs=count))
             continue
         ratios = [
-            round[tool].net_ns / round[BASELINE].net_ns - 1 for round in whole if round[BASELINE].net_ns
+            round[tool].net_ns / round[BASELINE].net_ns - 1
+            for round in whole
+            if round[BASELINE].net_ns and not round[tool].failure
         ]
         found.append(
             Cost(
                 tool,
                 *medians,
+                runs=count,
+                crashed=crashed([round[tool] for round in whole]),
                 ratio=estimate(ratios, generator) if ratios else None,
                 net=added(tool, lambda run: run.net_ns),
                 hook=added(tool, lambda run: run.hook_ns),
@@ -212,3 +228,20 @@ def costs(runs: Sequence[Run], seed: int = 1) -> list[Cost]:
             )
         )
     return found
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the median; NaN of nothing."""
+    return float(np.median(values)) if values else math.nan
+
+
+def crashed(runs: Sequence[Run]) -> str:
+    """Return how runs failed, and how many; empty if none did.
+
+    >>> ended = [Run(i, 1, "t", 0, 0, 0, 0, 0, 0, failure) for i, failure in enumerate(["signal 11", "", "signal 11"], 1)]
+    >>> crashed(ended), crashed(ended[1:2])
+    ('signal 11 in 2 of 3 runs', '')
+    """
+    counts = Counter(run.failure for run in runs if run.failure)
+    parts = [f"{failure} in {count}" for failure, count in counts.most_common()]
+    return f"{', '.join(parts)} of {len(runs)} runs" if parts else ""

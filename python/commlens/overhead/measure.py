@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -18,10 +20,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from commlens.base.errors import CommlensError
+from commlens.base.messages import print_message
 from commlens.overhead.legs import BASELINE, Tool
 
 LAST_WORDS, LAST_BYTES = 3, 1 << 16  # of a run that failed: so many lines, if they are not too long
 GRACE = 5.0  # seconds that a launcher has to end its processes
+# How launchers name the signal that ended a process, where their own exit status does not.
+OF_LAUNCHERS = re.compile(r"exited on signal (\d{1,2})\b|\(signal (\d{1,2})\)")
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ class Run:
         Most memory that was resident in a process at any time, of the process with most.
     output_bytes : int
         Size of the files that the tool wrote.
+    failure : str
+        "signal 11" or "exit code 1" of a run that failed, which has no times; else empty.
     """
 
     round: int
@@ -58,6 +66,7 @@ class Run:
     wrap_ns: int
     memory_bytes: int
     output_bytes: int
+    failure: str = ""
 
     @property
     def wall_ns(self) -> int:
@@ -66,6 +75,14 @@ class Run:
 
 
 COLUMNS = tuple(field.name for field in fields(Run))
+
+
+class FailedRunError(CommlensError):
+    """A run whose command failed."""
+
+    def __init__(self, message: str, details: Sequence[str], failure: str) -> None:
+        super().__init__(message, details)
+        self.failure = failure
 
 
 class Times(NamedTuple):
@@ -85,9 +102,9 @@ class Times(NamedTuple):
 
 
 def read_times(folder: Path) -> list[Times]:
-    """Return the times that the stopwatch wrote, one per process."""
-    files = sorted(folder.glob("*.*"))
-    return [Times(*map(int, path.read_text(encoding="ascii").split())) for path in files]
+    """Return the times that the stopwatch wrote, one per process; leaves out a file that a full disk has cut short."""
+    lines = [path.read_text(encoding="ascii").split() for path in sorted(folder.glob("*.*"))]
+    return [Times(*map(int, words)) for words in lines if len(words) == len(Times._fields)]
 
 
 def summarize(
@@ -105,6 +122,59 @@ def summarize(
     return Run(round, position, tool, len(times), net, inside - net, wall_ns - inside, memory, output_bytes)
 
 
+def outcome(status: int, said: str) -> str:
+    """Return how a command failed, by its exit status and the last lines of its output.
+
+    >>> outcome(139, ""), outcome(-6, ""), outcome(3, ""), outcome(1, "process rank 0 exited on signal 11 (Segmentation fault)")
+    ('signal 11', 'signal 6', 'exit code 3', 'signal 11')
+    """
+    if status < 0:
+        return f"signal {-status}"
+    if 128 < status <= 128 + 64:
+        return f"signal {status - 128}"
+    named = OF_LAUNCHERS.search(said)
+    return f"signal {named[1] or named[2]}" if named else f"exit code {status}"
+
+
+def check_room(folder: Path) -> None:
+    """Refuse a folder in which no file can be written any more.
+
+    Raises
+    ------
+    CommlensError
+        The disk is full, the quota is exceeded, or files may not become as large as 4 KiB.
+    """
+    path = folder / "room"
+    try:
+        with path.open("wb") as file:
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        reason = "disk full" if error.errno in NO_ROOM else "cannot be written"
+        raise CommlensError(
+            f"{Path.cwd()}: {reason} ({error.strerror}): the runs write their times below it, and tools their "
+            "files. Start commlens overhead in a folder with more room"
+        ) from None
+
+
+def _execute(command: Sequence[str], said: Path) -> tuple[int, int, str]:
+    """Run a command; return its exit status, the time that it took, and the end of its output."""
+    with said.open("w+b") as file:
+        begin = time.monotonic_ns()
+        try:
+            rc = _wait(
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
+            )
+        except OSError as error:
+            raise CommlensError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
+        wall = time.monotonic_ns() - begin
+        file.seek(max(0, file.seek(0, os.SEEK_END) - LAST_BYTES))
+        return rc, wall, file.read().decode(errors="replace").strip()
+
+
 def run_once(
     tool: Tool, launch: Sequence[str], stopwatch: Path, folder: Path, round: int, position: int
 ) -> Run:
@@ -112,26 +182,22 @@ def run_once(
 
     Raises
     ------
+    FailedRunError
+        The command failed.
     CommlensError
-        The run failed, no process completed MPI_Init and MPI_Finalize, or the tool was not loaded.
+        No process completed MPI_Init and MPI_Finalize, the tool was not loaded, or the disk is full.
     """
     (folder / "out").mkdir(parents=True)
     command = tool.command(launch, stopwatch, folder)
-    with (folder / "said").open("w+b") as said:
-        begin = time.monotonic_ns()
-        try:
-            rc = _wait(
-                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
-            )
-        except OSError as error:
-            raise CommlensError(f"{command[0]}: cannot be started: {error.strerror or error}") from None
-        wall = time.monotonic_ns() - begin
-        said.seek(max(0, said.seek(0, os.SEEK_END) - LAST_BYTES))
-        words = said.read().decode(errors="replace").strip().splitlines()[-LAST_WORDS:]
+    rc, wall, said = _execute(command, folder / "said")
+    words = said.splitlines()[-LAST_WORDS:]
     which = f"{tool.name}, round {round}"
-    if rc != 0:
-        raise CommlensError(f"{which}: '{shlex.join(command)}' ended with {rc}", words)
     times = read_times(folder)
+    if rc != 0 or not times:
+        check_room(folder)
+    if rc != 0:
+        shutil.rmtree(folder)
+        raise FailedRunError(f"{which}: '{shlex.join(command)}' ended with {rc}", words, outcome(rc, said))
     if not times:
         raise CommlensError(
             f"{which}: no process reached MPI_Init and MPI_Finalize in '{shlex.join(command)}'. Is it an MPI program, "
@@ -215,22 +281,37 @@ def rounds(
 ) -> Iterator[Run]:
     """Yield the runs of all rounds, each in random order; round 0 is the warm-up, which callers discard.
 
+    A tool whose run fails is measured on, as the others are; its first failure is printed.
+
     Raises
     ------
     CommlensError
-        A run failed, or had another number of processes than the first.
+        A run without a tool failed, the warm-up of all tools failed, a run cannot be measured, or it had another number
+        of processes than the first.
     """
     legs = [Tool(BASELINE), *tools]
     shuffle = random.Random(seed).shuffle
     processes = 0
+    failed: set[str] = set()
     with scratch() as folder:
         for round in range(number + 1):
             if round > 0:
                 shuffle(legs)
             for position, tool in enumerate(legs, 1):
-                run = run_once(tool, launch, stopwatch, folder / f"{round}-{position}", round, position)
+                try:
+                    run = run_once(tool, launch, stopwatch, folder / f"{round}-{position}", round, position)
+                except FailedRunError as error:
+                    is_first = tool.name not in failed
+                    failed.add(tool.name)
+                    if tool.name == BASELINE or (round == 0 and len(failed) == len(tools)):
+                        raise
+                    if is_first:
+                        print_message(error.message, error.details)
+                    yield Run(round, position, tool.name, 0, 0, 0, 0, 0, 0, error.failure)
+                    continue
                 processes = processes or run.processes
                 if run.processes != processes:
+                    check_room(folder)
                     raise CommlensError(
                         f"{tool.name}, round {round}: {run.processes} processes reached MPI_Init and MPI_Finalize, but "
                         f"{processes} in the first run"

@@ -19,6 +19,8 @@ from commlens.render.table import csv_text
 
 MOST_BYTES = 16 << 20
 MOST_TOOLS = 64
+FAILURE = re.compile(r"((signal|exit code) [0-9]{1,3})?")
+WITHOUT_FAILURE = COLUMNS[:-1]  # of files that older versions wrote
 NUMBER = re.compile(r"-?[0-9]{1,18}")  # of 64 bits
 
 
@@ -40,11 +42,13 @@ def read(path: Path) -> list[Run]:
         lines = list(csv.reader(io.StringIO(content, newline=""), strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise CommlensError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if not lines or tuple(lines[0]) != COLUMNS:
+    if not lines or tuple(lines[0]) not in (COLUMNS, WITHOUT_FAILURE):
         raise CommlensError(f"{path}: not written by 'commlens overhead --to FILE.csv'")
     runs = []
     for number, line in enumerate(lines[1:], 2):
         try:
+            if len(line) != len(lines[0]):
+                raise ValueError("not a run")
             runs.append(run_of(line))
         except ValueError:
             raise CommlensError(f"{path}, line {number}: not a run") from None
@@ -68,12 +72,14 @@ def run_of(line: Sequence[str]) -> Run:
         A field is missing, or has a value that `text` does not write.
     """
     fields = dict(zip(COLUMNS, line))
-    tool = fields.pop("tool", "")
-    if len(line) != len(COLUMNS) or not NAME.fullmatch(tool):
+    tool, failure = fields.pop("tool", ""), fields.pop("failure", "")
+    if len(line) not in (len(COLUMNS), len(WITHOUT_FAILURE)) or not NAME.fullmatch(tool):
+        raise ValueError("not a run")
+    if not FAILURE.fullmatch(failure):
         raise ValueError("not a run")
     if not all(NUMBER.fullmatch(value) for name, value in fields.items()):
         raise ValueError("not a run")
-    run = Run(tool=tool, **{name: int(value) for name, value in fields.items()})
+    run = Run(tool=tool, failure=failure, **{name: int(value) for name, value in fields.items()})
     # Clocks of two machines differ: the rest of a command may come out below zero, nothing else.
     if (
         min(

@@ -31,10 +31,11 @@ COLUMNS = (
     Column("memory"),
     Column("added", wide=4),
     Column("files", wide=5),
+    Column("crashed", right=False, seldom=True),
 )
 LEGEND = (
     "net: between MPI_Init and MPI_Finalize; hook: inside these two; wrap: the rest of the command; memory: maximum resident "
-    "size of a process; files: output of the tool"
+    "size of a process; files: output of the tool; crashed: runs that failed, which have no times"
 )
 SHADES = "█▌░"
 NARROW = 20
@@ -68,9 +69,17 @@ def interval(estimate: Estimate | None) -> str:
     return f"{percent(estimate.low)} to {percent(estimate.high)}"
 
 
-def verdict(cost: Cost, number: int) -> str:
-    """Return the cost of a tool between MPI_Init and MPI_Finalize, as a sentence."""
-    ratio = cost.ratio
+def verdict(cost: Cost) -> str:
+    """Return the cost of a tool between MPI_Init and MPI_Finalize, as a sentence, and how often it crashed."""
+    if not cost.crashed:
+        return _cost(cost)
+    return (
+        f"{_cost(cost)}; it crashed: {cost.crashed}" if cost.runs else f"{cost.tool} crashed: {cost.crashed}"
+    )
+
+
+def _cost(cost: Cost) -> str:
+    ratio, number = cost.ratio, cost.runs
     if ratio is None or math.isnan(ratio.p):
         return f"{cost.tool}: {number} runs are too few to estimate the cost; at least {FEWEST} are needed"
     if ratio.is_resolved:
@@ -93,22 +102,27 @@ def table(costs: Sequence[Cost]) -> Table:
         drawn.add(
             [
                 cost.tool,
-                *(time_text(round(part)) for part in (cost.net_ns, cost.hook_ns, cost.wrap_ns)),
+                *(
+                    time_text(round(part)) if cost.runs else ""
+                    for part in (cost.net_ns, cost.hook_ns, cost.wrap_ns)
+                ),
                 "" if cost.ratio is None else percent(cost.ratio.value),
                 interval(cost.ratio),
                 "" if cost.ratio is None or math.isnan(cost.ratio.p) else f"{cost.ratio.p:.2g}",
                 added_time(cost.hook),
                 added_time(cost.wrap),
-                bytes_text(round(cost.memory_bytes)),
+                bytes_text(round(cost.memory_bytes)) if cost.runs else "",
                 "" if memory is None else signed(memory.value, bytes_text(round(abs(memory.value)))),
                 "" if cost.ratio is None else bytes_text(round(cost.output_bytes)),
+                cost.crashed,
             ]
         )
     return drawn
 
 
 def composition(costs: Sequence[Cost], width: int) -> list[Text]:
-    """Return a bar for each tool: net, hook and wrap side by side, in one scale."""
+    """Return a bar for each tool that has times: net, hook and wrap side by side, in one scale."""
+    costs = [cost for cost in costs if cost.runs]
     names = [escape(cost.tool, Target.LINE) for cost in costs]
     widest = max(map(cell_len, names))
     longest = (
@@ -146,8 +160,8 @@ def show(costs: Sequence[Cost], number: int, processes: int, screen: Screen) -> 
     screen.lines([Text(""), *table(costs).lines(screen.width), Text("")])
     screen.lines([*composition(costs, screen.width or 100), Text("")])
     for cost in costs:
-        if cost.ratio is not None:
-            screen.lines(fold("", verdict(cost, number), screen.width))
+        if cost.ratio is not None or cost.crashed:
+            screen.lines(fold("", verdict(cost), screen.width))
     screen.lines(fold("", LEGEND, screen.width, "dim"))
 
 
@@ -165,7 +179,7 @@ def as_dict(costs: Sequence[Cost], number: int, processes: int) -> dict[str, Any
 
 def csv_rows(costs: Sequence[Cost]) -> tuple[list[str], list[list[Any]]]:
     """Return titles and rows: a row for each tool."""
-    plain = ["tool", "net_ns", "hook_ns", "wrap_ns", "memory_bytes", "output_bytes"]
+    plain = ["tool", "net_ns", "hook_ns", "wrap_ns", "memory_bytes", "output_bytes", "runs", "crashed"]
     estimates = ["ratio", "net", "hook", "wrap", "memory"]
     numbers = ["value", "low", "high", "p", "needed"]
     titles = plain + [f"{what}_{number}" for what in estimates for number in numbers]
