@@ -184,15 +184,15 @@ out::Meta meta_at_start() {
   };
 }
 
-// Returns the path of the profile for a value of COMMLENS_OUTPUT.  The default name contains the time of day and so
-// differs from rank to rank.
+// Returns the path of the profile for a value of COMMLENS_OUTPUT.  Without a batch system the name contains the process
+// id and so differs from rank to rank.
 std::string name_for(const std::string& pattern) {
   out::NameFields fields;
   const std::vector<std::string>& arguments = command_line();
   if (!arguments.empty()) fields.program = out::base_name(arguments[0]);
   fields.host = host_name();
   fields.job = job_id();
-  if (fields.job.empty()) fields.job = utc(std::time(nullptr), "%Y%m%dT%H%M%SZ-") + std::to_string(getpid());
+  if (fields.job.empty()) fields.job = utc(job.began, "%Y%m%dT%H%M%SZ-") + std::to_string(getpid());
   fields.ranks = job.size;
   const std::string default_name = out::output_name(option_facts[static_cast<int>(Option::output)].initial, fields);
   std::string name = pattern.empty() ? default_name : out::output_name(pattern, fields);

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -189,6 +190,43 @@ def test_output_fields(mpi: Mpi) -> None:
     assert result.rc == 0
     (found,) = where.glob("x-*.db")
     assert found.name == f"x-{program.name}-2-4711-{os.uname().nodename}-100%.db"
+
+
+@pytest.mark.parametrize(
+    ("variables", "job"),
+    [
+        ({"SLURM_JOB_ID": "4711"}, "4711"),
+        ({"PBS_JOBID": "4712.server"}, "4712.server"),
+        ({"LSB_JOBID": "4713"}, "4713"),
+        ({"JOB_ID": "4714"}, "4714"),
+        ({"COBALT_JOBID": "4715"}, "4715"),
+        ({"SLURM_JOB_ID": "4711", "PBS_JOBID": "4712"}, "4711"),
+        ({"SLURM_JOB_ID": "", "PBS_JOBID": "4712"}, "4712"),
+    ],
+)
+def test_the_job_of_the_output_is_that_of_the_batch_system(
+    mpi: Mpi, variables: dict[str, str], job: str
+) -> None:
+    where = mpi.fresh("job")
+    result = mpi.run(2, [mpi.compile("listing1.c")], env=variables, profile=where / "x-%j.db", mode="run")
+    assert result.rc == 0
+    assert [path.name for path in where.glob("x-*")] == [f"x-{job}.db"]
+
+
+def test_the_job_of_the_output_without_a_batch_system(mpi: Mpi, tmp_path: Path) -> None:
+    """Start time and process id of rank 0; the program runs for longer than the time's resolution."""
+    source = tmp_path / "naps.c"
+    source.write_text(
+        "#include <mpi.h>\n#include <stdio.h>\n#include <unistd.h>\n"
+        "int main(int n, char** words) {\n  int rank;\n  MPI_Init(&n, &words);\n"
+        '  MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n  if (rank == 0) printf("%d\\n", (int)getpid());\n'
+        "  sleep(2);\n  MPI_Finalize();\n}\n"
+    )
+    where = mpi.fresh("no-job")
+    result = mpi.run(2, [mpi.compile(source)], profile=where / "x-%j.db", mode="run")
+    (found,) = where.glob("x-*")
+    started = re.sub("[-:]", "", replace(result, profile=found).open().meta()["start_time"])
+    assert found.name == f"x-{started}-{result.stdout.strip()}.db"
 
 
 @pytest.mark.parametrize("slash", ["", "/"])
