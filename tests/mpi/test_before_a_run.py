@@ -88,3 +88,34 @@ def test_the_right_launcher_is_not_complained_of(mpi: Mpi) -> None:
     result = mpi.run(1, [mpi.compile("listing1.c")])
     assert (result.rc, len(result.said)) == (0, 1), result
     assert "profile of 1 rank in" in result.said[0]
+
+
+def test_a_program_without_commlens_run_is_foretold(mpi: Mpi) -> None:
+    """Alone, linked in the right order, in the wrong one, and dropped by the linker there."""
+    folder = mpi.library.parent
+    ours = ("-L", str(folder), "-lcommlens", f"-Wl,-rpath,{folder}")
+    first = {"openmpi": "-lmpi", "mpich": "-lmpich"}.get(mpi.name) or mpi.libs[1]
+    expected = {
+        (
+            "alone",
+        ): "commlens-run is not on the command line, and the program is not linked with libcommlens.so",
+        ("before", "-Wl,--no-as-needed", *ours): "",
+        ("behind", "-Wl,--no-as-needed", first, *ours): "libcommlens.so is linked after libmpi",
+        (
+            "dropped",
+            "-Wl,--as-needed",
+            first,
+            *ours,
+        ): f"The program searches {folder} for libraries but does not need",
+    }
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("COMMLENS_", "LD_"))}
+    for (name, *flags), text in expected.items():
+        program = mpi.compile("listing1.c", "c", *flags)
+        done = subprocess.run(
+            [str(VENV / "commlens"), "doctor", "--runner", str(mpi.runner), "--format", "csv", "--", str(program)],
+            capture_output=True, text=True, timeout=120, env=environment,
+        )  # fmt: skip
+        assert (done.returncode == 0) == (not text), (name, done.stdout)
+        assert text in done.stdout, (name, done.stdout)
+        result = mpi.run(2, [program], mode="link")
+        assert result.profile.exists() == (not text), (name, result)

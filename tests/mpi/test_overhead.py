@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -42,14 +44,16 @@ def program(mpi: Mpi, name: str, where: Path) -> list[str]:
     )
 
 
-def measure(mpi: Mpi, where: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run commlens overhead in a folder."""
+def measure(
+    mpi: Mpi, where: Path, *arguments: str | Path, before: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Run commlens overhead in a folder, behind the words of another command."""
     command, environment = mpi.prepare(RANKS, [], mpi4py_env(mpi), where / "profile.db", "off")
     options = [str(argument) for argument in arguments]
     at = options.index("--") + 1
     options[at:at] = command
     return subprocess.run(
-        [sys.executable, "-m", "commlens", "overhead", *options],
+        [*before, sys.executable, "-m", "commlens", "overhead", *options],
         cwd=where,
         env={
             **environment,
@@ -149,6 +153,45 @@ def test_what_commlens_writes_is_the_same_behind_the_stopwatch(mpi: Mpi) -> None
             check=True,
         )
         assert there.stdout == here.stdout
+
+
+def test_a_tool_that_crashes_is_counted(mpi: Mpi) -> None:
+    """In MPI_Finalize, in every round but the warm-up; the launchers report the signal in different ways."""
+    where = mpi.fresh("crashes")
+    (where / "crash.c").write_text(
+        "#include <mpi.h>\n#include <signal.h>\n#include <stdlib.h>\n#include <string.h>\n"
+        "int MPI_Finalize(void) {\n"
+        '  if (strstr(getenv("STOPWATCH_OF_COMMLENS"), "/0-") == NULL) raise(SIGSEGV);\n'
+        "  return PMPI_Finalize();\n}\n"
+    )
+    crash = mpi.compile(where / "crash.c", shared=True)
+    done = measure(
+        mpi, where, "--runs", "6", "--tool", f"crash={crash}", "--tool", "commlens", "--format", "json", "--",
+        *program(mpi, "nap.c", where),
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    tools = {tool["tool"]: (tool["runs"], tool["crashed"]) for tool in json.loads(done.stdout)["tools"]}
+    assert tools == {
+        "baseline": (6, ""),
+        "crash": (0, "signal 11 in 6 of 6 runs"),
+        "commlens": (6, ""),
+    }
+
+
+def test_a_full_disk_is_named(mpi: Mpi) -> None:
+    """The stopwatch finds no room for its times in a file system of two pages."""
+    where = mpi.fresh("full")
+    there = where / "small"
+    there.mkdir()
+    mount = f'mount -t tmpfs -o size=8k none {there} && cd {there} && exec "$@"'
+    fill = f"dd if=/dev/zero of={there}/filler bs=4k count=2 status=none; sleep 0.1; exec "
+    listing = mpi.compile("listing1.c")
+    done = measure(
+        mpi, where, "--", "sh", "-c", f'{fill} "$0"', listing,
+        before=["unshare", "-m", "bash", "-c", mount, "bash"],
+    )  # fmt: skip
+    assert done.returncode == 2, done
+    assert f"commlens: {there}: disk full (No space left on device): the runs write" in done.stderr
 
 
 def test_a_program_that_fails_is_said_to(mpi: Mpi) -> None:
