@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the named presets of CMakePresets.json: tools/build.sh release debug
-# --unit: only the targets that the unit tests need: tools/build.sh --unit debug
+# Builds what is installed, for the named presets of CMakePresets.json: tools/build.sh release debug
+# --unit: the unit tests and what they need instead: tools/build.sh --unit debug
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh

@@ -40,7 +40,6 @@ everything() {
   tools/setup.sh build dev demo mpi test
   build release || return 0 # all other steps would only repeat this failure
   tools/lint.sh short || fail lint
-  unit_tests release
   # Tests in jobs wait half of the time.  Compilers use it, with so low a priority that no test notices.
   in_background >"$LOGS/background.log" 2>&1 </dev/null &
   local background=$!
@@ -60,7 +59,7 @@ everything() {
 in_background() {
   renice -n 10 -p "$BASHPID" >/dev/null
   local preset
-  for preset in debug tsan; do
+  for preset in release debug tsan; do
     build --unit "$preset" && unit_tests "$preset"
   done
   tools/lint.sh tidy || fail "lint, clang-tidy"
@@ -99,7 +98,7 @@ other_mpis() {
 quick() {
   tools/setup.sh build dev
   build release || return 0
-  unit_tests release
+  build --unit release && unit_tests release
   python_tests reader tests/python tests/docs \
     --ignore tests/python/test_reader_fuzz.py --ignore tests/python/test_scale.py \
     --deselect tests/python/test_overhead.py::test_the_runs_said_to_be_needed_find_the_difference_four_times_in_five
