@@ -43,6 +43,7 @@ AT_ROOT = frozenset(
         "include",
         "proof",
         "pyproject.toml",
+        "setup.py",
         "python",
         "spec",
         "tests",

@@ -26,7 +26,7 @@ from commlens.base.outputs import new
 from commlens.base.users import become
 from commlens.cli.clean import is_left
 from commlens.jobs import hang, top
-from commlens.jobs.arenas import Arena, Job, find, jobs_of, owners, places, run_tool, unescaped
+from commlens.jobs.arenas import Arena, Job, find, find_tool, jobs_of, owners, places, run_tool, unescaped
 from commlens.jobs.stored import find_profile, find_stored
 from commlens.profile import open_profile
 from commlens.profile.incomplete import IncompleteProfile
@@ -263,6 +263,38 @@ def tool_in(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / name).write_text(content)
         (folder / name).chmod(0o755)
     monkeypatch.setattr("commlens.jobs.arenas.find_runner", lambda *_: folder / "commlens-run")
+
+
+def test_the_tool_is_found_near_commlens_run_in_the_package_and_in_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this order; a folder of PATH that is relative belongs to whoever owns the current directory."""
+    prefix, package, path = (tmp_path / name for name in ("prefix", "package", "path"))
+    tools = [prefix / "libexec/commlens/commlens-arena", package / "commlens-arena", path / "commlens-arena"]
+    for program in (prefix / "bin/commlens-run", *tools):
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+    monkeypatch.setattr("commlens.jobs.arenas.__file__", str(package / "arenas.py"))
+    monkeypatch.setattr("commlens.jobs.arenas.USUAL_PLACES", ())
+    monkeypatch.setattr("commlens.jobs.arenas.find_runner", lambda *_: prefix / "bin/commlens-run")
+    monkeypatch.chdir(path)
+    for tool in tools:
+        found = find_tool({"PATH": f".:{path}"})
+        assert found is not None and found.resolve() == tool
+        tool.unlink()
+    assert find_tool({"PATH": f".:{path}"}) is None
+    assert find_tool({}) is None
+
+
+def test_a_missing_tool_is_said_in_a_line_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("commlens.jobs.arenas.find_tool", lambda _: None)
+    with pytest.raises(CommlensError) as refused:
+        run_tool(["list"], [])
+    assert refused.value.message == (
+        "commlens-arena not found, or this user may not run it: run make install and add its bin folder to PATH; or "
+        "install cmake and a C++ compiler, and repeat pip install ."
+    )
 
 
 def test_a_tool_that_the_user_stops_is_not_waited_for(

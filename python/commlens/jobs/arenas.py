@@ -28,6 +28,7 @@ from commlens.profile.incomplete import complain
 
 TOOL = "commlens-arena"
 STARTING = "its process was still in MPI_Init"
+USUAL_PLACES = ("/usr/local/libexec/commlens", "/usr/libexec/commlens", "/opt/commlens/libexec/commlens")
 TOOL_PLACES = (".", "../libexec/commlens")  # from the folder of commlens-run
 COLUMNS = (
     *(
@@ -269,6 +270,17 @@ def _readable(place: Path) -> Iterator[bool]:
         raise CommlensError(f"{place}: cannot be read: {error.strerror}") from None
 
 
+def find_tool(env: Mapping[str, str]) -> Path | None:
+    """Return commlens-arena: near commlens-run, in this package, from PATH, or in a usual prefix."""
+    runner = find_runner(None, env)
+    folders = [] if runner is None else [runner.resolve().parent / place for place in TOOL_PLACES]
+    folders.append(Path(__file__).resolve().parent)
+    in_path = map(Path, env.get("PATH", "").split(os.pathsep))
+    folders += [folder for folder in in_path if folder.is_absolute()]
+    folders += map(Path, USUAL_PLACES)
+    return next((folder / TOOL for folder in folders if os.access(folder / TOOL, os.X_OK)), None)
+
+
 def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess.CompletedProcess[str]:
     """Run commlens-arena on any number of files.
 
@@ -277,12 +289,11 @@ def run_tool(command: Sequence[str | Path], files: Iterable[Path]) -> subprocess
     CommlensError
         It is not installed, this user cannot run it, or the user as whom root runs it stopped it.
     """
-    runner = find_runner(None, os.environ)
-    folders = [] if runner is None else [runner.resolve().parent / place for place in TOOL_PLACES]
-    tool = next((folder / TOOL for folder in folders if os.access(folder / TOOL, os.X_OK)), None)
+    tool = find_tool(os.environ)
     if tool is None:
         raise CommlensError(
-            f"{TOOL} not found, or this user may not run it: run make install and add its bin folder to PATH"
+            f"{TOOL} not found, or this user may not run it: run make install and add its bin folder to PATH; or install cmake "
+            "and a C++ compiler, and repeat pip install ."
         )
     # Names may contain any bytes, which surrogateescape preserves. With --user, root has become that user, who may trace
     # or stop the tool. So the tool gets neither root's terminal nor root's environment, and has a time limit.
