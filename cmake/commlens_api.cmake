@@ -22,6 +22,10 @@ install(TARGETS commlens-api EXPORT commlens-targets LIBRARY DESTINATION ${CMAKE
 install(FILES include/commlens/commlens.h include/commlens/commlens.hpp
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/commlens COMPONENT api)
 install(FILES fortran/commlens.f90 DESTINATION ${fortran_folder} COMPONENT api)
+# For PYTHONPATH, with any version of Python: what a program imports needs the standard library only.  All of the package,
+# because a reader that is started with this PYTHONPATH finds it there, too.
+install(DIRECTORY python/commlens DESTINATION ${CMAKE_INSTALL_DATADIR}/commlens/python COMPONENT api
+  FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 
 install(EXPORT commlens-targets NAMESPACE commlens:: DESTINATION ${package_folder} COMPONENT api)
 configure_package_config_file(cmake/commlens-config.cmake.in ${CMAKE_BINARY_DIR}/commlens-config.cmake

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import sqlite3
 import subprocess
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from machine import without_make
@@ -25,6 +27,14 @@ def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess
         text=True,
         check=False,
     )
+
+
+@contextmanager
+def no_other_build() -> Iterator[None]:
+    """Wait until no other test builds the Python package: pip builds it in folders of the checkout."""
+    with (ROOT / "build" / "pip-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def test_make_demo_shows_the_communicators_of_an_application_nobody_here_wrote() -> None:
@@ -56,7 +66,8 @@ def test_programs_need_libc_only() -> None:
 
 
 def test_make_install_gives_a_tree_that_works_by_itself(tmp_path: Path) -> None:
-    result = run("make", "install", f"PREFIX={tmp_path}")
+    with no_other_build():
+        result = run("make", "install", f"PREFIX={tmp_path}")
     assert result.returncode == 0, result.stdout
     installed = run(tmp_path / "bin" / "commlens", "--version")
     assert (ROOT / "VERSION").read_text().strip() in installed.stdout
@@ -65,3 +76,85 @@ def test_make_install_gives_a_tree_that_works_by_itself(tmp_path: Path) -> None:
     assert library
     assert Path(library[1]).is_relative_to(tmp_path)
     assert Path(library[1]).name == "libcommlens.so"
+    # Beside the reader's own environment: for the user's Python, and for a reader that is started with this PYTHONPATH.
+    folder = str(tmp_path / "share" / "commlens" / "python")
+    again = run(tmp_path / "bin" / "commlens", "schema", PYTHONPATH=folder)
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+IMPORT = """
+import sys, commlens
+with commlens.region("solve"):
+    commlens.metric("residual", unit="1").record(0.5)
+assert not commlens.active()
+try:
+    import click
+except ImportError:
+    print(commlens.__file__)
+"""
+
+
+def pythons() -> list[str]:
+    """Return the Pythons here, of different versions, that the guide promises."""
+    found = {}
+    for name in ("python3", *(f"python3.{minor}" for minor in range(9, 20))):
+        done = run(
+            "sh", "-c", f"{name} -c 'import sys; print(sys.executable, sys.version_info[:2] >= (3, 9))'"
+        )
+        path, _, is_new = done.stdout.strip().rpartition(" ")
+        if done.returncode == 0 and is_new == "True":
+            found[path] = None
+    return list(found)
+
+
+def test_every_python_imports_commlens_from_the_installation(tmp_path: Path) -> None:
+    """Without the packages of any environment: those of the reader are not there."""
+    done = run("cmake", "--install", "build/release", "--prefix", tmp_path, "--component", "api")
+    assert done.returncode == 0, done
+    folder = tmp_path / "share" / "commlens" / "python"
+    assert pythons()
+    for python in pythons():
+        done = run(python, "-S", "-B", "-c", IMPORT, PYTHONPATH=str(folder))
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"{folder}/commlens/__init__.py\n", ""), (
+            python
+        )
+    ours = {path.relative_to(ROOT / "python") for path in (ROOT / "python" / "commlens").rglob("*.py")}
+    assert {path.relative_to(folder) for path in folder.rglob("*.py")} == ours
+
+
+def pip_install(target: Path, **environment: str) -> list[Path]:
+    """Install the package alone, without what it needs, and return where commlens-arena is."""
+    python = ROOT / ".venv" / "bin" / "python"
+    command = (python, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, ROOT)
+    with no_other_build():
+        done = run(*command, **environment)
+    assert done.returncode == 0, done
+    assert (target / "commlens" / "__init__.py").exists()
+    return list(target.rglob("commlens-arena"))
+
+
+def test_pip_install_brings_what_recover_needs(tmp_path: Path) -> None:
+    (program,) = pip_install(tmp_path)
+    assert program == tmp_path / "commlens" / "jobs" / "commlens-arena"
+    listed = run(program, "list")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert listed.stdout.startswith("file\tdevice\tinode\t")
+
+
+def test_pip_install_works_where_the_program_cannot_be_built(tmp_path: Path) -> None:
+    """A CMake that fails, a compiler that is not there, and a wish for Python alone."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "cmake").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "bin" / "cmake").chmod(0o755)
+    assert pip_install(tmp_path / "fails", PATH=f"{tmp_path}/bin:/usr/bin:/bin") == []
+    assert pip_install(tmp_path / "missing", CXX="/nowhere/c++") == []
+    assert pip_install(tmp_path / "pure", ARENA_OF_COMMLENS="0") == []
+
+
+def test_what_is_installed_is_built_without_the_unit_tests(tmp_path: Path) -> None:
+    """Target all, which make build and make install build."""
+    done = run("cmake", "-S", ROOT, "-B", tmp_path, "-G", "Unix Makefiles")
+    assert done.returncode == 0, done
+    targets = re.findall(r"^all: (.*)$", (tmp_path / "CMakeFiles" / "Makefile2").read_text(), re.MULTILINE)
+    assert "CMakeFiles/commlens-arena.dir/all" in targets
+    assert [target for target in targets if "test" in target] == []
