@@ -18,29 +18,49 @@ inline constexpr FindingRule finding_rules[] = {
        key.usual_received + cell_row.bytes_received AS bytes_received,
        key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
   FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (SELECT comm.family,
-       CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-            WHEN MIN(comm.kind) = 'set' THEN '{*}'
-            ELSE SUBSTR(MIN(comm.name), 1, 1)
-              || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                      THEN MIN(comm.leader) ELSE '*' END || '.'
-              || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                         = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                      THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-       END AS name,
-       MIN(comm.kind) AS kind,
-       SUM(comm.communicators) AS communicators,
-       MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-       MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-       MIN(parent.family) AS parent,
-       MIN(op.name) AS creator,
-       MIN(comm.callsite) AS callsite,
-       CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-            THEN MIN(comm.user_name) END AS user_name,
-       CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-            THEN MIN(comm.topology) END AS topology
-  FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
- GROUP BY comm.family),
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+  part AS (
+    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
+           SUBSTR(name, INSTR(name, '.') + 1) AS number
+      FROM comm WHERE kind IN ('intra', 'inter')),
+  -- names and patterns that communicators of several families match
+  shared AS (
+    SELECT pattern
+      FROM (SELECT family, name AS pattern FROM comm
+            UNION ALL SELECT family, letter || '*.' || number FROM part
+            UNION ALL SELECT family, letter || leader || '.*' FROM part
+            UNION ALL SELECT family, letter || '*.*' FROM part
+            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
+     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
+  joined AS (
+    SELECT comm.family,
+           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+                WHEN MIN(comm.kind) = 'set' THEN '{*}'
+                ELSE SUBSTR(MIN(comm.name), 1, 1)
+                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                          THEN MIN(comm.leader) ELSE '*' END || '.'
+                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+           END AS name,
+           MIN(comm.kind) AS kind,
+           SUM(comm.communicators) AS communicators,
+           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+           MIN(parent.family) AS parent,
+           MIN(op.name) AS creator,
+           MIN(comm.callsite) AS callsite,
+           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                THEN MIN(comm.user_name) END AS user_name,
+           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+                THEN MIN(comm.topology) END AS topology
+      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+     GROUP BY comm.family)
+SELECT family,
+       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+                    THEN '#' || family ELSE '' END AS name,
+       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
+  FROM joined),
 whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
@@ -116,29 +136,49 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
        key.usual_received + cell_row.bytes_received AS bytes_received,
        key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
   FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (SELECT comm.family,
-       CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-            WHEN MIN(comm.kind) = 'set' THEN '{*}'
-            ELSE SUBSTR(MIN(comm.name), 1, 1)
-              || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                      THEN MIN(comm.leader) ELSE '*' END || '.'
-              || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                         = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                      THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-       END AS name,
-       MIN(comm.kind) AS kind,
-       SUM(comm.communicators) AS communicators,
-       MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-       MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-       MIN(parent.family) AS parent,
-       MIN(op.name) AS creator,
-       MIN(comm.callsite) AS callsite,
-       CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-            THEN MIN(comm.user_name) END AS user_name,
-       CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-            THEN MIN(comm.topology) END AS topology
-  FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
- GROUP BY comm.family),
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+  part AS (
+    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
+           SUBSTR(name, INSTR(name, '.') + 1) AS number
+      FROM comm WHERE kind IN ('intra', 'inter')),
+  -- names and patterns that communicators of several families match
+  shared AS (
+    SELECT pattern
+      FROM (SELECT family, name AS pattern FROM comm
+            UNION ALL SELECT family, letter || '*.' || number FROM part
+            UNION ALL SELECT family, letter || leader || '.*' FROM part
+            UNION ALL SELECT family, letter || '*.*' FROM part
+            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
+     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
+  joined AS (
+    SELECT comm.family,
+           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+                WHEN MIN(comm.kind) = 'set' THEN '{*}'
+                ELSE SUBSTR(MIN(comm.name), 1, 1)
+                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                          THEN MIN(comm.leader) ELSE '*' END || '.'
+                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+           END AS name,
+           MIN(comm.kind) AS kind,
+           SUM(comm.communicators) AS communicators,
+           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+           MIN(parent.family) AS parent,
+           MIN(op.name) AS creator,
+           MIN(comm.callsite) AS callsite,
+           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                THEN MIN(comm.user_name) END AS user_name,
+           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+                THEN MIN(comm.topology) END AS topology
+      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+     GROUP BY comm.family)
+SELECT family,
+       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+                    THEN '#' || family ELSE '' END AS name,
+       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
+  FROM joined),
 whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,
@@ -170,29 +210,49 @@ SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per
        key.usual_received + cell_row.bytes_received AS bytes_received,
        key.usual_noncontig + cell_row.noncontiguous AS noncontiguous
   FROM key CROSS JOIN cell_row
-    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (SELECT comm.family,
-       CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
-            WHEN MIN(comm.kind) = 'set' THEN '{*}'
-            ELSE SUBSTR(MIN(comm.name), 1, 1)
-              || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
-                      THEN MIN(comm.leader) ELSE '*' END || '.'
-              || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                         = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
-                      THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
-       END AS name,
-       MIN(comm.kind) AS kind,
-       SUM(comm.communicators) AS communicators,
-       MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-       MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-       MIN(parent.family) AS parent,
-       MIN(op.name) AS creator,
-       MIN(comm.callsite) AS callsite,
-       CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
-            THEN MIN(comm.user_name) END AS user_name,
-       CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
-            THEN MIN(comm.topology) END AS topology
-  FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
- GROUP BY comm.family),
+    ON cell_row.id BETWEEN key.id AND key.id + (SELECT CAST(value AS INTEGER) FROM meta WHERE meta.key = 'ranks') - 1), family AS (WITH
+  part AS (
+    SELECT family, SUBSTR(name, 1, 1) AS letter, SUBSTR(name, 2, INSTR(name, '.') - 2) AS leader,
+           SUBSTR(name, INSTR(name, '.') + 1) AS number
+      FROM comm WHERE kind IN ('intra', 'inter')),
+  -- names and patterns that communicators of several families match
+  shared AS (
+    SELECT pattern
+      FROM (SELECT family, name AS pattern FROM comm
+            UNION ALL SELECT family, letter || '*.' || number FROM part
+            UNION ALL SELECT family, letter || leader || '.*' FROM part
+            UNION ALL SELECT family, letter || '*.*' FROM part
+            UNION ALL SELECT family, '{*}' FROM comm WHERE kind = 'set')
+     GROUP BY pattern HAVING MIN(family) <> MAX(family)),
+  joined AS (
+    SELECT comm.family,
+           CASE WHEN COUNT(*) = 1 THEN MIN(comm.name)
+                WHEN MIN(comm.kind) = 'set' THEN '{*}'
+                ELSE SUBSTR(MIN(comm.name), 1, 1)
+                  || CASE WHEN COUNT(comm.leader) = COUNT(*) AND MIN(comm.leader) = MAX(comm.leader)
+                          THEN MIN(comm.leader) ELSE '*' END || '.'
+                  || CASE WHEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                             = MAX(SUBSTR(comm.name, INSTR(comm.name, '.') + 1))
+                          THEN MIN(SUBSTR(comm.name, INSTR(comm.name, '.') + 1)) ELSE '*' END
+           END AS name,
+           MIN(comm.kind) AS kind,
+           SUM(comm.communicators) AS communicators,
+           MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
+           MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
+           MIN(parent.family) AS parent,
+           MIN(op.name) AS creator,
+           MIN(comm.callsite) AS callsite,
+           CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                THEN MIN(comm.user_name) END AS user_name,
+           CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
+                THEN MIN(comm.topology) END AS topology
+      FROM comm LEFT JOIN comm AS parent ON parent.id = comm.parent LEFT JOIN op ON op.id = comm.creator
+     GROUP BY comm.family)
+SELECT family,
+       name || CASE WHEN name IN (SELECT pattern FROM shared) OR COUNT(*) OVER (PARTITION BY name) > 1
+                    THEN '#' || family ELSE '' END AS name,
+       kind, communicators, size_min, size_max, parent, creator, callsite, user_name, topology
+  FROM joined),
 whole AS (
        SELECT COUNT(*) AS ranks, MAX(app_ns) AS elapsed, SUM(app_ns) AS total, SUM(mpi_ns) AS mpi,
               MAX(app_ns - mpi_ns) AS most, MIN(app_ns - mpi_ns) AS least, AVG(app_ns - mpi_ns) AS average,

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from typing import NamedTuple
+
 import click
 from rich.text import Text
 
@@ -34,6 +37,15 @@ from commlens.selection.sizes import BinRange, Buckets
 
 CLASSES = ("p2p", "collective", "neighbor", "rma", "io", "completion", "comm", "other")
 DEFAULT_TOP = 10
+
+
+class Answer(NamedTuple):
+    """What a report shows: findings, facts of the run, where the ranks of a killed job were, communicators."""
+
+    findings: list[Finding]
+    facts: Run
+    end: tuple[list[Group], list[int]]
+    report: Report
 
 
 @click.command()
@@ -137,10 +149,9 @@ def report(
     exceed its size. non-contig.: share of the calls with a non-contiguous datatype, shown if there are any. A narrow
     terminal lacks some of these columns.
 
-    Begins with one to five findings if there are any; commlens explain shows their evidence.
-
-    A profile that commlens recover made begins with where each rank was when the job ended: its MPI call or the last
-    one, since when, and who was missing there. Times are up to the last sign of life of each rank.
+    Begins with one to five findings if there are any; commlens explain shows their evidence. A profile that commlens
+    recover made then shows where each rank was when the job ended: its MPI call or the last one, since when, and who
+    was missing there. Times are up to the last sign of life of each rank.
     """
     if top is None:
         top = DEFAULT_TOP if style == "table" else 0
@@ -155,25 +166,34 @@ def report(
         selection = Selection(
             comms=comms, operations=wanted, classes=classes, ranks=ranks or (), size=size, time_ns=time_ns
         )
-        facts = read_run(connection)
-        findings = read_findings(connection)
-        end = read_end(connection) if facts.ranks["unfinished"] else ([], [])
-        result = read_report(connection, selection, shape)
+        answer = _read(connection, selection, shape)
     if show_sql:
-        _print_sql(Screen(), facts, result)
+        _print_sql(Screen(), answer)
     elif style == "json":
-        found = [finding.as_dict() for finding in findings]
-        Screen().json(json_text({"findings": found, **as_dict(result, facts)}))
+        _print_json(Screen(), answer)
     elif style == "csv":
-        _print_csv(Screen(), result, "ranks" if all_ranks else "operations")
+        _print_csv(Screen(), answer.report, "ranks" if all_ranks else "operations")
     else:
-        _print_table(Screen(), findings, facts, end, result, top)
+        _print_table(Screen(), answer, top)
 
 
-def _print_sql(screen: Screen, facts: Run, result: Report) -> None:
+def _read(connection: sqlite3.Connection, selection: Selection, shape: Shape) -> Answer:
+    """Read what the report shows."""
+    facts = read_run(connection)
+    end = read_end(connection) if facts.ranks["unfinished"] else ([], [])
+    return Answer(read_findings(connection), facts, end, read_report(connection, selection, shape))
+
+
+def _print_sql(screen: Screen, answer: Answer) -> None:
     """Print the statements that read the rows."""
-    for title, statement in (*statements(), *facts.statements, *result.statements):
+    for title, statement in (*statements(), *answer.facts.statements, *answer.report.statements):
         screen.plain(f"-- {title}\n{statement};\n\n")
+
+
+def _print_json(screen: Screen, answer: Answer) -> None:
+    """Print everything with all columns."""
+    findings = [finding.as_dict() for finding in answer.findings]
+    screen.json(json_text({"findings": findings, **as_dict(answer.report, answer.facts)}))
 
 
 def _print_csv(screen: Screen, result: Report, title: str) -> None:
@@ -182,18 +202,12 @@ def _print_csv(screen: Screen, result: Report, title: str) -> None:
     screen.plain(csv_text(result.columns[title], rows))
 
 
-def _print_table(
-    screen: Screen,
-    findings: list[Finding],
-    facts: Run,
-    end: tuple[list[Group], list[int]],
-    result: Report,
-    top: int,
-) -> None:
+def _print_table(screen: Screen, answer: Answer, top: int) -> None:
     """Print the findings, the facts of the run, and the communicators with their operations."""
-    screen.lines(head_lines(findings, screen.width))
-    _print_head(screen, facts, end, top)
-    screen.lines(draw(result).lines(screen.width) if result.lines else [Text("no calls match")])
+    screen.lines(head_lines(answer.findings, screen.width))
+    _print_head(screen, answer.facts, answer.end, top)
+    report = answer.report
+    screen.lines(draw(report).lines(screen.width) if report.lines else [Text("no calls match")])
 
 
 def _print_head(screen: Screen, facts: Run, end: tuple[list[Group], list[int]], top: int) -> None:
