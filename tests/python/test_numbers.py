@@ -158,9 +158,10 @@ def test_every_number_is_what_plain_loops_compute(
 
 
 COUNTERS = {"calls", "time_ns", "call_min_ns", "call_max_ns", "bytes_sent", "bytes_received", "noncontiguous"}
-LINE_COLUMNS = {*COUNTERS, "communicators", "size_min", "size_max", "ranks", "rank_max_ns", "rank_avg_ns"}
-ROW_COLUMNS = {*COUNTERS, "size_low", "size_high", "rank_max_ns", "rank_avg_ns"}
-RANK_COLUMNS = COUNTERS
+AVERAGES = {"rank_max_ns", "rank_avg_ns", "call_avg_ns", "calls_per_rank"}
+LINE_COLUMNS = {*COUNTERS, *AVERAGES, "communicators", "size_min", "size_max", "ranks"}
+ROW_COLUMNS = {*COUNTERS, *AVERAGES, "size_low", "size_high"}
+RANK_COLUMNS = {*COUNTERS, "call_avg_ns"}
 
 
 def test_every_case_selects_something_and_every_filter_leaves_something_out() -> None:

@@ -220,10 +220,16 @@ def by_region(build: ProfileBuilder, meaning: dict[str, Any]) -> tuple[dict[Any,
         ranks = (present if region else set(range(build.ranks))) & oracle.ranks
         if oracle.cells:
             row = oracle.counters(1, oracle.cells)
-            del row["rank_avg_ns"]
+            del row["rank_avg_ns"], row["calls_per_rank"]
             total = sum(cell.time_ns for cell in oracle.cells)
             average = (2 * total + len(ranks)) // (2 * len(ranks)) if ranks else None
-            regions[region] = {"ranks": len(ranks) or None, "rank_avg_ns": average, **row}
+            each = row["calls"] / len(ranks) if ranks else None
+            regions[region] = {
+                "ranks": len(ranks) or None,
+                "rank_avg_ns": average,
+                "calls_per_rank": each,
+                **row,
+            }
         lines.update({(region, line): row for line, row in oracle.lines().items()})
         operations.update({(region, *key): row for key, row in oracle.operations().items()})
     return regions, lines, operations
