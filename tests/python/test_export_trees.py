@@ -362,8 +362,8 @@ def test_nodes_of_one_name_side_by_side_are_told_apart(run: Run, tmp_path: Path)
         for path in tmp_path.glob("*.json"):
             path.unlink()
         assert {path[1:]: numbers[0][0] for path, numbers in found.items() if len(path) > 1} == {
-            ("sweep",): 1, ("sweep (2)",): 2, ("s0.1",): 0, ("s0.1 (2)",): 0,
-            ("s0.1", "MPI_Bcast"): 1, ("s0.1 (2)", "MPI_Bcast"): 1,
+            ("sweep",): 1, ("sweep (2)",): 2, ("s0.1#2",): 0, ("s0.1#3",): 0,
+            ("s0.1#2", "MPI_Bcast"): 1, ("s0.1#3", "MPI_Bcast"): 1,
         }  # fmt: skip
 
 

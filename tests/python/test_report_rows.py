@@ -149,6 +149,19 @@ def test_predefined_communicators_are_selected_by_their_name_in_mpi(
     assert len(talk.source) == 0
 
 
+def test_the_matrix_names_predefined_communicators(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=2)
+    build.comm("d0.1", [0, 1], parent=1, creator="MPI_Comm_dup")
+    build.send(0, 1, 3, 8)
+    build.send(1, 0, 1, 8, comm=2)
+    lines = run("matrix", build.write(tmp_path / "x.db")).stdout.splitlines()
+    at = lines.index("communicator         ranks  messages  bytes   share  pattern")
+    assert [line.split()[:3] for line in lines[at + 1 : at + 3]] == [
+        ["W0.0", "MPI_COMM_WORLD", "2"],
+        ["d0.1", "2", "1"],
+    ]
+
+
 def test_predefined_communicators_in_python_and_the_suggestion_for_a_wrong_name(
     tmp_path: Path, run: Run
 ) -> None:

@@ -23,7 +23,7 @@ VARIES = -1
 PERSISTENT = "_init"
 
 COMMS_SQL = """\
-SELECT id, name, kind, size, remote_size, communicators, members, topology, family FROM comm ORDER BY id"""
+SELECT id, name, kind, creator, size, remote_size, communicators, members, topology, family FROM comm ORDER BY id"""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ def show(found: Found, screen: Screen, drawn: int | None) -> None:
 
 def name_of(line: Line) -> str:
     """Return the name of the communicator; for several, that of the first and their number."""
-    return line.where[0].name + (f" x{len(line.where)}" if len(line.where) > 1 else "")
+    first = line.where[0].comm
+    count = f" x{len(line.where)}" if len(line.where) > 1 else ""
+    return first.name + count + (f" {first.predefined}" if first.predefined else "")
 
 
 def block_text(line: Line) -> str:

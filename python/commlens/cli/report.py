@@ -146,8 +146,7 @@ def report(
     of ranks in the communicator, including ranks that did not make the call. avg/call, longest: average and maximum
     time of a single call. share: share of the MPI time of all ranks, also in the lines that count the rows left out.
     sent, received: bytes of all ranks; a collective counts the blocks of all processes, so that the bytes of a call can
-    exceed its size. non-contig.: share of the calls with a non-contiguous datatype, shown if there are any. A narrow
-    terminal lacks some of these columns.
+    exceed its size. non-contig.: share of the calls with a non-contiguous datatype, shown if there are any.
 
     Begins with one to five findings if there are any; commlens explain shows their evidence. A profile that commlens
     recover made then shows where each rank was when the job ended: its MPI call or the last one, since when, and who

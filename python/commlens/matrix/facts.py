@@ -338,6 +338,7 @@ def of_comms(matrix: Matrix, what: str) -> list[Row]:
             {
                 "comm": id,
                 "name": comm.name if comm else "",
+                "label": comm.label if comm else "",
                 "size": sum(map(size_of, comm.groups)) if comm else 0,
                 "messages": pairs.total("messages"),
                 "bytes": pairs.total("bytes"),

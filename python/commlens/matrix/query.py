@@ -56,7 +56,7 @@ ENDS = """\
        CASE outward WHEN 1 THEN rank ELSE peer END AS source,
        CASE outward WHEN 1 THEN peer ELSE rank END AS destination"""
 
-COMMS_SQL = "SELECT id, name, size, remote_size, communicators, members, topology FROM comm ORDER BY id"
+COMMS_SQL = "SELECT id, name, kind, creator, size, remote_size, communicators, members, topology FROM comm ORDER BY id"
 RANKS_SQL = "SELECT rank, node, cpus, state FROM rank ORDER BY rank"
 
 Range = tuple[int, int]

@@ -185,7 +185,7 @@ def tables(facts: Facts) -> Iterator[Table]:
         for row in facts.of_comms:
             comms.add(
                 [
-                    *(row["name"], f"{row['size']:,}", f"{row['messages']:,}", bytes_text(row["bytes"])),
+                    *(row["label"], f"{row['size']:,}", f"{row['messages']:,}", bytes_text(row["bytes"])),
                     *(share_text(row["share"]), Pattern(**row["pattern"]).text()),
                 ]
             )

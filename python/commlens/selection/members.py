@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from commlens.base.arrays import Ints, ints
+from commlens.selection.conditions import predefined_name
 
 RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10})(?::([0-9]{1,10}))?)?", re.ASCII)
 SPELLED_OUT = 16
@@ -72,12 +73,24 @@ def marked(ranges: Sequence[Ranges], ranks: int) -> Ints:
 
 @dataclass(frozen=True)
 class Comm:
-    """A communicator: its name, topology, and the world ranks of its ranks; two groups for an intercommunicator."""
+    """A communicator: its name, topology, and the world ranks of its ranks; two groups for an intercommunicator.
+
+    Attributes
+    ----------
+    predefined : str or None
+        Its name in MPI, if it is a predefined one.
+    """
 
     id: int
     name: str
     topology: str | None
     groups: tuple[Ranges, ...]
+    predefined: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Its name, and that in MPI of a predefined one."""
+        return f"{self.name} {self.predefined}" if self.predefined else self.name
 
     @property
     def members(self) -> Ints:
@@ -107,4 +120,7 @@ def comm_of(row: Any, ranks: int) -> Comm:
     # The members of an intercommunicator in another world are unknown.
     is_whole = row["communicators"] == 1 and len(sizes) == len(wanted)
     is_whole = is_whole and all(known in (size, 0) for size, known in zip(wanted, sizes))
-    return Comm(row["id"], row["name"], row["topology"], found if is_whole else ())
+    predefined = predefined_name(
+        {"communicator": row["name"], "kind": row["kind"], "creator": row["creator"]}
+    )
+    return Comm(row["id"], row["name"], row["topology"], found if is_whole else (), predefined)
