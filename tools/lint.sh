@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs all static checks of the sources, or with "short" all but clang-tidy, with "tidy" only that.  Runs them all, then
-# fails if one has failed.
+# Runs all static checks of the sources.  Runs them all, then fails if one has failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/step.sh
@@ -17,14 +16,6 @@ tidy() {
 }
 
 code=0
-case ${1:-all} in
-  all | short | tidy) ;;
-  *) echo "usage: tools/lint.sh [short|tidy]" >&2; exit 2 ;;
-esac
-if [ "${1:-}" != short ]; then
-  step lint "C++: clang-tidy" tidy || code=1
-  [ "${1:-}" != tidy ] || exit $code
-fi
 tools/generate.sh --check || code=1
 step lint "files are where they belong" .venv/bin/python tools/check_tree.py || code=1
 step lint "includes and imports point one way" .venv/bin/python tools/check_rooms.py || code=1
@@ -34,5 +25,6 @@ tools/format.sh --check || code=1
 step lint "Python: ruff" .venv/bin/ruff check . || code=1
 step lint "Python: output is escaped" .venv/bin/python tools/check_output.py python/commlens || code=1
 step lint "Python: mypy" .venv/bin/mypy || code=1
+step lint "C++: clang-tidy" tidy || code=1
 step lint "third_party unchanged" sha256sum --check third_party/SHA256SUMS || code=1
 exit $code

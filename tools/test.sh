@@ -11,9 +11,8 @@ results=$PWD/build/results
 evidence=$results/evidence
 rm -rf "$results"
 mkdir -p "$results"
-# Adds to the list of failures; also from the lane in the background, whose variables end with it.
-fail() { printf '%s\n' "$@" >>"$results/failed"; }
-touch "$results/failed"
+failed=()
+fail() { failed+=("$@"); }
 # Tests run in parallel: an MPI test mostly waits, for its launcher or for a rank.
 workers=$(nproc)
 ((workers <= 8)) || workers=8
@@ -39,30 +38,19 @@ python_tests() {
 everything() {
   tools/setup.sh build dev demo mpi test
   build release || return 0 # all other steps would only repeat this failure
-  tools/lint.sh short || fail lint
-  # Tests in jobs wait half of the time.  Compilers use it, with so low a priority that no test notices.
-  in_background >"$LOGS/background.log" 2>&1 </dev/null &
-  local background=$!
+  tools/lint.sh || fail lint
+  for preset in release debug tsan; do
+    build --unit "$preset" && unit_tests "$preset"
+  done
   python_tests reader tests/python tests/docs
   python_tests gen tests/gen
   python_tests proof tests/proof
   python_tests build tests/build
   python_tests api tests/api
   with_mpi
-  wait "$background" || fail "sanitizers and clang-tidy"
-  cat "$LOGS/background.log"
   step test "docs/evidence/coverage.md says what was tested" \
     .venv/bin/python tests/mpi/evidence.py verify "$evidence" ||
     fail "docs/evidence/coverage.md" "$(.venv/bin/python tests/mpi/evidence.py verify "$evidence" | head -n 3 || true)"
-}
-
-in_background() {
-  renice -n 10 -p "$BASHPID" >/dev/null
-  local preset
-  for preset in release debug tsan; do
-    build --unit "$preset" && unit_tests "$preset"
-  done
-  tools/lint.sh tidy || fail "lint, clang-tidy"
 }
 
 with_mpi() {
@@ -108,5 +96,4 @@ quick() {
 
 "${1:-everything}"
 echo "$SECONDS" >"$results/seconds"
-mapfile -t failed <"$results/failed"
 .venv/bin/python tools/summary.py "$results" "${failed[@]}"

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from harness import Mpi
+from harness import Mpi, without_summary
 
 # As another user, with an /etc of its own that has a configuration this user may not read.
 HIDDEN = """cp -a /etc "$1/etc" && mount --bind "$1/etc" /etc || exit 99
@@ -64,7 +64,7 @@ def test_the_input_of_the_application_is_its_own(mpi: Mpi, tmp_path: Path, name:
         done = subprocess.run(command, env=env, input=text, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "read 1400\n"), done
     why = "it is the standard input" if kind == "file" else "it is a FIFO, not a regular file"
-    assert done.stderr.splitlines() == [
+    assert without_summary(done.stderr) == [
         f"commlens: configuration {name} is not used: {why}",
         f"commlens: profile of 1 rank in {tmp_path / 'x.db'}",
     ]
@@ -85,7 +85,7 @@ def test_a_default_configuration_that_cannot_be_read_is_said(mpi: Mpi) -> None:
             cwd=place, capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         assert (done.returncode, done.stdout) == (0, "130\n"), done
-        assert done.stderr.splitlines() == [
+        assert without_summary(done.stderr) == [
             "commlens: configuration /etc/commlens.conf is not used: Permission denied",
             f"commlens: profile of 1 rank in {place / 'x.db'}",
         ]

@@ -146,7 +146,8 @@ WITH whole AS (
          FROM per_rank GROUP BY comm, op HAVING COUNT(*) >= 2)
 SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per_comm.least AS last_ns,
        (average_ns * callers - per_comm.least) / (callers - 1) AS other_ns, callers AS members, op.name AS op,
-       comm.name AS communicator, 'rank ' || per_comm.last AS last, NULL AS site
+       CASE comm.name WHEN 'W0.0' THEN 'MPI_COMM_WORLD' ELSE comm.name END AS communicator,
+       'rank ' || per_comm.last AS last, NULL AS site
   FROM run CROSS JOIN per_comm JOIN comm ON comm.id = per_comm.comm JOIN op ON op.id = per_comm.op
                                JOIN rank ON rank.rank = per_comm.last
  WHERE comm.kind = 'intra' AND comm.size = callers AND average_ns - per_comm.least >= 0.1 * elapsed
