@@ -23,12 +23,17 @@ static void late(int repeats) {
   }
 }
 
-/* Very many exchanges of sixteen bytes within the pairs of a subcommunicator. */
-static void tiny(int repeats) {
+/* Very many exchanges of sixteen bytes within the pairs of a subcommunicator, for so many seconds. */
+static void tiny(int seconds) {
   MPI_Comm pairs;
   MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pairs);
   long in[2] = {rank, rank}, out[2];
-  for (int i = 0; i < repeats; ++i) MPI_Alltoall(in, 1, MPI_LONG, out, 1, MPI_LONG, pairs); /* tiny */
+  const double end = MPI_Wtime() + seconds;
+  for (int more = 1; more;) {
+    for (int i = 0; i < 10000; ++i) MPI_Alltoall(in, 1, MPI_LONG, out, 1, MPI_LONG, pairs); /* tiny */
+    more = MPI_Wtime() < end;
+    MPI_Bcast(&more, 1, MPI_INT, 0, pairs);
+  }
   MPI_Comm_free(&pairs);
 }
 
