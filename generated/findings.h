@@ -11,7 +11,7 @@ struct FindingRule {
 
 // clang-format off
 inline constexpr FindingRule finding_rules[] = {
-    {R"~({who} {late_ns:time} outside MPI, {others} {other_ns:time}; {whom} in {op}[ of {communicator}][ at {site}])~",
+    {R"~({who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}])~",
      R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
        key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
        key.usual_sent + cell_row.bytes_sent AS bytes_sent,
@@ -76,22 +76,33 @@ whole AS (
        SELECT run.*, late, late_ns, first, ranks - late AS others,
               (average * ranks - late_ns * late) / (ranks - late) AS other_ns
          FROM two CROSS JOIN run WHERE late > 0 AND 2 * late <= ranks),
+     -- communicators that a late rank and another one use
+     mixed AS (
+       SELECT key.comm FROM both CROSS JOIN key CROSS JOIN cell WHERE cell.key = key.id
+        GROUP BY key.comm
+       HAVING MAX(cell.rank IN (SELECT rank FROM late)) = 1 AND MIN(cell.rank IN (SELECT rank FROM late)) = 0),
      place AS (
        SELECT key.op, comm.family, key.callsite,
               SUM(cell.time_ns * (CASE WHEN cell.rank IN (SELECT rank FROM late) THEN -1.0 / late ELSE 1.0 / others END))
                 AS waiting
-         FROM both CROSS JOIN key CROSS JOIN cell CROSS JOIN comm
-        WHERE cell.key = key.id AND comm.id = key.comm
-        GROUP BY 1, 2, 3 ORDER BY waiting DESC LIMIT 1)
-SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, waiting AS waiting_ns, op.name AS op,
-       CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULLIF(place.callsite, 0) AS site,
+         FROM both CROSS JOIN mixed CROSS JOIN key CROSS JOIN cell CROSS JOIN comm
+        WHERE key.comm = mixed.comm AND cell.key = key.id AND comm.id = key.comm
+        GROUP BY 1, 2, 3 ORDER BY waiting DESC LIMIT 1),
+     named AS (
+       SELECT op.name AS op, family.name AS communicator, place.callsite, waiting
+         FROM both CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family
+        WHERE waiting >= 0.5 * (late_ns - other_ns))
+SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator,
+       NULLIF(named.callsite, 0) AS site,
        CASE late WHEN 1 THEN 'rank ' || first || ' spends'
                  ELSE CASE WHEN late <= 4 THEN 'ranks ' || (SELECT GROUP_CONCAT(rank, ', ') FROM (SELECT rank FROM late ORDER BY rank))
                            ELSE late || ' ranks, such as rank ' || first || ',' END || ' spend' END AS who,
        CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
                    ELSE 'the others' END AS others,
-       CASE others WHEN 1 THEN 'it waits for ' ELSE 'they wait for ' END || CASE late WHEN 1 THEN 'it' ELSE 'them' END AS whom
-  FROM both CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family)~"},
+       COALESCE(CASE others WHEN 1 THEN '; it waits for ' ELSE '; they wait for ' END
+                || CASE late WHEN 1 THEN 'rank ' || first ELSE 'them' END || ' in ' || op
+                || CASE communicator WHEN 'W0.0' THEN '' ELSE ' of ' || communicator END, '') AS place
+  FROM both LEFT JOIN named)~"},
     {R"~(ranks {first} to {last} work one after another: time in {op} changes by {step_ns:time} from rank to rank[ at {site}]; on average {busy} of {ranks} ranks work at a time)~",
      R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
        key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
@@ -129,7 +140,7 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
   FROM run CROSS JOIN line JOIN op ON op.id = line.op
  WHERE fit >= 0.9 AND step_ns BETWEEN 0.5 * average AND 1.5 * average
  ORDER BY members DESC, fit DESC LIMIT 1)~"},
-    {R"~(in {op} on {communicator} the other members wait for {last}: {other_ns:time} on average, {last_ns:time} there)~",
+    {R"~({last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} {last_ns:time})~",
      R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
        key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
        key.usual_sent + cell_row.bytes_sent AS bytes_sent,
@@ -186,7 +197,7 @@ whole AS (
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_rank AS (
-       SELECT key.comm, key.op, cell.rank, SUM(cell.time_ns) AS t
+       SELECT key.comm, key.op, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
          FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
         WHERE is_plain AND mpi >= 0.1 * total
           AND op.name IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Alltoall', 'MPI_Reduce_scatter_block')
@@ -194,7 +205,7 @@ whole AS (
         GROUP BY 1, 2, 3),
      per_comm AS (
        SELECT comm, op, rank AS last, MIN(t) AS least, AVG(t) AS average_ns, COUNT(*) AS callers
-         FROM per_rank GROUP BY comm, op HAVING COUNT(*) >= 2)
+         FROM per_rank GROUP BY comm, op HAVING COUNT(*) >= 2 AND SUM(calls) >= 10 * COUNT(*))
 SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per_comm.least AS last_ns,
        (average_ns * callers - per_comm.least) / (callers - 1) AS other_ns, callers AS members, op.name AS op,
        CASE comm.name WHEN 'W0.0' THEN 'MPI_COMM_WORLD' ELSE comm.name END AS communicator,
@@ -276,7 +287,7 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
   FROM run CROSS JOIN per_family JOIN op ON op.id = per_family.op JOIN family ON family.family = per_family.family
  WHERE per_rank >= 10000 AND busy_ns >= 0.1 * total AND busy_ns <= calls * CASE op.class WHEN 'collective' THEN 1000000 ELSE 100000 END
  ORDER BY share DESC LIMIT 3)~"},
-    {R"~({op} makes {per_rank:count} communicators per rank[ at {site}] and takes {share:share} of the time)~",
+    {R"~({op} is called {per_rank:count} times per rank[ at {site}] and takes {share:share} of the time)~",
      R"~(WITH cell AS (SELECT key.id AS key, cell_row.id - key.id AS rank,
        key.usual_calls + cell_row.calls AS calls, cell_row.time_ns, cell_row.time_min_ns, cell_row.time_max_ns,
        key.usual_sent + cell_row.bytes_sent AS bytes_sent,

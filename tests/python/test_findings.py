@@ -52,7 +52,7 @@ def waiting(*seconds: float, op: str = "MPI_Allreduce") -> ProfileBuilder:
 
 def test_a_rank_that_is_late_is_named_with_the_call_in_which_the_others_wait(tmp_path: Path) -> None:
     assert texts_of(waiting(4, 4, 0, 4), tmp_path) == [
-        "rank 2 spends 10.0 s outside MPI, the others 6.00 s; they wait for it in MPI_Allreduce at solver+0x1234"
+        "rank 2 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 2 in MPI_Allreduce at solver+0x1234"
     ]
 
 
@@ -64,7 +64,7 @@ def test_two_late_ranks_are_both_named(tmp_path: Path) -> None:
 
 def test_with_two_ranks_the_other_one_waits(tmp_path: Path) -> None:
     assert texts_of(waiting(4, 0), tmp_path) == [
-        "rank 1 spends 10.0 s outside MPI, rank 0 6.00 s; it waits for it in MPI_Allreduce at solver+0x1234"
+        "rank 1 spends 10.0 s outside MPI, rank 0 6.00 s; it waits for rank 1 in MPI_Allreduce at solver+0x1234"
     ]
 
 
@@ -76,16 +76,24 @@ def test_many_late_ranks_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_call_in_which_the_others_wait_longest_is_named(tmp_path: Path) -> None:
-    build = waiting(4, 4, 0, 4)
-    half = build.comm("s0.1", [0, 1], parent=1, creator="MPI_Comm_split", family=2)
-    build.comm("s2.1", [2, 3], parent=1, creator="MPI_Comm_split", family=2)
-    for rank in (0, 1):
-        build.count(half, "MPI_Barrier", rank, 10, 5 * SECOND)
-    build.count(half + 1, "MPI_Barrier", 2, 10, 0)
-    build.count(half + 1, "MPI_Barrier", 3, 10, 5 * SECOND)
-    assert texts_of(build, tmp_path)[0] == (
-        "rank 2 spends 10.0 s outside MPI, the others 1.00 s; they wait for it in MPI_Barrier of s*.1"
-    )
+    build = waiting(1, 1, 0, 1)
+    some = build.comm("s0.1", [0, 1, 2], parent=1, creator="MPI_Comm_split")
+    for rank in (0, 1, 2):
+        build.count(some, "MPI_Barrier", rank, 9, 0 if rank == 2 else 5 * SECOND)
+    build.count(1, "MPI_Bcast", 3, 9, 5 * SECOND)
+    assert texts_of(build, tmp_path) == [
+        "rank 2 spends 10.0 s outside MPI, the others 4.00 s; they wait for rank 2 in MPI_Barrier of s0.1"
+    ]
+
+
+def test_ranks_that_never_meet_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    build = program()
+    for first, seconds in ((0, 4), (2, 0)):
+        half = build.comm(f"s{first}.1", [first, first + 1], parent=1, creator="MPI_Comm_split", family=2)
+        for rank in (first, first + 1):
+            build.count(half, "MPI_Isend", rank, 100, seconds * SECOND, size=4096)
+            build.count(1, "MPI_Comm_rank", rank, 1, 100)
+    assert texts_of(build, tmp_path) == ["ranks 2, 3 spend 10.0 s outside MPI, the others 6.00 s"]
 
 
 def test_the_evidence_of_a_late_rank_is_what_arithmetic_gives(tmp_path: Path) -> None:
@@ -169,8 +177,15 @@ def uneven(last_s: float, others_s: float) -> ProfileBuilder:
 
 def test_a_member_that_always_comes_last_in_one_communicator_is_named(tmp_path: Path) -> None:
     assert texts_of(uneven(0.5, 4), tmp_path) == [
-        "in MPI_Barrier on s1.1 the other members wait for rank 1: 4.00 s on average, 500 ms there"
+        "rank 1 arrives last in MPI_Barrier on s1.1: the other members spend 4.00 s in it on average, rank 1 500 ms"
     ]
+
+
+def test_a_member_that_came_last_a_few_times_is_no_finding(tmp_path: Path) -> None:
+    build = uneven(0.5, 4)
+    for cell in build.cells:
+        cell.calls = 9
+    assert texts_of(build, tmp_path) == []
 
 
 @pytest.mark.parametrize(("others", "found"), [(1.49, []), (1.51, ["uneven_communicator"])])
@@ -239,7 +254,7 @@ def test_communicators_made_in_a_loop_are_named_with_their_cost(tmp_path: Path) 
     for rank in range(4):
         build.count(1, "MPI_Comm_dup", rank, 5000, SECOND, callsite=1)
     assert texts_of(build, tmp_path) == [
-        "MPI_Comm_dup makes 5,000 communicators per rank at solver+0x1234 and takes 10.0 % of the time"
+        "MPI_Comm_dup is called 5,000 times per rank at solver+0x1234 and takes 10.0 % of the time"
     ]
 
 
@@ -319,7 +334,7 @@ def test_threads_killed_ranks_and_short_runs_have_no_late_rank(
 def test_the_report_begins_with_the_findings(run: Run, tmp_path: Path) -> None:
     lines = run("report", waiting(4, 4, 0, 4).write(tmp_path / "late.db")).stdout.splitlines()
     assert lines[:4] == [
-        "finding       rank 2 spends 10.0 s outside MPI, the others 6.00 s; they wait for it in MPI_Allreduce at solver+0x1234",
+        "finding       rank 2 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 2 in MPI_Allreduce at solver+0x1234",
         "              'commlens explain' shows the evidence, and what to try",
         "",
         "where         4 ranks on 1 node: node0",
@@ -332,14 +347,14 @@ def test_a_report_without_findings_begins_with_the_run(run: Run, small: Path) ->
 
 def test_explain_shows_evidence_advice_and_rule(run: Run, tmp_path: Path) -> None:
     assert run("explain", waiting(4, 4, 0, 4).write(tmp_path / "late.db")).stdout == (
-        "1. rank 2 spends 10.0 s outside MPI, the others 6.00 s; they wait for it in MPI_Allreduce at solver+0x1234\n"
+        "1. rank 2 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 2 in MPI_Allreduce at solver+0x1234\n"
         "   late ranks                                          1\n"
         "   their time outside MPI, on average                  10.0 s\n"
         "   time outside MPI of the others, on average          6.00 s\n"
         "   time that the others spend longer in this call      4.00 s\n"
         "   part of the run that it costs at most               30.0 %\n"
         "   try   Give these ranks less work, or split their work; look at what they do between their MPI calls.\n"
-        "   rule  late_ranks: Some ranks work longer than the others, which wait for them\n"
+        "   rule  late_ranks: Some ranks work longer than the others\n"
     )
 
 
@@ -350,11 +365,42 @@ def test_explain_says_when_there_is_nothing_to_say(run: Run, small: Path) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    ("ranks", "app_ns", "why"),
+    [
+        (1, 10 * SECOND, "no rule applies to a run of one rank\n"),
+        (2, 401 * MS, "no rule applies to runs shorter than 1.00 s; this one took 401 ms\n"),
+    ],
+)
+def test_explain_says_why_no_rule_can_apply(
+    ranks: int, app_ns: int, why: str, run: Run, tmp_path: Path
+) -> None:
+    build = ProfileBuilder(ranks=ranks, app_ns=app_ns)
+    assert run("explain", build.write(tmp_path / "x.db")).stdout == why
+
+
+def test_explain_as_csv_has_a_row_per_finding(run: Run, tmp_path: Path) -> None:
+    path = waiting(4, 4, 0, 4).write(tmp_path / "late.db")
+    assert (
+        run("explain", "--format", "csv", path)
+        .stdout.splitlines()[1]
+        .startswith('late_ranks,0.3,"rank 2 spends 10.0 s')
+    )
+
+
+def test_two_findings_are_numbered(run: Run, tmp_path: Path) -> None:
+    build = waiting(4, 4, 0, 4)
+    for rank in range(4):
+        build.count(1, "MPI_Comm_dup", rank, 1000, 1000)
+    lines = run("report", build.write(tmp_path / "two.db")).stdout.splitlines()
+    assert [line[:13] for line in lines[:3]] == ["finding 1    ", "finding 2    ", " " * 13]
+
+
 def test_explain_as_json_has_values_and_thresholds(run: Run, tmp_path: Path) -> None:
     path = waiting(4, 4, 0, 4).write(tmp_path / "late.db")
     (finding,) = json.loads(run("explain", "--format", "json", path).stdout)
     assert finding["rule"] == "late_ranks"
-    assert finding["thresholds"] == {"shortest_run_ns": 10**9, "least_share": 0.1}
+    assert finding["thresholds"] == {"shortest_run_ns": 10**9, "least_share": 0.1, "least_part": 0.5}
     assert finding["evidence"]["late_ns"] == 10 * SECOND
     assert json.loads(run("report", "--format", "json", path).stdout)["findings"] == [finding]
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 import click
 
 from commlens.cli.options import format_option, profile_argument, sql_option
-from commlens.findings.find import read_findings, statements
+from commlens.findings.find import read_findings, refusal, statements
 from commlens.findings.text import explained
 from commlens.profile import open_profile
-from commlens.profile.meta import is_summary
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
 
@@ -29,18 +28,17 @@ def explain(profile: str, style: str, show_sql: bool) -> None:
 
     No finding means that no rule applies, not that nothing can be improved.
     """
+    with open_profile(profile) as connection:
+        refused = refusal(connection)
+        findings = read_findings(connection)
     screen = Screen()
     if show_sql:
         for title, statement in statements():
             screen.plain(f"-- {title}\n{statement};\n\n")
-        return
-    with open_profile(profile) as connection:
-        summary = is_summary(connection)
-        findings = read_findings(connection)
-    if style == "json":
+    elif style == "json":
         screen.json(json_text([finding.as_dict() for finding in findings]))
     elif style == "csv":
         rows = [[finding.as_dict()[column] for column in COLUMNS] for finding in findings]
         screen.plain(csv_text(COLUMNS, rows))
     else:
-        screen.lines(explained(findings, is_summary=summary, width=screen.width))
+        screen.lines(explained(findings, refused, screen.width))

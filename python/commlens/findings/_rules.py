@@ -24,12 +24,12 @@ class Rule(NamedTuple):
 RULES = (
     Rule(
         name='late_ranks',
-        title='Some ranks work longer than the others, which wait for them',
-        text='{who} {late_ns:time} outside MPI, {others} {other_ns:time}; {whom} in {op}[ of {communicator}][ at {site}]',
+        title='Some ranks work longer than the others',
+        text='{who} {late_ns:time} outside MPI, {others} {other_ns:time}{place}[ at {site}]',
         advice='Give these ranks less work, or split their work; look at what they do between their MPI calls.',
-        reason='Below 10 % of the run, a perfect balance would hardly be noticed.',
+        reason='Below 10 % of the run, a perfect balance would hardly be noticed. A call is named as the place where the others wait only if a late rank and another one use its communicator, and if it explains half of the difference.',
         misses='Programs with several threads per rank, and ranks that did not reach MPI_Finalize: their time outside MPI is not known. Ranks that are late in turns. More than half of the ranks: then the others are idle.',
-        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1},
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_part': 0.5},
         evidence=(
             ('late', 'late ranks', 'count'),
             ('late_ns', 'their time outside MPI, on average', 'time'),
@@ -52,22 +52,33 @@ WITH whole AS (
        SELECT run.*, late, late_ns, first, ranks - late AS others,
               (average * ranks - late_ns * late) / (ranks - late) AS other_ns
          FROM two CROSS JOIN run WHERE late > 0 AND 2 * late <= ranks),
+     -- communicators that a late rank and another one use
+     mixed AS (
+       SELECT key.comm FROM both CROSS JOIN key CROSS JOIN cell WHERE cell.key = key.id
+        GROUP BY key.comm
+       HAVING MAX(cell.rank IN (SELECT rank FROM late)) = 1 AND MIN(cell.rank IN (SELECT rank FROM late)) = 0),
      place AS (
        SELECT key.op, comm.family, key.callsite,
               SUM(cell.time_ns * (CASE WHEN cell.rank IN (SELECT rank FROM late) THEN -1.0 / late ELSE 1.0 / others END))
                 AS waiting
-         FROM both CROSS JOIN key CROSS JOIN cell CROSS JOIN comm
-        WHERE cell.key = key.id AND comm.id = key.comm
-        GROUP BY 1, 2, 3 ORDER BY waiting DESC LIMIT 1)
-SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, waiting AS waiting_ns, op.name AS op,
-       CASE WHEN family.name <> 'W0.0' THEN family.name END AS communicator, NULLIF(place.callsite, 0) AS site,
+         FROM both CROSS JOIN mixed CROSS JOIN key CROSS JOIN cell CROSS JOIN comm
+        WHERE key.comm = mixed.comm AND cell.key = key.id AND comm.id = key.comm
+        GROUP BY 1, 2, 3 ORDER BY waiting DESC LIMIT 1),
+     named AS (
+       SELECT op.name AS op, family.name AS communicator, place.callsite, waiting
+         FROM both CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family
+        WHERE waiting >= 0.5 * (late_ns - other_ns))
+SELECT (most - average) / elapsed AS share, late, late_ns, other_ns, COALESCE(waiting, 0) AS waiting_ns, op, communicator,
+       NULLIF(named.callsite, 0) AS site,
        CASE late WHEN 1 THEN 'rank ' || first || ' spends'
                  ELSE CASE WHEN late <= 4 THEN 'ranks ' || (SELECT GROUP_CONCAT(rank, ', ') FROM (SELECT rank FROM late ORDER BY rank))
                            ELSE late || ' ranks, such as rank ' || first || ',' END || ' spend' END AS who,
        CASE others WHEN 1 THEN 'rank ' || (SELECT MIN(rank) FROM rank WHERE rank NOT IN (SELECT rank FROM late))
                    ELSE 'the others' END AS others,
-       CASE others WHEN 1 THEN 'it waits for ' ELSE 'they wait for ' END || CASE late WHEN 1 THEN 'it' ELSE 'them' END AS whom
-  FROM both CROSS JOIN place JOIN op ON op.id = place.op JOIN family ON family.family = place.family""",
+       COALESCE(CASE others WHEN 1 THEN '; it waits for ' ELSE '; they wait for ' END
+                || CASE late WHEN 1 THEN 'rank ' || first ELSE 'them' END || ' in ' || op
+                || CASE communicator WHEN 'W0.0' THEN '' ELSE ' of ' || communicator END, '') AS place
+  FROM both LEFT JOIN named""",
     ),
     Rule(
         name='serialised_ranks',
@@ -116,12 +127,12 @@ SELECT 1 - average / elapsed AS share, members, step_ns, fit, average AS outside
     ),
     Rule(
         name='uneven_communicator',
-        title='In one communicator the same member always arrives last',
-        text='in {op} on {communicator} the other members wait for {last}: {other_ns:time} on average, {last_ns:time} there',
+        title='In one communicator the same member arrives last',
+        text='{last} arrives last in {op} on {communicator}: the other members spend {other_ns:time} in it on average, {last} {last_ns:time}',
         advice='Look at what this member does before the call, in other communicators too.',
-        reason='Nobody leaves these collectives before the last member has arrived, so the member with the least time in them came last. Below 10 % of the run the difference is not worth the search.',
+        reason='Nobody leaves these collectives before the last member has arrived, so the member with the least time in them came last. Below 10 % of the run the difference is not worth the search. With fewer than 10 calls per member it may have come last once.',
         misses='Broadcasts, reductions to a root, gathers and scatters, where the least time says nothing about who was late. Members that are late in turns. A rank that also works longest of all has the finding late_ranks instead.',
-        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1},
+        thresholds={'shortest_run_ns': 1000000000, 'least_share': 0.1, 'least_calls': 10},
         evidence=(
             ('members', 'members of the communicator', 'count'),
             ('last_ns', 'time in the call of the member that arrives last', 'time'),
@@ -135,7 +146,7 @@ WITH whole AS (
          FROM rank),
      run AS (SELECT * FROM whole WHERE elapsed >= 1000000000 AND ranks >= 2),
      per_rank AS (
-       SELECT key.comm, key.op, cell.rank, SUM(cell.time_ns) AS t
+       SELECT key.comm, key.op, cell.rank, SUM(cell.time_ns) AS t, SUM(cell.calls) AS calls
          FROM run CROSS JOIN op CROSS JOIN key CROSS JOIN cell
         WHERE is_plain AND mpi >= 0.1 * total
           AND op.name IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Alltoall', 'MPI_Reduce_scatter_block')
@@ -143,7 +154,7 @@ WITH whole AS (
         GROUP BY 1, 2, 3),
      per_comm AS (
        SELECT comm, op, rank AS last, MIN(t) AS least, AVG(t) AS average_ns, COUNT(*) AS callers
-         FROM per_rank GROUP BY comm, op HAVING COUNT(*) >= 2)
+         FROM per_rank GROUP BY comm, op HAVING COUNT(*) >= 2 AND SUM(calls) >= 10 * COUNT(*))
 SELECT (average_ns - per_comm.least) * callers / (ranks * elapsed) AS share, per_comm.least AS last_ns,
        (average_ns * callers - per_comm.least) / (callers - 1) AS other_ns, callers AS members, op.name AS op,
        CASE comm.name WHEN 'W0.0' THEN 'MPI_COMM_WORLD' ELSE comm.name END AS communicator,
@@ -194,7 +205,7 @@ SELECT 1.0 * busy_ns / total AS share, calls, per_rank, busy_ns / calls AS each_
     Rule(
         name='communicators_in_a_loop',
         title='Communicators made in a loop',
-        text='{op} makes {per_rank:count} communicators per rank[ at {site}] and takes {share:share} of the time',
+        text='{op} is called {per_rank:count} times per rank[ at {site}] and takes {share:share} of the time',
         advice='Make the communicator once before the loop, and reuse it.',
         reason='Programs that set up their communicators once make some tens per line. A thousand from one line is a loop, and some MPI libraries run out of them near 2,000 if they are not freed. From a hundred on, 2 % of the time is worth a look.',
         misses='Communicators from different lines.',

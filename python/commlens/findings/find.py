@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from commlens.findings._rules import RULES, Rule
+from commlens.profile.meta import is_summary
 from commlens.render.units import share_text, time_text
 from commlens.symbols.callsites import callsite_labels
 
 OPTIONAL = re.compile(r"\[([^\]]*)\]")
+NAMES = ("op", "communicator", "site")
+"""Columns of a rule's query that are names, beside the numbers of its evidence."""
 FIELD = re.compile(r"{(\w+)(?::(\w+))?}")
 
 
@@ -43,6 +46,16 @@ def sentence(text: str, values: dict[str, Any]) -> str:
     return FIELD.sub(lambda field: formatted(values[field[1]], field[2]), OPTIONAL.sub(part, text))
 
 
+def line_first(label: str) -> str:
+    """Return the label of a call site with its line before its function.
+
+    >>> line_first("solve halo.c:31"), line_first("app+0x12")
+    ('halo.c:31 in solve', 'app+0x12')
+    """
+    function, _, line = label.rpartition(" ")
+    return f"{line} in {function}" if function and re.search(r":\d+$", line) else label
+
+
 @dataclass(frozen=True)
 class Finding:
     """One finding.
@@ -66,6 +79,9 @@ class Finding:
         """The finding in one sentence."""
         return sentence(self.rule.text, self.values)
 
+    def _numbers(self) -> list[str]:
+        return [column for column, _, _ in self.rule.evidence]
+
     def evidence(self) -> list[tuple[str, str]]:
         """Return what the finding stands on: label and value of each number."""
         shown = [(label, formatted(self.values[column], form)) for column, label, form in self.rule.evidence]
@@ -76,15 +92,31 @@ class Finding:
         return {
             "rule": self.rule.name,
             "finding": self.text,
+            "share": self.share,
             "try": self.rule.advice,
             "thresholds": self.rule.thresholds,
-            "evidence": self.values,
+            "evidence": {
+                name: self.values[name] for name in (*self._numbers(), *NAMES) if name in self.values
+            },
         }
 
 
 def statements() -> list[tuple[str, str]]:
     """Return name and query of each rule."""
     return [(f"finding: {rule.name}", rule.sql) for rule in RULES]
+
+
+def refusal(connection: sqlite3.Connection) -> str:
+    """Return why no rule can apply to a profile; empty if rules can."""
+    if is_summary(connection):
+        return "no rule applies to a profile of summary detail: it has no rows of single ranks"
+    ranks, elapsed = connection.execute("SELECT COUNT(*), COALESCE(MAX(app_ns), 0) FROM rank").fetchone()
+    if ranks < 2:
+        return "no rule applies to a run of one rank"
+    shortest = RULES[0].thresholds["shortest_run_ns"]
+    if elapsed < shortest:
+        return f"no rule applies to runs shorter than {time_text(round(shortest))}; this one took {time_text(elapsed)}"
+    return ""
 
 
 def read_findings(connection: sqlite3.Connection) -> list[Finding]:
@@ -96,5 +128,6 @@ def read_findings(connection: sqlite3.Connection) -> list[Finding]:
     labels = callsite_labels(connection, sites) if sites else {}
     findings = []
     for rule, values in found:
-        findings.append(Finding(rule, values["share"], {**values, "site": labels.get(values["site"])}))
+        site = labels.get(values["site"])
+        findings.append(Finding(rule, values["share"], {**values, "site": site and line_first(site)}))
     return sorted(findings, key=lambda finding: -finding.share)

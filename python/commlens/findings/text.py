@@ -19,8 +19,9 @@ PAGE = "docs/reference/findings.md"
 
 def head_lines(findings: Sequence[Finding], width: int | None) -> Iterator[Text]:
     """Yield the lines for the head of a report: the first findings, and how many more there are."""
-    for i, finding in enumerate(findings[:MOST_IN_HEAD]):
-        yield from fold(f"{'finding' if i == 0 else '':<{LABEL_WIDTH}}", finding.text, width, "bold")
+    for number, finding in enumerate(findings[:MOST_IN_HEAD], 1):
+        label = f"finding {number}" if len(findings) > 1 else "finding"
+        yield from fold(f"{label:<{LABEL_WIDTH}}", finding.text, width, "bold")
     if findings:
         left = len(findings) - MOST_IN_HEAD
         more = f"and {left} more; " if left > 0 else ""
@@ -30,12 +31,10 @@ def head_lines(findings: Sequence[Finding], width: int | None) -> Iterator[Text]
         yield Text("")
 
 
-def explained(findings: Sequence[Finding], *, is_summary: bool, width: int | None) -> Iterator[Text]:
-    """Yield all findings with their evidence, or a line that says that there is none."""
-    if is_summary:
-        yield from fold(
-            "", "no rule applies to a profile of summary detail: it has no rows of single ranks", width
-        )
+def explained(findings: Sequence[Finding], refused: str, width: int | None) -> Iterator[Text]:
+    """Yield all findings with their evidence, or why there is none; refused: why no rule can apply, or empty."""
+    if refused:
+        yield from fold("", refused, width)
         return
     if not findings:
         yield from fold("", f"no finding: none of {len(RULES)} rules applies to this run", width)

@@ -193,7 +193,7 @@ def more(row: Row, shown: list[Row], noun: str) -> str | None:
         return None
     # Times are exact: the difference of two sums of shares is seldom 0 where nothing is left.
     time_ns = row["of_time_ns"] - sum(other["time_ns"] for other in shown)
-    share = row["of_share"] * time_ns / row["of_time_ns"] if row["of_time_ns"] else 0
+    share = (row["of_share"] or 0) * time_ns / row["of_time_ns"] if row["of_time_ns"] else 0
     return f"and {left:,} more {noun if left == 1 else PLURAL[noun]} with {share_text(share)} of the MPI time"
 
 

@@ -54,11 +54,11 @@ static void uneven(int repeats) {
   MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &some);
   int token = 0;
   for (int i = 0; i < repeats; ++i) {
-    work(rank == 0 ? 400 : 100);
+    work(rank == 0 ? 100 : 25);
     if (rank == 0) MPI_Send(&token, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
     if (rank == 1) MPI_Recv(&token, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (rank != 0) MPI_Barrier(some);
-    if (rank != 0) work(300);
+    if (rank != 0) work(75);
     MPI_Barrier(MPI_COMM_WORLD);
   }
   MPI_Comm_free(&some);

@@ -35,7 +35,7 @@ void fill(Database& db, const char* waiting_ns) {
 TEST(the_first_finding_is_a_sentence_without_the_call_site) {
   Database db;
   fill(db, "4000000000");
-  CHECK(first_finding(db) == "rank 1 spends 10.0 s outside MPI, the others 6.00 s; they wait for it in MPI_Bcast");
+  CHECK(first_finding(db) == "rank 1 spends 10.0 s outside MPI, the others 6.00 s; they wait for rank 1 in MPI_Bcast");
   CHECK(db.ok());
 }
 
