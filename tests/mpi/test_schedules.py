@@ -32,8 +32,10 @@ def label(case: Case) -> str:
 
 
 @pytest.fixture(scope="module", params=[name for name in NAMES if name.startswith("openmpi")])
-def results(request: pytest.FixtureRequest) -> Results:
+def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Run all cases, those together that do not contradict each other, and compare."""
+    # Tests that run in parallel measure in folders of their own.
+    algorithms.BUILD = tmp_path_factory.mktemp("schedules")
     library = next(one for one in algorithms.libraries() if one.name == request.param)
     found = {}
     for launch in launches(CASES):
