@@ -43,7 +43,8 @@ bool write_finished(const Destination& destination, int ranks, const Profile& pr
   phases.agreed = phases.clock();
   const out::Meta meta = out::with_totals(destination.meta, totals, ranks);
   std::string finding;
-  const out::Stored stored = out::store(profile, meta, destination.name, phases, destination.mode, &finding);
+  const out::Stored stored =
+      out::store(profile, meta, destination.name, phases, destination.mode, destination.quiet ? nullptr : &finding);
   if (stored.path.empty()) {
     say("no profile: %s. %s", stored.error.c_str(),
         destination.kept.empty() ? kept_in_arenas : destination.kept.c_str());
