@@ -123,6 +123,8 @@ int main(int argc, char** argv) {
       exit(3);
     }
     if (strcmp(what, "abort") == 0 || strcmp(what, "kill") == 0 || strcmp(what, "term") == 0) {
+      /* When one has died, the launcher terminates the others.  They die of their own signal all the same. */
+      if (strcmp(what, "kill") == 0) signal(SIGTERM, SIG_IGN);
       /* rank 0 is heard before the end */
       if (rank == 0) printf("done %ld\n", done), fflush(stdout);
       MPI_Barrier(MPI_COMM_WORLD);
