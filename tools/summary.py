@@ -109,7 +109,7 @@ def print_times(suites: list[Suite], results: Path) -> None:
     print(f"    {'sum':56}{sum(times.values()):7.0f} s")
     file = results / "seconds"
     if file.exists():
-        print(f"    {'from begin to end; some steps run side by side':56}{float(file.read_text()):7.0f} s")
+        print(f"    {'from begin to end':56}{float(file.read_text()):7.0f} s")
     for suite in suites:
         if slowest := suite.slowest():
             print(f"slowest of {suite.name}")
