@@ -372,7 +372,7 @@ def test_a_full_disk_is_named(workplace: Path) -> None:
 
 
 def baseline_fails(number: int) -> None:
-    """Let the runs without a tool fail from this round on: those without COST."""
+    """Make the runs without a tool fail from this round on; a tool sets COST."""
     text = APPLICATION.replace('"FAILS" in os.environ', '"COST" not in os.environ')
     Path("app").write_text(text.replace('os.environ["FAILS"]', f'"{number}"'))
 

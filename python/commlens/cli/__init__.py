@@ -45,7 +45,7 @@ class Commands(click.Group):
             return super().make_context(*arguments, **more)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Return the command that the first argument names; refuse another name with the one most like it."""
+        """Return the command that the first argument names; an unknown name is an error with the most similar name."""
         if args and self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
             hint = did_you_mean(args[0], self.list_commands(ctx), 1)
             if not hint and Path(args[0]).exists():

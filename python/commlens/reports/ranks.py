@@ -14,7 +14,7 @@ from commlens.reports.query import directed
 
 Row = dict[str, Any]
 
-# What --sort knows -> ORDER BY; --reverse inverts it.
+# Value of --sort -> ORDER BY; --reverse inverts it.
 ORDERS = {
     "outside": "outside_ns DESC",
     "time": "app_ns DESC",
