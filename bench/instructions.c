@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Calls to be counted by valgrind's callgrind: one dump per row, named "ROW|COMMUNICATORS|CALLS". bench/instructions.py
- * runs it without and with commlens.  Knows nothing of commlens; one process, everything to itself. */
+ * runs it without and with commlens.  Knows nothing of commlens; one process, everything to itself.
+ *
+ * `instructions [MOST]`: calls on 1, 32 and 1,024 communicators in turn, but not on more than MOST. */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <valgrind/callgrind.h>
 
 enum { MOST = 1024, FEW = 64, BLOCKS = 16 }; /* MPICH 4.0 has no more than 2,048 communicators */
@@ -43,9 +46,10 @@ static const struct row {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  for (int i = 0; i < MOST; ++i) MPI_Comm_dup(MPI_COMM_SELF, &comms[i]);
+  const int most = argc > 1 ? atoi(argv[1]) : MOST;
+  for (int i = 0; i < most; ++i) MPI_Comm_dup(MPI_COMM_SELF, &comms[i]);
   /* From few to many: commlens keeps more calls from when there were many in turn. */
-  for (int n = 1; n <= MOST; n *= 32) {
+  for (int n = 1; n <= most; n *= 32) {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r) {
       char label[80];
       const int calls = n < FEW ? FEW : n; /* so few that in some block no slice of time ends */
@@ -59,7 +63,7 @@ int main(int argc, char** argv) {
       }
     }
   }
-  for (int i = 0; i < MOST; ++i) MPI_Comm_free(&comms[i]);
+  for (int i = 0; i < most; ++i) MPI_Comm_free(&comms[i]);
   MPI_Finalize();
   return 0;
 }

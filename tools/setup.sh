@@ -54,6 +54,8 @@ mpi     openmpi-bin         has mpirun.openmpi
 mpi     libopenmpi-dev      compiles mpicc.openmpi
 mpi     mpich               has mpirun.mpich
 mpi     libmpich-dev        compiles mpicc.mpich
+test    ninja-build         has ninja
+test    ccache              has ccache
 test    gfortran            has gfortran
 test    binutils            has nm
 fuzz    clang-14            has clang-14

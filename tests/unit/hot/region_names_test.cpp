@@ -33,7 +33,7 @@ TEST(names_that_differ_in_one_byte_anywhere_are_different) {
 }
 
 TEST(millions_of_random_names_have_as_many_identities_and_so_have_their_loops) {
-  constexpr std::uint32_t names = is_slow ? 1'000'000 : 10'000'000;
+  constexpr std::uint32_t names = is_slow ? 100'000 : 10'000'000;
   const auto name_at = [](std::uint32_t i) {
     std::uint64_t word = mixed(i + 1);
     std::string name(word % 14 + 1, ' ');
