@@ -14,7 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from commlens.cli import commlens
+from commlens.cli import commands, commlens
 from commlens.profile import _schema
 
 if sys.version_info >= (3, 11):
@@ -52,10 +52,10 @@ def test_the_generators_are_found() -> None:
     assert {path.stem for path in GENERATORS} >= {"schema", "commands", "options"}
 
 
-@pytest.mark.parametrize("name", sorted(commlens.commands))
+@pytest.mark.parametrize("name", sorted(commands()))
 def test_every_command_option_and_argument_is_in_the_reference(name: str) -> None:
     text = section(page("commands.md"), f"## commlens {name}")
-    for param in commlens.commands[name].params:
+    for param in commands()[name].params:
         if isinstance(param, click.Option):
             assert param.help, param.name
             for option in (*param.opts, *param.secondary_opts):
@@ -66,7 +66,7 @@ def test_every_command_option_and_argument_is_in_the_reference(name: str) -> Non
 
 def test_the_reference_names_no_option_that_does_not_exist() -> None:
     known = {"--help", "--version"}
-    known |= {opt for command in commlens.commands.values() for param in command.params for opt in param.opts}
+    known |= {opt for command in commands().values() for param in command.params for opt in param.opts}
     for name in PAGES:
         for line in name.read_text(encoding="utf-8").splitlines():
             if re.search(
@@ -190,7 +190,7 @@ def test_the_version_is_the_one_declared() -> None:
 
 
 def test_every_command_explains_itself() -> None:
-    for name in commlens.commands:
+    for name in commands():
         for flag in ("-h", "--help"):
             result = CliRunner().invoke(commlens, [name, flag])
             assert result.exit_code == 0

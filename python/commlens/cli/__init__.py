@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +13,41 @@ import click
 from commlens.base.errors import CommlensError
 from commlens.base.messages import print_message
 from commlens.base.spelling import did_you_mean
-from commlens.cli.algorithms import algorithms
-from commlens.cli.clean import clean
-from commlens.cli.comms import comms
-from commlens.cli.compare import compare_command
-from commlens.cli.coverage import coverage
-from commlens.cli.doctor import doctor
-from commlens.cli.explain import explain
-from commlens.cli.export import export
-from commlens.cli.hang import hang
-from commlens.cli.matrix import matrix
-from commlens.cli.merge import merge
-from commlens.cli.overhead import overhead
-from commlens.cli.ranks import ranks
-from commlens.cli.recover import recover
 from commlens.cli.refusals import INCOMPLETE, one_line_refusals
-from commlens.cli.regions import regions
-from commlens.cli.report import report
-from commlens.cli.schema import schema
-from commlens.cli.sql import sql
-from commlens.cli.timeline import timeline
-from commlens.cli.top import top
 from commlens.profile.shards import IncompleteProfile
+
+COMMANDS = (
+    *(
+        "report",
+        "explain",
+        "ranks",
+        "compare",
+        "regions",
+        "timeline",
+        "matrix",
+        "algorithms",
+        "comms",
+        "coverage",
+    ),
+    *("sql", "schema", "export", "overhead", "doctor", "hang", "top", "recover", "merge", "clean"),
+)
+"""Each is in the module of its name, which is imported when the command is used: all of them take 0.3 s."""
 
 
 class Commands(click.Group):
     """All commands; messages about unreadable parts of a profile follow the output."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names of the commands, in the order of the alphabet."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        """Return a command, or None if there is none of this name."""
+        if name not in COMMANDS:
+            return None
+        module = import_module(f"commlens.cli.{name}")
+        command: click.Command = getattr(module, "compare_command" if name == "compare" else name)
+        return command
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         """Parse the options before the name of the command."""
@@ -79,26 +89,9 @@ def commlens() -> None:
     """
 
 
-for command in (
-    report,
-    explain,
-    ranks,
-    compare_command,
-    regions,
-    timeline,
-    matrix,
-    algorithms,
-    comms,
-    coverage,
-    sql,
-    schema,
-    export,
-    overhead,
-    doctor,
-    hang,
-    top,
-    recover,
-    merge,
-    clean,
-):
-    commlens.add_command(command)
+def commands() -> dict[str, click.Command]:
+    """Return all commands, by name, in the order of COMMANDS."""
+    context = click.Context(commlens)
+    return {
+        name: command for name in COMMANDS if (command := commlens.get_command(context, name)) is not None
+    }

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from commlens.base import owned
@@ -127,16 +128,30 @@ def _read(path: Path, processes: set[tuple[int, str, int]]) -> Stored | None:
     return Stored(path, ranks, len(ranks) == size and is_readable)
 
 
-def _rows(path: Path, sql: str) -> tuple[set[tuple[int, str, int]], int, bool] | None:
+Rows = tuple[frozenset[tuple[int, str, int]], int, bool]
+
+
+def _rows(path: Path, sql: str) -> Rows | None:
     """Return the processes that a query finds in a profile, its number of ranks, and whether all of it is readable.
 
     Returns None if the file is not a profile.
     """
+    try:
+        return _rows_of(path, path.stat().st_mtime_ns, sql)
+    except OSError:
+        return None
+
+
+@lru_cache(
+    maxsize=4 * MOST
+)  # each of a hundred dead jobs looks at the same profiles, and a check of one takes 20 ms
+def _rows_of(path: Path, _mtime_ns: int, sql: str) -> Rows | None:
+    """Return _rows() of a file that was last written at a time."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")  # the caller that opens it reports missing parts
         try:
             with open_profile(str(path)) as connection:
-                rows = {(row["rank"], row["node"], row["pid"]) for row in connection.execute(sql)}
+                rows = frozenset((row["rank"], row["node"], row["pid"]) for row in connection.execute(sql))
                 (size,) = connection.execute(SIZE_SQL).fetchone() or (0,)
         except (CommlensError, sqlite3.Error):
             return None
