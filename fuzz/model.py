@@ -18,6 +18,7 @@ IN_PLACE = "MPI_IN_PLACE"
 NO_OP = "MPI_NO_OP"
 
 BIN_V = -1
+BIN_NULL = -2
 """Bin of the collectives whose blocks differ in size within one call."""
 
 Key = tuple["frozenset[str]", str, int]
@@ -359,7 +360,12 @@ class RankModel:
     ) -> Key:
         """Count one call and return its key."""
         op = "MPI_" + call.name.removesuffix("_c")
-        key = (frozenset(comm.name for comm in comms), op, BIN_V if size is None else size_bin(size))
+        bin = BIN_V if size is None else size_bin(size)
+        # MPI_Sendrecv to MPI_PROC_NULL may receive a message.
+        is_null = PROC_NULL in (call.args.get("dest"), call.args.get("target_rank"))
+        if is_null and "endrecv" not in call.name:
+            bin = BIN_NULL
+        key = (frozenset(comm.name for comm in comms), op, bin)
         cell = self.cells.setdefault(key, Counts())
         cell.calls += 1
         cell.noncontiguous += any(datatype.leaves_gaps(n) for n, datatype in blocks(call, self.me))

@@ -38,7 +38,7 @@ def texts() -> dict[str, str]:
         for form in forms[name]:
             exported.append(Wrapped(form, policy[name], len(exported)))
     result = {
-        "generated/procedures.h": lists.procedures(ops, policy, spec["predefined"], len(exported)),
+        "generated/procedures.h": lists.procedures(ops, policy, forms, spec["predefined"], len(exported)),
         "generated/entries.inc": lists.entries([w.form for w in exported]),
         "generated/recent.inc": lists.recent(spec["recent"]["calls"]),
         "generated/fortran.inc": lists.fortran_entries(ops, forms),

@@ -27,12 +27,29 @@ def fortran_entries(ops: list[str], forms: dict[str, list[Form]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def procedures(ops: list[str], policy: dict[str, Policy], predefined: dict[str, str], slots: int) -> str:
-    enum = "\n".join(f"  {name} = {i}," for i, name in enumerate(ops, 1))
-    rows = "\n".join(
-        f'    {{"{name}", "{policy[name].klass}", \'{policy[name].creates or "-"}\', Reach::{policy[name].of_rule.reach}}},'
-        for name in ops
+def partners_of(form: Form) -> str:
+    """Return which partners a call stores, as a value of enum Partners."""
+    has = [side for side in ("to", "from") if form.partner(side)]
+    return "both" if len(has) == 2 else "".join(has) or "none"
+
+
+def op_row(name: str, policy: Policy, form: Form) -> str:
+    """Return the line of op_facts."""
+    return (
+        f'    {{"{name}", "{policy.klass}", \'{policy.creates or "-"}\', '
+        f"Reach::{policy.of_rule.reach}, Partners::{partners_of(form)}}},"
     )
+
+
+def procedures(
+    ops: list[str],
+    policy: dict[str, Policy],
+    forms: dict[str, list[Form]],
+    predefined: dict[str, str],
+    slots: int,
+) -> str:
+    enum = "\n".join(f"  {name} = {i}," for i, name in enumerate(ops, 1))
+    rows = "\n".join(op_row(name, policy[name], forms[name][0]) for name in ops)
     letters = "\n".join(
         f"inline constexpr char letter_{name.replace('MPI_COMM_', '').lower()} = '{letter}';"
         for name, letter in predefined.items()
@@ -61,15 +78,19 @@ using op::Op;
 // separate block for each rank.
 enum class Reach : std::uint8_t {{ none, all, later, apart }};
 
+// The partners of a blocking point-to-point call (CurrentCall): a call that waits, waits for them.
+enum class Partners : std::uint8_t {{ none, to, from, both }};
+
 struct OpFacts {{
   const char* name;
   const char* klass;
   char letter;  // of the communicators it creates; '-' for none
   Reach reach;
+  Partners partners;
 }};
 
 inline constexpr OpFacts op_facts[] = {{
-    {{"unknown", "other", '-', Reach::none}},
+    {{"unknown", "other", '-', Reach::none, Partners::none}},
 {rows}
 }};
 

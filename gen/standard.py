@@ -59,6 +59,17 @@ class Form:
                 return p
         return None
 
+    def partner(self, side: str) -> tuple[str, str] | None:
+        """Return the arguments with the rank and the tag of the receiver ("to") or the sender ("from") of a message.
+
+        None if it has no such arguments, or if it does not wait: it returns a request or a flag.
+        """
+        if any(p.out and p.kind in ("REQUEST", "LOGICAL") for p in self.parameters):
+            return None
+        rank, *tags = ("dest", "sendtag", "tag") if side == "to" else ("source", "recvtag", "tag")
+        tag = next((name for name in tags if self.named(name)), None)
+        return (rank, tag) if self.named(rank) and tag is not None and self.communicator is not None else None
+
     def named(self, name: str) -> Parameter | None:
         return next((p for p in self.parameters if p.name == name), None)
 

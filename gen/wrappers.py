@@ -67,6 +67,12 @@ def nested(w: Wrapped) -> list[str]:
     ]
 
 
+def partners(w: Wrapped) -> list[str]:
+    """Return the statements that store whom a blocking call sends to and receives from."""
+    found = [("send_to", w.form.partner("to")), ("receive_from", w.form.partner("from"))]
+    return [f"  call.{what}({', '.join(of)});" for what, of in found if of is not None]
+
+
 def started(w: Wrapped) -> list[str]:
     """Return the statements before the forwarded call."""
     lines = []
@@ -85,7 +91,7 @@ def started(w: Wrapped) -> list[str]:
         lines.append(f"  const CommView& comm_view = {w.owner};")
     if comm is None:
         return [*lines, "  call.start_under(comm_view.index);"]
-    lines.append(f"  call.start_in({comm.name});")
+    lines += [*partners(w), f"  call.start_in({comm.name});"]
     # All calls of v and w forms have one bin, and their arrays may be missing.
     is_collective = w.policy.volume and w.policy.of_class.peers == "collective"
     if is_collective and not w.has_arrays_of_counts:
@@ -154,6 +160,7 @@ def plain_wrapper(w: Wrapped) -> str:
     ]
     if status is not None and request is None:
         body.append(f"  StatusFor status_for({status.name});")
+    body += partners(w)
     body.append(
         f"  call.start_in({w.op}, {comm.name});" if comm is not None else f"  call.start_under_comm({w.op});"
     )

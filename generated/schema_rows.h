@@ -532,7 +532,7 @@ struct Spread {
 
 struct Position {
   static constexpr char table[] = "position";
-  static constexpr char values[] = "(\"rank\", \"thread\", \"inside\", \"op\", \"comm\", \"callsite\", \"since_ns\", \"region\") VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr char values[] = "(\"rank\", \"thread\", \"inside\", \"op\", \"comm\", \"callsite\", \"since_ns\", \"region\", \"dest\", \"dest_tag\", \"source\", \"source_tag\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
   Integer rank;
   Integer thread;
   Integer inside;
@@ -541,6 +541,10 @@ struct Position {
   Integer callsite;
   Integer since_ns;
   Integer region;
+  Integer dest;
+  Integer dest_tag;
+  Integer source;
+  Integer source_tag;
 
   template <class Visit>
   void each(Visit visit) const {
@@ -552,6 +556,10 @@ struct Position {
     visit("position.callsite", callsite);
     visit("position.since_ns", since_ns);
     visit("position.region", region);
+    visit("position.dest", dest);
+    visit("position.dest_tag", dest_tag);
+    visit("position.source", source);
+    visit("position.source_tag", source_tag);
   }
 };
 

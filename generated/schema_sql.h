@@ -4,14 +4,14 @@
 
 namespace commlens::out {
 
-inline constexpr int schema_version = 7;
+inline constexpr int schema_version = 8;
 inline constexpr int application_id = 1129073742;
 
 // Turns an empty database into an empty profile: identification and tables.
 inline constexpr char tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 7;
+    R"sql(PRAGMA user_version = 8;
 )sql"
     R"sql(CREATE TABLE meta ( -- Facts about the run, one row each: program, nodes, MPI library and options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
@@ -169,7 +169,7 @@ inline constexpr char tables_sql[] =
   id INTEGER PRIMARY KEY, -- Number within this file, a multiple of the number of ranks in MPI_COMM_WORLD.
   comm INTEGER REFERENCES comm(id), -- Communicator.
   op INTEGER REFERENCES op(id), -- MPI procedure.
-  bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives).
+  bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives), -2 for sends and one-sided calls to MPI_PROC_NULL, which move no bytes (in profiles of schema version 8 on). MPI_Sendrecv has the bin of its send buffer, a receive that of its buffer.
   region INTEGER REFERENCES region(id), -- Code region.
   callsite INTEGER REFERENCES callsite(id), -- Call site, or 0 if call sites are off.
   usual_calls INTEGER, -- Usual number of calls per rank; cell_row stores differences to it.
@@ -261,6 +261,10 @@ inline constexpr char tables_sql[] =
   callsite INTEGER REFERENCES callsite(id), -- Call site, or 0.
   since_ns INTEGER, -- [ns] Begin of the call, since MPI_Init returned.
   region INTEGER REFERENCES region(id), -- Code region of the thread, or 0.
+  dest INTEGER, -- Receiver of a blocking send, as a rank of the communicator; -2 is MPI_PROC_NULL. NULL if the procedure has none.
+  dest_tag INTEGER, -- Tag of the message to dest.
+  source INTEGER, -- Sender for which a blocking receive or probe waits, as a rank of the communicator; -1 is MPI_ANY_SOURCE, -2 is MPI_PROC_NULL. NULL if the procedure has none.
+  source_tag INTEGER, -- Tag of the message from source; -1 is MPI_ANY_TAG.
   PRIMARY KEY (rank, thread)
 ) WITHOUT ROWID;
 )sql"
@@ -286,7 +290,7 @@ inline constexpr char tables_sql[] =
 inline constexpr char bare_tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 7;
+    R"sql(PRAGMA user_version = 8;
 )sql"
     R"sql(CREATE TABLE meta (key TEXT,value TEXT,PRIMARY KEY (key)) WITHOUT ROWID;
 )sql"
@@ -332,7 +336,7 @@ inline constexpr char bare_tables_sql[] =
 )sql"
     R"sql(CREATE TABLE spread (scope INTEGER REFERENCES scope(id),counter TEXT,ranks INTEGER,sum INTEGER,min INTEGER,min_rank INTEGER,max INTEGER,max_rank INTEGER,p05 INTEGER,p25 INTEGER,p50 INTEGER,p75 INTEGER,p95 INTEGER,PRIMARY KEY (scope, counter)) WITHOUT ROWID;
 )sql"
-    R"sql(CREATE TABLE position (rank INTEGER REFERENCES rank(rank),thread INTEGER,inside INTEGER,op INTEGER REFERENCES op(id),comm INTEGER REFERENCES comm(id),callsite INTEGER REFERENCES callsite(id),since_ns INTEGER,region INTEGER REFERENCES region(id),PRIMARY KEY (rank, thread)) WITHOUT ROWID;
+    R"sql(CREATE TABLE position (rank INTEGER REFERENCES rank(rank),thread INTEGER,inside INTEGER,op INTEGER REFERENCES op(id),comm INTEGER REFERENCES comm(id),callsite INTEGER REFERENCES callsite(id),since_ns INTEGER,region INTEGER REFERENCES region(id),dest INTEGER,dest_tag INTEGER,source INTEGER,source_tag INTEGER,PRIMARY KEY (rank, thread)) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE shard (number INTEGER PRIMARY KEY,file TEXT,first_rank INTEGER,ranks INTEGER,cells INTEGER,bytes INTEGER,crc32 INTEGER);
 )sql"
@@ -367,7 +371,9 @@ SELECT scope.key, SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END),
 )sql"
     R"sql(CREATE VIEW size_bin AS -- Range of message sizes of every bin.
 WITH RECURSIVE power(bin) AS (SELECT 0 UNION ALL SELECT bin + 1 FROM power WHERE bin < 63)
-SELECT -1 AS bin, NULL AS size_low, NULL AS size_high
+SELECT -2 AS bin, NULL AS size_low, NULL AS size_high
+ UNION ALL
+SELECT -1, NULL, NULL
 UNION ALL
 SELECT bin, CASE bin WHEN 0 THEN 0 ELSE 1 << (bin - 1) END, ~(-1 << bin) FROM power;
 )sql"

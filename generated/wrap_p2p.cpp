@@ -13,6 +13,7 @@ COMMLENS_APART int wrap_MPI_Bsend(const void* buf, int count, MPI_Datatype datat
   const auto next = next_of(&wrap_MPI_Bsend<entry>, entry, 40);
   Call call(op::MPI_Bsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
+  call.send_to(dest, tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
@@ -36,6 +37,7 @@ int plain_MPI_Bsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Bsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Bsend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Bsend<entry>, entry, 40);
+  call.send_to(dest, tag);
   call.start_in(op::MPI_Bsend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.count(rc);
@@ -47,6 +49,7 @@ int wrap_MPI_Bsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const auto next = next_of(&wrap_MPI_Bsend_c<entry>, entry, 41);
   Call call(op::MPI_Bsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
+  call.send_to(dest, tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
@@ -699,6 +702,7 @@ int wrap_MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MP
   const auto next = next_of(&wrap_MPI_Mprobe<entry>, entry, 329);
   Call call(op::MPI_Mprobe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, message, status);
+  call.receive_from(source, tag);
   call.start_in(comm);
   const int rc = next(source, tag, comm, message, status);
   call.stop();
@@ -794,6 +798,7 @@ COMMLENS_APART int wrap_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status
   const auto next = next_of(&wrap_MPI_Probe<entry>, entry, 371);
   Call call(op::MPI_Probe, COMMLENS_CALLER);
   if (call.nested()) return next(source, tag, comm, status);
+  call.receive_from(source, tag);
   call.start_in(comm);
   const int rc = next(source, tag, comm, status);
   call.stop();
@@ -814,6 +819,7 @@ int plain_MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   CachedPath<CachedCall::nothing> call(op::MPI_Probe, COMMLENS_CALLER, bits(comm));
   if (!call.is_cached()) return wrap_MPI_Probe<entry>(source, tag, comm, status);
   const auto next = next_of(&wrap_MPI_Probe<entry>, entry, 371);
+  call.receive_from(source, tag);
   call.start_in(op::MPI_Probe, comm);
   const int rc = next(source, tag, comm, status);
   call.count(rc);
@@ -841,6 +847,7 @@ COMMLENS_APART int wrap_MPI_Recv(void* buf, int count, MPI_Datatype datatype, in
   Call call(op::MPI_Recv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, status);
   StatusFor status_for(status);
+  call.receive_from(source, tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
@@ -866,6 +873,7 @@ int plain_MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int 
   if (!call.is_cached()) return wrap_MPI_Recv<entry>(buf, count, datatype, source, tag, comm, status);
   const auto next = next_of(&wrap_MPI_Recv<entry>, entry, 379);
   StatusFor status_for(status);
+  call.receive_from(source, tag);
   call.start_in(op::MPI_Recv, comm);
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.count(rc, status_for);
@@ -878,6 +886,7 @@ int wrap_MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int sourc
   Call call(op::MPI_Recv, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, source, tag, comm, status);
   StatusFor status_for(status);
+  call.receive_from(source, tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, source, tag, comm, status_for.get());
   call.stop();
@@ -932,6 +941,7 @@ COMMLENS_APART int wrap_MPI_Rsend(const void* buf, int count, MPI_Datatype datat
   const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 413);
   Call call(op::MPI_Rsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
+  call.send_to(dest, tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
@@ -955,6 +965,7 @@ int plain_MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest,
   CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Rsend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Rsend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Rsend<entry>, entry, 413);
+  call.send_to(dest, tag);
   call.start_in(op::MPI_Rsend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.count(rc);
@@ -966,6 +977,7 @@ int wrap_MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const auto next = next_of(&wrap_MPI_Rsend_c<entry>, entry, 414);
   Call call(op::MPI_Rsend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
+  call.send_to(dest, tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
@@ -1019,6 +1031,7 @@ COMMLENS_APART int wrap_MPI_Send(const void* buf, int count, MPI_Datatype dataty
   const auto next = next_of(&wrap_MPI_Send<entry>, entry, 429);
   Call call(op::MPI_Send, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
+  call.send_to(dest, tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
@@ -1042,6 +1055,7 @@ int plain_MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, 
   CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Send, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Send<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Send<entry>, entry, 429);
+  call.send_to(dest, tag);
   call.start_in(op::MPI_Send, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.count(rc);
@@ -1053,6 +1067,7 @@ int wrap_MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int
   const auto next = next_of(&wrap_MPI_Send_c<entry>, entry, 430);
   Call call(op::MPI_Send, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
+  call.send_to(dest, tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
@@ -1107,6 +1122,8 @@ COMMLENS_APART int wrap_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Dat
   Call call(op::MPI_Sendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   StatusFor status_for(status);
+  call.send_to(dest, sendtag);
+  call.receive_from(source, recvtag);
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
@@ -1132,6 +1149,8 @@ int plain_MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype
   if (!call.is_cached()) return wrap_MPI_Sendrecv<entry>(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   const auto next = next_of(&wrap_MPI_Sendrecv<entry>, entry, 433);
   StatusFor status_for(status);
+  call.send_to(dest, sendtag);
+  call.receive_from(source, recvtag);
   call.start_in(op::MPI_Sendrecv, comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.count(rc, status_for);
@@ -1144,6 +1163,8 @@ int wrap_MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype s
   Call call(op::MPI_Sendrecv, COMMLENS_CALLER);
   if (call.nested()) return next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   StatusFor status_for(status);
+  call.send_to(dest, sendtag);
+  call.receive_from(source, recvtag);
   call.start_in(comm);
   const int rc = next(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status_for.get());
   call.stop();
@@ -1169,6 +1190,8 @@ COMMLENS_APART int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype 
   Call call(op::MPI_Sendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   StatusFor status_for(status);
+  call.send_to(dest, sendtag);
+  call.receive_from(source, recvtag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
@@ -1194,6 +1217,8 @@ int plain_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int 
   if (!call.is_cached()) return wrap_MPI_Sendrecv_replace<entry>(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   const auto next = next_of(&wrap_MPI_Sendrecv_replace<entry>, entry, 435);
   StatusFor status_for(status);
+  call.send_to(dest, sendtag);
+  call.receive_from(source, recvtag);
   call.start_in(op::MPI_Sendrecv_replace, comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.count(rc, status_for);
@@ -1206,6 +1231,8 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   Call call(op::MPI_Sendrecv_replace, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   StatusFor status_for(status);
+  call.send_to(dest, sendtag);
+  call.receive_from(source, recvtag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, sendtag, source, recvtag, comm, status_for.get());
   call.stop();
@@ -1256,6 +1283,7 @@ COMMLENS_APART int wrap_MPI_Ssend(const void* buf, int count, MPI_Datatype datat
   const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 453);
   Call call(op::MPI_Ssend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
+  call.send_to(dest, tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();
@@ -1279,6 +1307,7 @@ int plain_MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest,
   CachedPath<CachedCall::sends | CachedCall::out_message> call(op::MPI_Ssend, COMMLENS_CALLER, bits(comm), word(count), word(datatype), word(dest));
   if (!call.is_cached()) return wrap_MPI_Ssend<entry>(buf, count, datatype, dest, tag, comm);
   const auto next = next_of(&wrap_MPI_Ssend<entry>, entry, 453);
+  call.send_to(dest, tag);
   call.start_in(op::MPI_Ssend, comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.count(rc);
@@ -1290,6 +1319,7 @@ int wrap_MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, in
   const auto next = next_of(&wrap_MPI_Ssend_c<entry>, entry, 454);
   Call call(op::MPI_Ssend, COMMLENS_CALLER);
   if (call.nested()) return next(buf, count, datatype, dest, tag, comm);
+  call.send_to(dest, tag);
   call.start_in(comm);
   const int rc = next(buf, count, datatype, dest, tag, comm);
   call.stop();

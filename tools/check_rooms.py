@@ -45,7 +45,7 @@ IMPORTS: dict[str, str] = {
     "selection": "base profile",
     "reports": "base symbols render profile selection",
     "findings": "base symbols render profile",
-    "jobs": "base launch symbols render profile",
+    "jobs": "base launch symbols render profile selection",
     "algorithms": "base render profile selection",
     "matrix": "base render profile selection algorithms",
     "overhead": "base launch render",

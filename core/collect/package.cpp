@@ -333,6 +333,8 @@ class Package {
       out_.number(referenced_.sites.number(p.site));
       out_.number(since_start(p.since));
       out_.number(p.region);
+      const auto& [to, from] = p.partners;
+      for (const int n : {to.rank, to.tag, from.rank, from.tag}) out_.signed_number(n);
     }
   }
 

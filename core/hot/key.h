@@ -15,8 +15,10 @@ inline std::uint64_t folded(std::uint64_t a, std::uint64_t b) noexcept {
 // Return address of the outermost MPI call; 0 when call sites are off.
 using Site = std::uint64_t;
 
-// Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k, v_bin for v and w collectives.
+// Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k, v_bin for v and w collectives, null_bin for what is
+// sent to MPI_PROC_NULL: no byte moves, whatever the count.
 inline constexpr std::uint32_t v_bin = 127;
+inline constexpr std::uint32_t null_bin = 126;
 
 inline std::uint32_t bin_of(std::uint64_t bytes) noexcept {
   return bytes == 0 ? 0 : 64u - static_cast<std::uint32_t>(__builtin_clzll(bytes));

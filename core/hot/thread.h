@@ -44,6 +44,12 @@ struct FreeingComm {
   const CommView* view;  // null: none, or unknown
 };
 
+// The other end of a message: a rank of the communicator, and a tag.
+struct Partner {
+  int rank;
+  int tag;
+};
+
 // The call in progress, for tools that inspect a process that hangs or was killed.  The call has ended if `outermost`
 // of its thread is null.
 struct CurrentCall {
@@ -53,7 +59,20 @@ struct CurrentCall {
   Site site;
   std::uint16_t op;
   CommBy comm_by;  // meaning of `comm`
+  // As the application passed them.  Valid if `op` has them (OpFacts::partners); other calls leave those of an earlier
+  // one here.
+  Partner to, from;
 };
+
+// One by one, because an aggregate would clear the partners.
+inline void begin_call(CurrentCall& call, std::uint64_t comm, Ticks since, Site site, std::uint32_t op,
+                       CurrentCall::CommBy comm_by) noexcept {
+  call.comm = comm;
+  call.since = since;
+  call.site = site;
+  call.op = static_cast<std::uint16_t>(op);
+  call.comm_by = comm_by;
+}
 
 struct Regions;  // hot/regions.h
 

@@ -173,6 +173,23 @@ ThreadState state_of_thread(const Thread& thread) noexcept {
   return thread_state;
 }
 
+void add_partner(Text& line, const char* preposition, Partner partner) noexcept {
+  if (partner.rank == no_partner) return;
+  line << preposition;
+  if (partner.rank == any_partner) {
+    line << "any rank";
+  } else if (partner.rank == null_partner) {
+    line << "MPI_PROC_NULL";
+  } else {
+    line << "its rank " << static_cast<std::uint64_t>(partner.rank);
+  }
+  if (partner.tag == any_partner) {
+    line << " with any tag";
+  } else if (partner.tag != no_partner) {
+    line << " with tag " << static_cast<std::uint64_t>(partner.tag);
+  }
+}
+
 void add_thread(Text& line, const Registry& registry, const ThreadState& thread_state, const ReportingRank& reporter,
                 const TickScale& scale, Ticks report_time) noexcept {
   const CurrentCall& current = thread_state.current;
@@ -188,6 +205,12 @@ void add_thread(Text& line, const Registry& registry, const ThreadState& thread_
   if (comm != nullptr && comm->index != 0) {
     line << " on ";
     add_comm(line, registry, *comm, reporter.rank);
+  }
+  if (is_measured) {
+    // Ranks are those of the communicator, as in the source code of the application.
+    const CallPartners partners = partners_of(current, reporter.constants);
+    add_partner(line, " to ", partners.to);
+    add_partner(line, " from ", partners.from);
   }
   line << (thread_state.is_inside ? " for " : ", which began ");
   add_seconds(line, scale.ns(report_time > current.since ? report_time - current.since : 0));

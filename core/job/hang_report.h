@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/state/partners.h"
 #include "core/state/registry.h"
 
 namespace commlens {
@@ -9,6 +10,7 @@ namespace commlens {
 struct ReportingRank {
   int rank;                // from MPI or the launcher; -1: unknown
   const char* unmeasured;  // the name to print for a procedure that is not measured: MPI_Init or MPI_Finalize
+  PartnerConstants constants;
 };
 
 // Writes to stderr what each thread of this process is doing: one line per thread that is in MPI or has called it.  All

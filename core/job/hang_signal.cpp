@@ -34,7 +34,8 @@ void print_hang_report_once() noexcept {
   int could_be_cancelled = 0;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &could_be_cancelled);
   const bool began = job.ready || job.ended != 0;
-  print_hang_report(*registry, {job.rank >= 0 ? job.rank : launched_as, began ? "MPI_Finalize" : "MPI_Init"});
+  const int rank = job.rank >= 0 ? job.rank : launched_as;
+  print_hang_report(*registry, {rank, began ? "MPI_Finalize" : "MPI_Init", job.constants});
   pthread_setcancelstate(could_be_cancelled, nullptr);
   is_busy.store(false, std::memory_order_release);
 }

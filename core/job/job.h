@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/identity.h"
+#include "core/state/partners.h"
 
 namespace [[gnu::visibility("hidden")]] commlens {
 
@@ -32,6 +33,7 @@ struct Job {
   Ticks own_init = 0;             // the part that commlens added to it
   Ticks own_call = 0;             // the same per call, estimated
   Ticks waited = 0;               // time in MPI_Finalize until the other ranks arrived
+  PartnerConstants constants{};   // of the MPI library
   cpu_set_t cpus{};               // allowed at the start; the OpenMP runtime may bind its threads later
   char directory[PATH_MAX] = "";  // working directory at the start; it may change
 };

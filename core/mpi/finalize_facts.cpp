@@ -335,6 +335,7 @@ void note_job() noexcept try {
   entry.init = job.init;
   entry.own_init = job.own_init;
   entry.own_call = job.own_call;
+  entry.constants = job.constants;
   entry.node = host_name();
   entry.cpus = allowed_cpus();
   const std::string profile = profile_name();

@@ -126,6 +126,7 @@ void begin(Ticks before, Ticks after) {
   job.own_call = estimated_call();
   job.ready = true;
   job.began = std::time(nullptr);
+  job.constants = {MPI_ANY_SOURCE, MPI_PROC_NULL, MPI_ANY_TAG};
   job.started = now();
   job.counted_start = counted_time(job.started);
   begin_slices(job.started);

@@ -80,15 +80,14 @@ struct Volume {
 
   template <class Count>
   COMMLENS_IN_REGISTERS void send(const CommView&, Count count, MPI_Datatype datatype, int dest) noexcept {
-    const Bytes block = data(count, datatype);
-    set(bin_of(block), dest == MPI_PROC_NULL ? 0 : block, 0);
-    to = dest;
+    send_block(data(count, datatype), dest);
   }
 
   template <class Count>
   COMMLENS_IN_REGISTERS void sendrecv(const CommView& c, Count sendcount, MPI_Datatype sendtype, int dest,
                                       Count recvcount, MPI_Datatype recvtype) noexcept {
     send(c, sendcount, sendtype, dest);
+    if (bin == null_bin) bin = bin_of(data(sendcount, sendtype));  // it may receive a message
     look_at(recvcount, recvtype);
   }
 
@@ -106,9 +105,7 @@ struct Volume {
 
   template <class Count>
   void partitioned_send(const CommView&, int partitions, Count count, MPI_Datatype datatype, int dest) noexcept {
-    const Bytes block = data(MPI_Count{count} * partitions, datatype);
-    set(bin_of(block), dest == MPI_PROC_NULL ? 0 : block, 0);
-    to = dest;
+    send_block(data(MPI_Count{count} * partitions, datatype), dest);
   }
 
   template <class Count>
@@ -333,9 +330,7 @@ struct Volume {
   COMMLENS_IN_REGISTERS void put(const CommView&, Count origin_count, MPI_Datatype origin_datatype, int target_rank,
                                  Count target_count, MPI_Datatype target_datatype) noexcept {
     look_at(target_count, target_datatype);
-    const Bytes block = data(origin_count, origin_datatype);
-    set(bin_of(block), target_rank == MPI_PROC_NULL ? 0 : block, 0);
-    to = target_rank;
+    send_block(data(origin_count, origin_datatype), target_rank);
   }
 
   template <class Count>
@@ -343,7 +338,8 @@ struct Volume {
                                  Count target_count, MPI_Datatype target_datatype) noexcept {
     look_at(target_count, target_datatype);
     const Bytes block = data(origin_count, origin_datatype);
-    set(bin_of(block), 0, target_rank == MPI_PROC_NULL ? 0 : block);
+    if (target_rank == MPI_PROC_NULL) return set(null_bin, 0, 0);
+    set(bin_of(block), 0, block);
     from = target_rank;
   }
 
@@ -355,16 +351,15 @@ struct Volume {
     const Bytes result = data(result_count, result_datatype);
     // With MPI_NO_OP the origin arguments are not significant.
     const Bytes origin = op == api.no_op ? 0 : data(origin_count, origin_datatype);
-    const std::uint32_t size_bin = bin_of(op == api.no_op ? result : origin);
-    if (target_rank == MPI_PROC_NULL) return set(size_bin, 0, 0);
-    set(size_bin, origin, result);
+    if (target_rank == MPI_PROC_NULL) return set(null_bin, 0, 0);
+    set(bin_of(op == api.no_op ? result : origin), origin, result);
     to = op == api.no_op ? -1 : target_rank;
     from = target_rank;
   }
 
   COMMLENS_IN_REGISTERS void fetch_and_op(const CommView&, MPI_Datatype datatype, int target_rank, MPI_Op op) noexcept {
     const Bytes element = data(1, datatype);
-    if (target_rank == MPI_PROC_NULL) return set(bin_of(element), 0, 0);
+    if (target_rank == MPI_PROC_NULL) return set(null_bin, 0, 0);
     set(bin_of(element), op == api.no_op ? 0 : element, element);
     to = op == api.no_op ? -1 : target_rank;
     from = target_rank;
@@ -372,7 +367,7 @@ struct Volume {
 
   COMMLENS_IN_REGISTERS void compare_and_swap(const CommView&, MPI_Datatype datatype, int target_rank) noexcept {
     const Bytes element = data(1, datatype);
-    if (target_rank == MPI_PROC_NULL) return set(bin_of(element), 0, 0);
+    if (target_rank == MPI_PROC_NULL) return set(null_bin, 0, 0);
     set(bin_of(element), 2 * element, element);
     to = from = target_rank;
   }
@@ -427,6 +422,12 @@ struct Volume {
   void say_count(MPI_Count count) noexcept { parts.count = count; }
   void say_type(MPI_Datatype type) noexcept { parts.type = type; }
   void say_type(const MPI_Datatype* types) noexcept { parts.types = types; }
+
+  COMMLENS_IN_REGISTERS void send_block(Bytes block, int receiver) noexcept {
+    const bool is_null = receiver == MPI_PROC_NULL;
+    set(is_null ? null_bin : bin_of(block), is_null ? 0 : block, 0);
+    to = receiver;
+  }
 
   COMMLENS_IN_REGISTERS void set(std::uint32_t size_bin, Bytes bytes_sent, Bytes bytes_received) noexcept {
     bin = size_bin;

@@ -214,6 +214,9 @@ class Call {
   void start() noexcept { begin(0, CurrentCall::nothing); }
   void start_in(MPI_Comm comm) noexcept { begin(bits(comm), CurrentCall::handle); }
   void start_under(std::uint32_t comm) noexcept { begin(comm, CurrentCall::index); }
+  // Of a blocking call: whom it sends to and receives from.  Two stores each.
+  void send_to(int rank, int tag) noexcept { thread_.current.to = {rank, tag}; }
+  void receive_from(int rank, int tag) noexcept { thread_.current.from = {rank, tag}; }
   std::uint64_t freed() const noexcept { return freed_; }  // HandleMap::freed when it began
   // Computes the size bin of a collective for its internal messages.  Runs before MPI is called, so it may only use
   // arguments that are known to be valid.  The volume that is measured after the call has the same bin.
@@ -341,7 +344,7 @@ class Call {
     freed_ = HandleMap::freed.load(std::memory_order_relaxed);
     thread_.call = 0;
     const Ticks start = now();
-    thread_.current = {comm, start, site_, static_cast<std::uint16_t>(op_), comm_by};
+    begin_call(thread_.current, comm, start, site_, op_, comm_by);
   }
   // A thread may move to a core whose counter is slightly behind; the duration is then 0.
   Ticks spent() const noexcept { return end_ > thread_.current.since ? end_ - thread_.current.since : 0; }
@@ -378,6 +381,8 @@ class CachedPath {
   __attribute__((always_inline)) void start_under_comm(Op op) noexcept {
     begin(op, comm_of_key(cached_->cell->key), CurrentCall::index);
   }
+  __attribute__((always_inline)) void send_to(int rank, int tag) noexcept { thread_->current.to = {rank, tag}; }
+  __attribute__((always_inline)) void receive_from(int rank, int tag) noexcept { thread_->current.from = {rank, tag}; }
   // Counts the call and returns its cell.
   COMMLENS_IN_REGISTERS Cell& count(int rc) noexcept {
     const Ticks end = time_stamp();
@@ -412,7 +417,7 @@ class CachedPath {
   __attribute__((always_inline)) void begin(Op op, std::uint64_t comm, CurrentCall::CommBy comm_by) noexcept {
     thread_->call_cache->look_ahead(*cached_);
     thread_->enter(static_cast<char*>(__builtin_frame_address(0)));
-    thread_->current = {comm, time_stamp(), site_, static_cast<std::uint16_t>(op), comm_by};
+    begin_call(thread_->current, comm, time_stamp(), site_, op, comm_by);
   }
 
   Thread* const thread_;

@@ -55,8 +55,11 @@ std::int64_t id_of(const Profile& profile, std::size_t key) {
   return static_cast<std::int64_t>(key) * std::max(profile.world_size, 1);
 }
 
-// Returns a size bin as profiles store it: v and w collectives have -1.
-std::int64_t stored_bin(std::uint32_t bin) { return bin == v_bin ? -1 : static_cast<std::int64_t>(bin); }
+// Returns a size bin as profiles store it: bins that are no size are negative.
+std::int64_t stored_bin(std::uint32_t bin) {
+  if (bin == v_bin) return -1;
+  return bin == null_bin ? -2 : static_cast<std::int64_t>(bin);
+}
 
 bool leaves_out(Part part, const std::vector<char>& has, std::size_t i) { return part == Part::shard && has[i] == 0; }
 
@@ -299,6 +302,8 @@ void fill_slices(Database& db, const Profile& profile) {
   }
 }
 
+Integer known_partner(int n) { return n == no_partner ? Integer(null) : Integer(n); }
+
 void fill_positions(Database& db, const Profile& profile) {
   Insert<rows::Position> insert(db);
   for (const Profile::LastCall& p : profile.last_calls) {
@@ -311,6 +316,10 @@ void fill_positions(Database& db, const Profile& profile) {
     row.callsite = p.site;
     row.since_ns = p.since;
     row.region = p.region;
+    row.dest = known_partner(p.partners.to.rank);
+    row.dest_tag = known_partner(p.partners.to.tag);
+    row.source = known_partner(p.partners.from.rank);
+    row.source_tag = known_partner(p.partners.from.tag);
     insert(row);
   }
 }
@@ -418,7 +427,7 @@ rows::Scope row_of(const Profile& profile, const Profile::Line& line, std::size_
   row.family = known(line.family);
   row.comm = known(line.comm);
   row.op = known(line.op);
-  row.bin = line.bin == static_cast<int>(v_bin) ? Integer(-1) : known(line.bin);
+  row.bin = line.bin < 0 ? Integer(null) : Integer(stored_bin(static_cast<std::uint32_t>(line.bin)));
   row.callsite = known(line.site);
   row.key = line.key < 0 ? Integer(null) : Integer(id_of(profile, static_cast<std::size_t>(line.key)));
   row.members = known(line.members);

@@ -41,6 +41,7 @@ class Profile : public Catalogue {
     std::uint32_t op, comm, site;  // indices
     Ns since;                      // time after MPI_Init returned
     std::uint32_t region;          // index
+    CallPartners partners;
   };
 
   // The region, execution and, in a loop, iteration to which a row belongs; for rows that do not count MPI calls.

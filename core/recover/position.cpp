@@ -51,6 +51,7 @@ Ticks Reader::take_position(std::uint32_t number, const Thread& thread, std::uin
     position.comm = found == handles_.end() ? 0 : found->second;
   }
   if (!is_comm(position.comm)) position.comm = 0;
+  position.partners = partners_of(current, job_.constants);
   counted_.positions.push_back(position);
   return position.inside ? take_open_call(number, thread, position) : 0;
 }

@@ -439,7 +439,7 @@ Key Reader::known(Key key) {
     is_damaged_ = is_damaged_ || !is_right;
     return is_right ? region_slice_key(region_of_key(key)) : 0;
   }
-  const bool is_bin = bin_of_key(key) <= 64 || bin_of_key(key) == v_bin;
+  const bool is_bin = bin_of_key(key) <= 64 || bin_of_key(key) >= null_bin;
   if (key >> 63 == 0 || op_of_key(key) >= std::size(op_facts) || !is_bin) {
     is_damaged_ = true;
     return 0;

@@ -13,6 +13,7 @@
 #include "core/base/ticks.h"
 #include "core/hot/table.h"
 #include "core/state/notices.h"
+#include "core/state/partners.h"
 #include "core/state/peers.h"
 #include "core/state/regions.h"
 #include "core/state/registry.h"
@@ -48,6 +49,7 @@ struct Position {
   Site site = 0;
   Ticks since = 0;  // when the call began
   std::uint32_t region = 0;
+  CallPartners partners;
 };
 
 using Cells = std::map<std::pair<Key, Site>, Cell>;

@@ -67,6 +67,8 @@ void note(const JobEntry& job) noexcept {
     out.number(job.init);
     out.number(job.own_init);
     out.number(job.own_call);
+    const auto& [any_source, proc_null, any_tag] = job.constants;
+    for (const int constant : {any_source, proc_null, any_tag}) out.signed_number(constant);
     out.text(job.node);
     out.text(job.cpus);
     out.text(job.output);
@@ -93,6 +95,10 @@ bool read(WireReader& in, JobEntry& job) {
   job.init = in.number();
   job.own_init = in.number();
   job.own_call = in.number();
+  auto& [any_source, proc_null, any_tag] = job.constants;
+  for (int* const constant : {&any_source, &proc_null, &any_tag}) {
+    if (!read_int(in, *constant)) return false;
+  }
   job.node = in.text();
   job.cpus = in.text();
   job.output = in.text();

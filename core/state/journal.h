@@ -8,6 +8,7 @@
 
 #include "core/base/identity.h"
 #include "core/base/wire.h"
+#include "core/state/partners.h"
 #include "core/state/regions.h"
 #include "core/state/registry.h"
 #include "core/state/site_facts.h"
@@ -33,6 +34,7 @@ struct JobEntry {
   Ticks started = 0;
   Ticks counted_start = 0;  // `started` in counted time
   Ticks init = 0, own_init = 0, own_call = 0;
+  PartnerConstants constants{};
   std::string node, cpus;
   std::string output;                                     // where the profile would be written
   std::vector<std::pair<std::string, std::string>> meta;  // keys and values of table meta

@@ -21,6 +21,16 @@ RANKS = 3
 PROGRAM = ROOT / "tests" / "mpi" / "programs" / "blocked.c"
 
 
+CALLS = {
+    "recv": "/* waits */",
+    "any": "MPI_ANY_SOURCE",
+    "probe": "MPI_Probe",
+    "sendrecv": "MPI_Sendrecv",
+    "ssend": "MPI_Ssend",
+}
+"""What only the line of the program with the call of a case contains."""
+
+
 @dataclass(frozen=True)
 class Blocked:
     """A job whose ranks but 0 wait; by rank its process, and the time right before it waited, in ns."""
@@ -141,3 +151,24 @@ def test_hang_says_where_the_ranks_called(mpi: Mpi) -> None:
     with blocked(mpi, "recv") as job:
         text = job.places()
     assert f"at main blocked.c:{line_of('/* waits */')}" in text
+
+
+@pytest.mark.parametrize(
+    ("how", "partners"),
+    [
+        ("recv", "from 2 (world rank 0), tag 71: 1; from 2 (world rank 0), tag 72: 2"),
+        ("any", "from any rank, any tag"),
+        ("probe", "from 2 (world rank 0), tag 71: 1; from 2 (world rank 0), tag 72: 2"),
+        (
+            "sendrecv",
+            "to 2 (world rank 0), tag 1, from 2 (world rank 0), tag 71: 1; "
+            "to 2 (world rank 0), tag 1, from 2 (world rank 0), tag 72: 2",
+        ),
+        ("ssend", "to 2 (world rank 0), tag 71: 1; to 2 (world rank 0), tag 72: 2"),
+    ],
+)
+def test_hang_says_whom_a_call_waits_for(mpi: Mpi, how: str, partners: str) -> None:
+    """World rank 0 is the last rank of the reversed communicator."""
+    with blocked(mpi, how) as job:
+        text = job.places()
+    assert f"blocked.c:{line_of(CALLS[how])} {partners} not in this call: 0" in text

@@ -134,8 +134,8 @@ def test_every_thread_has_a_line(mpi: Mpi) -> None:
     with waiting(mpi, 2, "threads") as job:
         job.ask(
             2,
-            rf"commlens: rank 0, thread 0: in MPI_Recv on d0\.1 for {SECONDS}",
-            rf"commlens: rank 0, thread 1: in MPI_Recv on d0\.2 for {SECONDS}",
+            rf"commlens: rank 0, thread 0: in MPI_Recv on d0\.1 from its rank 1 with tag 0 for {SECONDS}",
+            rf"commlens: rank 0, thread 1: in MPI_Recv on d0\.2 from its rank 1 with tag 0 for {SECONDS}",
             rf"commlens: rank 1: outside MPI, last in MPI_Comm_dup on W0\.0, which began {SECONDS} ago",
         )
         assert job.go() == ["rank 0 done", "rank 1 done"]

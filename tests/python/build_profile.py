@@ -50,6 +50,9 @@ SELDOM = {
     33: ("MPI_Reduce_init", "collective"),
     34: ("MPI_Recv", "p2p"),
     35: ("MPI_Iprobe", "p2p"),
+    36: ("MPI_Sendrecv", "p2p"),
+    37: ("MPI_Ssend", "p2p"),
+    38: ("MPI_Send", "p2p"),
 }
 OP_ID = {name: id for id, (name, _) in {**OPS, **SELDOM}.items()}
 
@@ -219,6 +222,9 @@ class PeerRow:
     bytes: int
 
 
+Partners = tuple["int | None", "int | None", "int | None", "int | None"]
+"""Receiver and tag, sender and tag of a message, as in table position."""
+
 Insert = Callable[[str, list[tuple[object, ...]]], None]
 """Adds rows to a table."""
 
@@ -233,7 +239,7 @@ class ProfileBuilder:
     cells: list[Cell] = field(default_factory=list)
     sites: dict[int, tuple[str, str, int]] = field(default_factory=dict)
     imports: list[tuple[str, str, str, str, str | None]] = field(default_factory=list)
-    positions: list[tuple[int, int, int, str, int, int, int]] = field(default_factory=list)
+    positions: list[tuple[int, int, int, str, int, int, int, Partners]] = field(default_factory=list)
     regions: dict[int, Region] = field(default_factory=dict)
     region_times: list[RegionTime] = field(default_factory=list)
     loop_times: list[LoopTime] = field(default_factory=list)
@@ -422,9 +428,13 @@ class ProfileBuilder:
         inside: bool = True,
         thread: int = 0,
         region: int = 0,
+        partners: Partners = (None, None, None, None),
     ) -> None:
-        """Let a thread of a rank be in a call, or outside MPI after it."""
-        self.positions.append((rank, thread, int(inside), op, comm, since_ns, region))
+        """Let a thread of a rank be in a call, or outside MPI after it.
+
+        partners : receiver and tag of what it sends, sender and tag of what it receives
+        """
+        self.positions.append((rank, thread, int(inside), op, comm, since_ns, region, partners))
         self.states[rank] = "running"
 
     def write(self, path: Path) -> Path:
@@ -453,7 +463,7 @@ class ProfileBuilder:
         )
         meta.update(self.meta)
         insert("meta", list(meta.items()))
-        called = {cell.op for cell in self.cells}
+        called = {cell.op for cell in self.cells} | {position[3] for position in self.positions}
         ops = {**OPS, **{id: op for id, op in SELDOM.items() if op[0] in called}}
         insert("op", [(0, "unknown", "other"), *((id, *op) for id, op in ops.items())])
         insert("flow", [(id, name, int(outward)) for id, (name, outward) in enumerate(FLOWS.items())])
@@ -486,8 +496,8 @@ class ProfileBuilder:
             )
             for what, ns in (("init", 10**6), ("collect", 2 * 10**6), ("call", 15), ("calls", 15 * calls)):
                 insert("overhead", [(rank, what, ns)])
-        for rank, thread, inside, op, comm_id, since_ns, region in self.positions:
-            insert("position", [(rank, thread, inside, OP_ID[op], comm_id, 0, since_ns, region)])
+        for rank, thread, inside, op, comm_id, since_ns, region, partners in self.positions:
+            insert("position", [(rank, thread, inside, OP_ID[op], comm_id, 0, since_ns, region, *partners)])
 
     def _write_peers(self, insert: Insert) -> None:
         insert(

@@ -162,6 +162,25 @@ def test_hang_says_in_which_regions_ranks_are(tmp_path: Path) -> None:
     assert text[-1] == "region solve/norm", "rank 2 has a thread in MPI: it is not outside"
 
 
+def test_hang_says_whom_calls_wait_for(tmp_path: Path) -> None:
+    """Ranks of a communicator whose members are not in the order of the world, and of two groups."""
+    build = ProfileBuilder(ranks=12, app_ns=10**10)
+    reversed_comm = build.comm("s0.1", [3, 2, 1, 0])
+    for rank in (0, 1):
+        build.stands(rank, "MPI_Recv", reversed_comm, 10**9, partners=(None, None, 2 + rank, 7))
+    build.stands(2, "MPI_Sendrecv", 1, 10**9, partners=(-2, 1, -1, -1))
+    for rank in range(3, 12):
+        build.stands(rank, "MPI_Ssend", 1, 10**9, partners=(rank - 1, 5, None, None))
+    path = build.write(tmp_path / "stuck.db")
+    with open_profile(str(path)) as connection:
+        groups = {group.op: group.partners_text() for group in hang.read_places(connection)}
+    assert groups == {
+        "MPI_Recv": "from 2 (world rank 1), tag 7: 0; from 3 (world rank 0), tag 7: 1",
+        "MPI_Sendrecv": "to MPI_PROC_NULL, tag 1, from any rank, any tag",
+        "MPI_Ssend": "; ".join(f"to {rank - 1}, tag 5: {rank}" for rank in range(3, 11)) + "; and 1 more",
+    }
+
+
 def test_top_counts_a_call_under_way(tmp_path: Path) -> None:
     look = top.look_at(stuck(tmp_path))
     assert (look.ranks, look.app_ns, look.elapsed_ns) == (4, 40 * 10**9, 10 * 10**9)

@@ -40,6 +40,8 @@ typedef struct {
 #define MPI_ERR_OTHER (16)
 #define MPI_ERR_PENDING (18)
 #define MPI_ERR_IN_STATUS (19)
+#define MPI_ANY_SOURCE (-1)
+#define MPI_ANY_TAG (-2)
 #define MPI_PROC_NULL (-3)
 #define MPI_ROOT (-4)
 #define MPI_UNDEFINED (-32766)

@@ -41,6 +41,8 @@ typedef struct {
 #define MPI_ERR_OTHER (15)
 #define MPI_ERR_PENDING (18)
 #define MPI_ERR_IN_STATUS (17)
+#define MPI_ANY_SOURCE (-2)
+#define MPI_ANY_TAG (-1)
 #define MPI_PROC_NULL (-1)
 #define MPI_ROOT (-3)
 #define MPI_UNDEFINED (-32766)

@@ -24,6 +24,8 @@ from commlens.compare.statistics import (
 
 SHARE_TESTED = 0.001
 """Rows with a smaller share of the MPI time on both sides are not tested, so that the correction stays small."""
+NO_BIN = -3
+"""The bin of rows that are not of one message size."""
 NOTHING = Counts(0, 0, 0, 0, 0)
 MEASURES = ("calls", "bytes", "messages", "time", "slowest")
 
@@ -206,9 +208,13 @@ def compare(
         tests.append((rows[-1], counts))
     columns = [[counts[i] for counts in table.values()] for i in range(len(runs))]
     sums = [total(column, run.whole) for column, run in zip(columns, runs)]
-    whole = row_of(None, ("whole run", "", "", "all operations", -2, "both"), (sums[:split], sums[split:]))
+    whole = row_of(
+        None, ("whole run", "", "", "all operations", NO_BIN, "both"), (sums[:split], sums[split:])
+    )
     spent = [Counts(0, 0, 0, run.elapsed_ns, run.elapsed_ns) for run in runs]
-    elapsed = row_of(None, ("whole run", "", "", "elapsed time", -2, "both"), (spent[:split], spent[split:]))
+    elapsed = row_of(
+        None, ("whole run", "", "", "elapsed time", NO_BIN, "both"), (spent[:split], spent[split:])
+    )
     tested = test_rows([(elapsed, spent), (whole, sums), *tests], whole, split)
     rows.sort(key=lambda row: (-abs(row.added_ns), row.family, row.region, row.operation, row.bin))
     kept = [node for i, node in enumerate(nodes) if wanted is None or i in wanted]
@@ -279,7 +285,7 @@ def total(counts: Sequence[Counts], whole: Counts) -> Counts:
 def as_dict(row: Row) -> dict[str, Any]:
     """Return a row for csv and json: plain numbers in ns and bytes, changes as fractions."""
     found: dict[str, Any] = {name: getattr(row, name) for name in ("family", "origin", "region", "operation")}
-    found.update(size_bin=None if row.bin < -1 else row.bin, side=row.side)
+    found.update(size_bin=None if row.bin == NO_BIN else row.bin, side=row.side)
     for what, each in row.changes.items():
         name = {"time": "time_ns", "slowest": "slowest_ns"}.get(what, what)
         found.update(

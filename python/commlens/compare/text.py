@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from commlens.compare.gate import Condition, percent
-from commlens.compare.model import Comparison, Row, rule_of
+from commlens.compare.model import NO_BIN, Comparison, Row, rule_of
 from commlens.compare.outliers import outliers
 from commlens.render.table import Column, Table
 from commlens.render.units import path_text, share_text, size_text, time_text
+from commlens.selection.sizes import NULL_BIN
 
 COLUMNS = (
     Column("communicator", right=False),
@@ -26,9 +27,11 @@ COLUMNS = (
 
 def bin_text(bin: int) -> str:
     """Return a size bin as in a report; empty for rows without one."""
-    if bin < -1:
+    if bin == NO_BIN:
         return ""
-    return size_text(None, None) if bin < 0 else size_text(1 << (bin - 1) if bin else 0, (1 << bin) - 1)
+    if bin < 0:
+        return size_text(None, None, is_null=bin == NULL_BIN)
+    return size_text(1 << (bin - 1) if bin else 0, (1 << bin) - 1)
 
 
 def verdict(row: Row, comparison: Comparison) -> str:

@@ -6,12 +6,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+from commlens.base.arrays import Ints
 from commlens.jobs.arenas import ranges
 from commlens.profile.shape import has_table
 from commlens.render.table import Column, Table
 from commlens.render.units import path_text, time_text
+from commlens.selection.members import SPELLED_OUT, Comm, groups
 from commlens.symbols.callsites import callsite_labels
+
+ANY = -1
+"""MPI_ANY_SOURCE and MPI_ANY_TAG, as table position has them."""
 
 COLUMNS = (
     Column("where", right=False),
@@ -24,7 +30,7 @@ COLUMNS = (
 
 PLACES_SQL = """\
 SELECT position.rank, position.thread, position.inside, op.name AS op, comm.id AS comm, comm.name AS comm_name,
-       comm.user_name, comm.size, position.callsite, MAX(rank.app_ns - position.since_ns, 0) AS since_ns, path
+       comm.user_name, comm.size, comm.members, dest, dest_tag, source, source_tag, position.callsite, MAX(rank.app_ns - position.since_ns, 0) AS since_ns, path
   FROM position JOIN op ON op.id = position.op JOIN comm ON comm.id = position.comm
        JOIN rank ON rank.rank = position.rank LEFT JOIN region_path ON region_path.region = position.region
  ORDER BY position.rank, position.thread"""
@@ -59,6 +65,8 @@ class Group:
         Path of a code region -> world ranks that are in it; the empty path means outside all regions.
     sites : dict of str to list of int
         Call site -> world ranks that called from it.
+    partners : dict of str to list of int
+        Other ends of the message of a blocking point-to-point call -> world ranks that wait for them.
     """
 
     op: str
@@ -69,6 +77,7 @@ class Group:
     absent: list[int] = field(default_factory=list)
     regions: dict[str, list[int]] = field(default_factory=dict)
     sites: dict[str, list[int]] = field(default_factory=dict)
+    partners: dict[str, list[int]] = field(default_factory=dict)
 
     def sites_text(self) -> str:
         """Return the call sites of these ranks; empty if unknown.
@@ -100,9 +109,64 @@ class Group:
             return f"region {path_text(parts[0][0])}"
         return "region " + "; ".join(f"{path_text(path) or 'none'}: {ranks}" for path, ranks in parts)
 
+    def partners_text(self) -> str:
+        """Return whom these ranks send to and receive from; empty if the call has no such arguments.
+
+        Of more than MOST_PARTNERS different ones, those of the lowest ranks.
+
+        >>> Group("", "", True, 1, {0: 1, 1: 1}, partners={"from 3, tag 7": [0], "from any rank": [1]}).partners_text()
+        'from 3, tag 7: 0; from any rank: 1'
+        >>> Group("", "", True, 1, {0: 1, 1: 1}, partners={"to 2, any tag": [0, 1]}).partners_text()
+        'to 2, any tag'
+        """
+        parts = _by_ranks(self.partners, self.ranks)
+        if len(parts) == 1:
+            return parts[0][0]
+        shown = [f"{partner}: {ranks}" for partner, ranks in parts[:MOST_PARTNERS]]
+        left = len(parts) - len(shown)
+        return "; ".join([*shown, *([f"and {left:,} more"] if left else [])])
+
 
 UNKNOWN = "unknown"
 """The label that callsite_labels() returns for no call site."""
+
+
+MOST_PARTNERS = 8
+
+
+@lru_cache(SPELLED_OUT)
+def _facing(members: str | None, rank: int) -> Ints:
+    """Return the world ranks that a member of a communicator sends messages to, in the order of their ranks."""
+    return Comm(0, "", None, groups(members, 1 << 31)).facing(rank)
+
+
+def _end_text(preposition: str, rank: int | None, tag: int | None, world: Ints) -> str:
+    """Return one end of a message: its rank in the communicator, its world rank if that is another, and the tag.
+
+    >>> _end_text("from", 1, 7, np.array([4, 5])), _end_text("to", 1, 0, np.array([0, 1]))
+    ('from 1 (world rank 5), tag 7', 'to 1, tag 0')
+    >>> _end_text("from", -1, -1, np.array([])), _end_text("to", -2, 3, np.array([])), _end_text("to", None, None, np.array([]))
+    ('from any rank, any tag', 'to MPI_PROC_NULL, tag 3', '')
+    """
+    if rank is None:
+        return ""
+    if rank < 0:
+        who = "any rank" if rank == ANY else "MPI_PROC_NULL"
+    else:
+        in_world = int(world[rank]) if rank < len(world) else rank
+        who = str(rank) if in_world == rank else f"{rank} (world rank {in_world})"
+    if tag is None:
+        return f"{preposition} {who}"
+    return f"{preposition} {who}, " + ("any tag" if tag == ANY else f"tag {tag}")
+
+
+def _partners_of(row: sqlite3.Row) -> str:
+    """Return whom the call of a row sends to and receives from; empty if it has no such arguments."""
+    if row["dest"] is None and row["source"] is None:
+        return ""
+    world = _facing(row["members"], row["rank"])
+    ends = (("to", row["dest"], row["dest_tag"]), ("from", row["source"], row["source_tag"]))
+    return ", ".join(filter(None, (_end_text(*end, world) for end in ends)))
 
 
 def _by_ranks(named: Mapping[str, Sequence[int]], members: Container[int]) -> list[tuple[str, str]]:
@@ -125,6 +189,9 @@ def read_places(connection: sqlite3.Connection) -> list[Group]:
         group = groups.setdefault(key, Group(row["op"], name, bool(row["inside"]), row["size"]))
         group.ranks[row["rank"]] = max(row["since_ns"], group.ranks.get(row["rank"], 0))
         group.regions.setdefault(row["path"] or "", []).append(row["rank"])
+        partners = _partners_of(row)
+        if partners:
+            group.partners.setdefault(partners, []).append(row["rank"])
         group.sites.setdefault(labels.get(row["callsite"], UNKNOWN), []).append(row["rank"])
     for (inside, _, comm), group in groups.items():
         if inside and comm != 0:
@@ -169,6 +236,9 @@ def draw(groups: Sequence[Group]) -> Table:
         site = group.sites_text()
         if site:
             table.say(site, prefix="  ")
+        partners = group.partners_text()
+        if partners:
+            table.say(partners, prefix="  ")
         region = group.regions_text()
         if region:
             table.say(region, prefix="  ")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 7
+VERSION = 8
 APPLICATION_ID = 1129073742
 
 
@@ -429,7 +429,7 @@ CREATE TABLE callsite ( -- Places in the application that call MPI: the return a
             Column('id', 'INTEGER', '', 'Number within this file, a multiple of the number of ranks in MPI_COMM_WORLD.'),
             Column('comm', 'INTEGER', '', 'Communicator.', ref='comm.id', zero=True),
             Column('op', 'INTEGER', '', 'MPI procedure.', ref='op.id', zero=True),
-            Column('bin', 'INTEGER', '', 'Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives).', low=-1, high=63),
+            Column('bin', 'INTEGER', '', 'Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives), -2 for sends and one-sided calls to MPI_PROC_NULL, which move no bytes (in profiles of schema version 8 on). MPI_Sendrecv has the bin of its send buffer, a receive that of its buffer.', low=-2, high=63),
             Column('region', 'INTEGER', '', 'Code region.', ref='region.id', zero=True),
             Column('callsite', 'INTEGER', '', 'Call site, or 0 if call sites are off.', ref='callsite.id', zero=True),
             Column('usual_calls', 'INTEGER', '', 'Usual number of calls per rank; cell_row stores differences to it.', low=-1152921504606846976, since=3, absent='0'),
@@ -442,7 +442,7 @@ CREATE TABLE key ( -- Keys of the cells, without the rank: one row per combinati
   id INTEGER PRIMARY KEY, -- Number within this file, a multiple of the number of ranks in MPI_COMM_WORLD.
   comm INTEGER REFERENCES comm(id), -- Communicator.
   op INTEGER REFERENCES op(id), -- MPI procedure.
-  bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives).
+  bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= size < 2^k bytes, -1 for calls whose blocks differ in size (v and w collectives), -2 for sends and one-sided calls to MPI_PROC_NULL, which move no bytes (in profiles of schema version 8 on). MPI_Sendrecv has the bin of its send buffer, a receive that of its buffer.
   region INTEGER REFERENCES region(id), -- Code region.
   callsite INTEGER REFERENCES callsite(id), -- Call site, or 0 if call sites are off.
   usual_calls INTEGER, -- Usual number of calls per rank; cell_row stores differences to it.
@@ -573,7 +573,7 @@ CREATE TABLE peer ( -- The communication matrix: one row per communicator, kind,
             Column('family', 'INTEGER', '', 'Family of communicators, comm.family, or NULL; scopes of single communicators have none.', null=True),
             Column('comm', 'INTEGER', '', 'Communicator, or NULL.', ref='comm.id', null=True),
             Column('op', 'INTEGER', '', 'MPI procedure, or NULL.', ref='op.id', null=True),
-            Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin, or NULL.', low=-1, high=63, null=True),
+            Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin, or NULL.', low=-2, high=63, null=True),
             Column('callsite', 'INTEGER', '', 'Call site, or NULL.', ref='callsite.id', null=True),
             Column('key', 'INTEGER', '', 'Key, if the scope has only one; NULL for scopes that add up several.', ref='key.id', null=True),
             Column('members', 'INTEGER', 'processes', 'Ranks that are members of the communicator, or of one of the family, whether they made a call or not; NULL in scopes of procedures. Of a set: ranks that completed such requests.', high=2147483648, is_of_world=True, null=True),
@@ -647,6 +647,10 @@ CREATE TABLE spread ( -- Distribution of a counter over the ranks, in a profile 
             Column('callsite', 'INTEGER', '', 'Call site, or 0.', ref='callsite.id', zero=True),
             Column('since_ns', 'INTEGER', 'ns', 'Begin of the call, since MPI_Init returned.'),
             Column('region', 'INTEGER', '', 'Code region of the thread, or 0.', ref='region.id', zero=True, since=5, absent='0'),
+            Column('dest', 'INTEGER', '', 'Receiver of a blocking send, as a rank of the communicator; -2 is MPI_PROC_NULL. NULL if the procedure has none.', low=-2, high=2147483647, null=True, since=8),
+            Column('dest_tag', 'INTEGER', '', 'Tag of the message to dest.', null=True, since=8),
+            Column('source', 'INTEGER', '', 'Sender for which a blocking receive or probe waits, as a rank of the communicator; -1 is MPI_ANY_SOURCE, -2 is MPI_PROC_NULL. NULL if the procedure has none.', low=-2, high=2147483647, null=True, since=8),
+            Column('source_tag', 'INTEGER', '', 'Tag of the message from source; -1 is MPI_ANY_TAG.', low=-1, high=2147483647, null=True, since=8),
         ),
         """\
 CREATE TABLE position ( -- Last call of each thread of the processes that did not reach MPI_Finalize.
@@ -658,6 +662,10 @@ CREATE TABLE position ( -- Last call of each thread of the processes that did no
   callsite INTEGER REFERENCES callsite(id), -- Call site, or 0.
   since_ns INTEGER, -- [ns] Begin of the call, since MPI_Init returned.
   region INTEGER REFERENCES region(id), -- Code region of the thread, or 0.
+  dest INTEGER, -- Receiver of a blocking send, as a rank of the communicator; -2 is MPI_PROC_NULL. NULL if the procedure has none.
+  dest_tag INTEGER, -- Tag of the message to dest.
+  source INTEGER, -- Sender for which a blocking receive or probe waits, as a rank of the communicator; -1 is MPI_ANY_SOURCE, -2 is MPI_PROC_NULL. NULL if the procedure has none.
+  source_tag INTEGER, -- Tag of the message from source; -1 is MPI_ANY_TAG.
   PRIMARY KEY (rank, thread)
 ) WITHOUT ROWID;
 """,
@@ -769,14 +777,16 @@ SELECT scope.key, SUM(CASE counter WHEN 'calls' THEN sum ELSE 0 END),
         'view',
         'Range of message sizes of every bin.',
         (
-            Column('bin', 'INTEGER', '', 'Bin, as in key.bin; -1 is the bin of calls whose blocks differ in size.'),
-            Column('size_low', 'INTEGER', 'bytes', 'Smallest size of the bin, NULL for bin -1.'),
-            Column('size_high', 'INTEGER', 'bytes', 'Largest size of the bin, NULL for bin -1.'),
+            Column('bin', 'INTEGER', '', 'Bin, as in key.bin; -1 is the bin of calls whose blocks differ in size, -2 that of calls to MPI_PROC_NULL.'),
+            Column('size_low', 'INTEGER', 'bytes', 'Smallest size of the bin, NULL for bins -1 and -2.'),
+            Column('size_high', 'INTEGER', 'bytes', 'Largest size of the bin, NULL for bins -1 and -2.'),
         ),
         """\
 CREATE VIEW size_bin AS -- Range of message sizes of every bin.
 WITH RECURSIVE power(bin) AS (SELECT 0 UNION ALL SELECT bin + 1 FROM power WHERE bin < 63)
-SELECT -1 AS bin, NULL AS size_low, NULL AS size_high
+SELECT -2 AS bin, NULL AS size_low, NULL AS size_high
+ UNION ALL
+SELECT -1, NULL, NULL
 UNION ALL
 SELECT bin, CASE bin WHEN 0 THEN 0 ELSE 1 << (bin - 1) END, ~(-1 << bin) FROM power;
 """,
@@ -863,8 +873,8 @@ SELECT DISTINCT member_range.comm, rank.rank
             Column('operation', 'TEXT', '', 'Name of the MPI procedure.'),
             Column('class', 'TEXT', '', 'Its class.'),
             Column('bin', 'INTEGER', '', 'Message size bin, as in key.bin.'),
-            Column('size_low', 'INTEGER', 'bytes', 'Smallest message size of the bin, NULL for bin -1.'),
-            Column('size_high', 'INTEGER', 'bytes', 'Largest message size of the bin, NULL for bin -1.'),
+            Column('size_low', 'INTEGER', 'bytes', 'Smallest message size of the bin, NULL for bins -1 and -2.'),
+            Column('size_high', 'INTEGER', 'bytes', 'Largest message size of the bin, NULL for bins -1 and -2.'),
             Column('region', 'INTEGER', '', 'Code region, region.id.'),
             Column('callsite', 'INTEGER', '', 'Call site, callsite.id.'),
             Column('rank', 'INTEGER', '', 'World rank that counted.'),

@@ -109,14 +109,20 @@ def _bound(size: int) -> tuple[str, str]:
     return str(size >> (10 * unit)), BYTE_UNITS[unit]
 
 
-def size_text(low: int | None, high: int | None) -> str:
+def size_text(low: int | None, high: int | None, *, is_null: bool = False) -> str:
     """Return a range of message sizes; from 1 KiB on, the upper bound is exclusive.
+
+    is_null : the messages are to MPI_PROC_NULL, so that their size does not matter
 
     >>> [size_text(*r) for r in ((0, 0), (1, 1), (8, 15), (1024, 2047), (512, 8191), (1 << 20, None))]
     ['0 B', '1 B', '8-15 B', '1-2 KiB', '512 B-8 KiB', '>= 1 MiB']
     >>> size_text(None, None)
     'varies'
+    >>> size_text(None, None, is_null=True)
+    'PROC_NULL'
     """
+    if is_null:
+        return "PROC_NULL"
     if low is None:
         return "varies"
     if high is None:

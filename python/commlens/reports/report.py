@@ -14,6 +14,7 @@ from commlens.render.units import average_text, bytes_text, path_text, share_tex
 from commlens.reports.query import Queries, Selection, Shape
 from commlens.reports.run import Run
 from commlens.selection.conditions import predefined_name
+from commlens.selection.sizes import NULL_BIN
 from commlens.symbols.callsites import callsite_labels
 
 Row = dict[str, Any]
@@ -239,7 +240,7 @@ def draw_lines(table: Table, report: Report, lines: list[Row], indent: str = "")
             table.say(origin, indent + "  ")
         rows = report.operations[report.line_of(line)]
         for row in rows:
-            size = size_text(row["size_low"], row["size_high"])
+            size = size_text(row["size_low"], row["size_high"], is_null=row["bucket"] == NULL_BIN)
             table.add([f"{indent}  {row['operation']}", size, *numbers(row)])
             if report.shape.callsites:
                 table.say(report.labels.get(row["callsite"], "unknown"), indent + "    ")

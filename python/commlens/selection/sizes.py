@@ -15,6 +15,8 @@ PRESETS = {
     "mpisee": (128, 1024, 8192, 65536, 262144, 1048576, 33554432),
 }
 LARGEST_BIN = 63
+NULL_BIN = -2
+"""The bin of calls to MPI_PROC_NULL."""
 
 
 def parse_size(text: str) -> int:
@@ -90,7 +92,7 @@ class Buckets(NamedTuple):
         if self.kind == "all":
             return "0"
         cases = " ".join(f"WHEN key.bin < {first_bin(b)} THEN {i}" for i, b in enumerate(self.bounds))
-        return f"CASE WHEN key.bin < 0 THEN -1 {cases} ELSE {len(self.bounds)} END"
+        return f"CASE WHEN key.bin < 0 THEN key.bin {cases} ELSE {len(self.bounds)} END"
 
     def low_sql(self) -> str:
         """Return the expression for the smallest size of a bucket."""

@@ -57,7 +57,7 @@ TEST(a_profile_is_made_of_what_is_there) {
     static char frame[64];
     thread.outermost = frame;
     registry.handle(row, 0xabcdef);
-    thread.current = {0xabcdef, now(), 0, 4, CurrentCall::handle};
+    begin_call(thread.current, 0xabcdef, now(), 0, 4, CurrentCall::handle);
     raise(SIGKILL);
   });
   arena::Reader reader;

@@ -69,14 +69,14 @@ std::string heard(const std::string& folder, int rank, std::uint64_t launch,
   return status == 0 ? text : "ended with " + std::to_string(status);
 }
 
-constexpr ReportingRank rank1{1, "MPI_Init"};
+constexpr ReportingRank rank1{1, "MPI_Init", {-1, -2, -1}};
 
 // Puts the calling thread into a call that began `seconds` ago.
 void sit(std::uint64_t comm, CurrentCall::CommBy comm_by, std::uint32_t op, unsigned seconds, bool inside = true) {
   static thread_local char frame[64];
   Thread& thread = this_thread();
   thread.outermost = inside ? frame : nullptr;
-  thread.current = {comm, now() - Ticks{1'000'000'000} * seconds, 0, static_cast<std::uint16_t>(op), comm_by};
+  begin_call(thread.current, comm, now() - Ticks{1'000'000'000} * seconds, 0, op, comm_by);
 }
 
 std::string name_at(const std::string& folder, std::uint64_t launch, const Made& made) {
@@ -112,7 +112,7 @@ TEST(a_thread_in_a_call_is_said_with_its_communicator_and_since_when) {
     sit(0x123, CurrentCall::handle, op::MPI_Barrier, 2);
     print_hang_report(registry, rank1);
     sit(0, CurrentCall::nothing, op::unknown, 1);
-    print_hang_report(registry, {-1, "MPI_Init"});
+    print_hang_report(registry, {-1, "MPI_Init", {-1, -2, -1}});
   });
   const std::string expected =
       "commlens: rank 1: in MPI_Barrier on s1.1 'rows of' for 12 s\n"
@@ -121,6 +121,30 @@ TEST(a_thread_in_a_call_is_said_with_its_communicator_and_since_when) {
       "commlens: process ";
   CHECK_EQ(text.substr(0, expected.size()), expected);
   CHECK(text.find(": in MPI_Init for 1 s\n") != std::string::npos);
+}
+
+TEST(a_blocking_message_is_said_with_its_partners) {
+  const std::string text = heard("", 1, 7, [](Registry& registry) {
+    CurrentCall& current = this_thread().current;
+    current.to = {3, 40};
+    current.from = {-1, -1};
+    for (const std::uint32_t op : {op::MPI_Ssend, op::MPI_Recv, op::MPI_Sendrecv, op::MPI_Barrier}) {
+      sit(world, CurrentCall::index, op, 2);
+      print_hang_report(registry, rank1);
+    }
+    current.from = {-2, 7};
+    sit(world, CurrentCall::index, op::MPI_Probe, 2);
+    print_hang_report(registry, rank1);
+    sit(world, CurrentCall::index, op::MPI_Iprobe, 2);
+    print_hang_report(registry, {1, "MPI_Init", {-3, -2, -31}});
+  });
+  CHECK_EQ(text, std::string("commlens: rank 1: in MPI_Ssend on W0.0 to its rank 3 with tag 40 for 2 s\n"
+                             "commlens: rank 1: in MPI_Recv on W0.0 from any rank with any tag for 2 s\n"
+                             "commlens: rank 1: in MPI_Sendrecv on W0.0 to its rank 3 with tag 40 from any rank with "
+                             "any tag for 2 s\n"
+                             "commlens: rank 1: in MPI_Barrier on W0.0 for 2 s\n"
+                             "commlens: rank 1: in MPI_Probe on W0.0 from MPI_PROC_NULL with tag 7 for 2 s\n"
+                             "commlens: rank 1: in MPI_Iprobe on W0.0 for 2 s\n"));
 }
 
 TEST(a_handle_given_out_again_means_the_newer_communicator) {

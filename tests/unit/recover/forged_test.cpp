@@ -253,7 +253,7 @@ TEST(a_call_that_did_not_return_counts_as_time_in_MPI_up_to_the_last_sign_of_lif
       count(world, 3, 10);
       Thread& thread = this_thread();
       const Ticks since = now();
-      thread.current = {1, since, 0x77, static_cast<std::uint16_t>(c.op), CurrentCall::index};
+      begin_call(thread.current, 1, since, 0x77, c.op, CurrentCall::index);
       thread.outermost = c.is_inside ? static_cast<char*>(__builtin_frame_address(0)) : nullptr;
       thread.count_in(c.region);
       thread.slices.logged_until = since + 1000;
