@@ -208,8 +208,27 @@ def test_an_untested_time_fails_only_if_allowed(tmp_path: Path, run: Run) -> Non
     builders = [small_builder(), small_builder()]
     builders[1].cells[0].time_ns *= 3
     paths = [build.write(tmp_path / f"{i}.db") for i, build in enumerate(builders)]
-    assert run("compare", *paths, "--fail-if", "time > 5%").exit_code == 0
-    assert run("compare", *paths, "--fail-if", "time > 5%", "--untested").exit_code == 1
+    result = run("compare", *paths, "--fail-if", "time > 5%")
+    assert (result.exit_code, result.stderr) == (
+        4,
+        "commlens: cannot test 'time > 5%' with 1 against 1 runs: at least 4 against 4 are needed; "
+        "--untested lets the medians decide\n",
+    )
+    result = run("compare", *paths, "--fail-if", "time > 5%", "--untested")
+    assert (result.exit_code, result.stderr) == (1, "")
+
+
+def test_a_condition_that_is_met_counts_before_one_that_cannot_be_tested(small: Path, run: Run) -> None:
+    conditions = ("--fail-if", "slowest > 5%", "--fail-if", "elapsed > 5%")
+    result = run("compare", small, small, *conditions, "--fail-if", "calls > -1%", "--format", "json")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+    assert json.loads(result.stdout)["untested"] == ["slowest > 5%", "elapsed > 5%"]
+
+
+def test_four_runs_on_each_side_suffice_for_a_condition_on_times(small: Path, run: Run) -> None:
+    result = run("compare", *[small] * 4, "--", *[small] * 4, "--fail-if", "time > 5%")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert run("compare", *[small] * 4, "--", *[small] * 3, "--fail-if", "time > 5%").exit_code == 4
 
 
 def test_ten_slower_runs_fail_and_the_sentence_splits_the_change(tmp_path: Path, run: Run) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # The other modules of commlens.compare need numpy, which takes longer to load than other commands take.
 
 FAILED = 1
+UNTESTED = 4
+"""Exit code if no condition is met, but the runs are too few to test one."""
 SIDES = "\0"  # stands for --, which click would drop; no file has this name
 
 
@@ -91,7 +93,7 @@ def parse_condition(text: str) -> Condition:
 @click.option(
     "--untested",
     is_flag=True,
-    help="With too few runs for a test, let medians decide about times in --fail-if. Without it such times never fail.",
+    help="With too few runs for a test, let medians decide about times in --fail-if. Without it the exit code is 4.",
 )
 @click.option(
     "--keep-going", is_flag=True, help="Leave out profiles that cannot be read; the exit code is then 3."
@@ -126,11 +128,12 @@ def compare_command(
     Columns: calls, bytes/call, time each: relative changes of the factors of the time; time each is per byte, or per call
     without bytes. change: of the time. slowest: change of the time of the slowest rank.
 
-    Exit code 1: a condition of --fail-if is met. 2: a profile cannot be read. 3: --keep-going left out profiles.
+    Exit code 1: a condition of --fail-if is met. 2: a profile cannot be read. 3: --keep-going left out profiles. 4: no
+    condition is met, but the runs are too few to test one on times. Of several codes the first of 2, 1, 4, 3 counts.
     """
-    from commlens.compare.gate import failing
+    from commlens.compare.gate import failing, needs_test
     from commlens.compare.model import compare
-    from commlens.compare.text import failure_text
+    from commlens.compare.text import failure_text, untested_text
 
     sides = split(profiles)
     runs, is_partial = read_sides(sides, operations, classes, size, keep_going=keep_going)
@@ -141,17 +144,20 @@ def compare_command(
         for condition in conditions
         for row in failing(result, condition, untested=untested)
     ]
-    show(result, failures, top, style)
-    context.exit(FAILED if failures else INCOMPLETE if is_partial else 0)
+    skipped = [] if untested else [condition for condition in conditions if needs_test(result, condition)]
+    show(result, failures, [condition.text for condition in skipped], top, style)
+    if skipped:
+        print_error(CommlensError(untested_text(result, skipped)))
+    context.exit(FAILED if failures else UNTESTED if skipped else INCOMPLETE if is_partial else 0)
 
 
-def show(result: Comparison, failures: list[str], top: int, style: str) -> None:
+def show(result: Comparison, failures: list[str], skipped: list[str], top: int, style: str) -> None:
     """Print the comparison in the format that the user chose."""
     from commlens.compare.text import draw, headline, outlier_lines
 
     screen = Screen()
     if style == "json":
-        screen.json(json_text(document(result, failures)))
+        screen.json(json_text(document(result, failures, skipped)))
     elif style == "csv":
         all_rows = row_dicts(result)
         screen.plain(csv_text(list(all_rows[0]), [list(row.values()) for row in all_rows]))
@@ -174,7 +180,7 @@ def row_dicts(result: Comparison) -> list[dict[str, Any]]:
     return [as_dict(row) for row in (result.elapsed, result.whole, *result.rows)]
 
 
-def document(result: Comparison, failures: list[str]) -> dict[str, Any]:
+def document(result: Comparison, failures: list[str], skipped: list[str]) -> dict[str, Any]:
     """Return the comparison for json."""
     from commlens.compare.model import rule_of
     from commlens.compare.text import headline, outlier_lines
@@ -195,6 +201,7 @@ def document(result: Comparison, failures: list[str]) -> dict[str, Any]:
         ],
         "outliers": outlier_lines(result),
         "failures": failures,
+        "untested": skipped,
         "rows": row_dicts(result),
     }
 

@@ -46,17 +46,22 @@ def parse_condition(text: str) -> Condition:
     return Condition(match[1], match[2] == ">", float(match[3]) / 100, text.strip())
 
 
+def needs_test(comparison: Comparison, condition: Condition) -> bool:
+    """Return whether a condition is on a time, and the number of runs allows no test of a time."""
+    return condition.measure in TIMES and not comparison.can_claim
+
+
 def failing(comparison: Comparison, condition: Condition, *, untested: bool) -> list[Row]:
     """Return the rows that meet a condition.
 
     Of times only significant changes count; the time of the slowest rank counts where the time of its row is significant.
-    With `untested` medians decide where the number of runs allows no test.
+    With `untested` medians decide where the number of runs allows no test; without it, no row meets such a condition.
     """
     if condition.measure == "elapsed":
         rows, measure = [comparison.elapsed], "time"
     else:
         rows, measure = [*comparison.rows, comparison.whole], condition.measure
-    if condition.measure in TIMES and not (untested and not comparison.can_claim):
+    if condition.measure in TIMES and not (untested and needs_test(comparison, condition)):
         rows = [row for row in rows if row.is_significant]
     return [row for row in rows if condition.holds(row.changes[measure].ratio)]
 

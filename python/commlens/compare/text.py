@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from commlens.compare.gate import Condition, percent
 from commlens.compare.model import NO_BIN, Comparison, Row, rule_of
 from commlens.compare.outliers import outliers
+from commlens.compare.statistics import runs_needed
 from commlens.render.table import Column, Table
 from commlens.render.units import path_text, share_text, size_text, time_text
 from commlens.selection.sizes import NULL_BIN
@@ -116,6 +119,17 @@ def failure_text(row: Row, condition: Condition) -> str:
         values = f"{each.before:,.0f} → {each.after:,.0f}"
     return (
         f"failed '{condition.text}': {name_text(row)}: {condition.measure} {values} ({percent(each.ratio)})"
+    )
+
+
+def untested_text(comparison: Comparison, conditions: Sequence[Condition]) -> str:
+    """Return the line about conditions on times that the number of runs does not allow to test."""
+    names = ", ".join(f"'{condition.text}'" for condition in conditions)
+    n, m = map(len, comparison.sides)
+    needed = runs_needed(1)
+    return (
+        f"cannot test {names} with {n} against {m} runs: at least {needed} against {needed} are needed; "
+        "--untested lets the medians decide"
     )
 
 
