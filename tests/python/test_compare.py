@@ -20,6 +20,7 @@ from commlens.compare.gate import parse_condition
 from commlens.compare.model import Comparison, compare
 from commlens.compare.read import Counts, Family, RowKey, RunData, read_run
 from commlens.compare.statistics import adjusted, rank_sum_p
+from commlens.reports.query import Selection
 
 MS = 10**6
 OPERATIONS = ("MPI_Allreduce", "MPI_Bcast", "MPI_Isend", "MPI_Waitall")
@@ -28,7 +29,20 @@ OPERATIONS = ("MPI_Allreduce", "MPI_Bcast", "MPI_Isend", "MPI_Waitall")
 def run_data(generator: np.random.Generator, slower: RowKey | None = None, noise: float = 0.01) -> RunData:
     """Return a run of three families with 12 rows of noisy times; one row may take 5 % longer."""
     families = {
-        number: Family(number, "intra", "", None, letter, (4, 4), "", None, frozenset(), f"{letter}0.0", "")
+        number: Family(
+            number,
+            "intra",
+            "",
+            None,
+            letter,
+            (4, 4),
+            "",
+            None,
+            frozenset(),
+            f"{letter}0.0",
+            f"{letter}0.0",
+            "",
+        )
         for number, letter in enumerate("WST", 1)
     }
     rows = {}
@@ -271,6 +285,39 @@ def test_filters_leave_the_rows_asked_for(small: Path, run: Run) -> None:
     assert [row["operation"] for row in rows[2:]] == ["MPI_Alltoallv"]
 
 
+def halves(before: int, ranks: int = 4) -> ProfileBuilder:
+    """Return the small program with two halves, after `before` other communicators; the halves differ in their calls."""
+    build = ProfileBuilder(ranks=ranks)
+    build.sites[1] = ("/opt/app/x", "", 0x100)
+    made = {"parent": 1, "creator": "MPI_Comm_split", "callsite": 1, "family": 2}
+    for leader in range(0, ranks, 2):
+        comm = build.comm(f"s{leader}.{before + 1}", [leader, leader + 1], created_ns=MS, **made)
+        build.count(comm, "MPI_Bcast", leader, 7 + leader, 10 * MS, size=8, sent=64)
+    return build
+
+
+def test_one_communicator_of_a_family_is_compared_with_that_at_its_place(tmp_path: Path, run: Run) -> None:
+    paths = [halves(before).write(tmp_path / f"{before}.db") for before in (0, 3)]
+    rows = document(run, *paths, "--comm", "s2.1")["rows"]
+    assert [(row["family"], row["calls_a"], row["calls_b"]) for row in rows[1:]] == [
+        ("whole run", 9, 9),
+        ("s2.1", 9, 9),
+    ]
+    rows = document(run, *paths, "--comm", "s*.1")["rows"]
+    assert [(row["family"], row["calls_a"], row["calls_b"]) for row in rows[2:]] == [("s*.1 x2", 16, 16)]
+
+
+def test_a_part_of_a_family_has_no_place_in_a_larger_family(tmp_path: Path, run: Run) -> None:
+    paths = [halves(0, ranks).write(tmp_path / f"{ranks}.db") for ranks in (4, 8)]
+    result = run("compare", *paths, "--comm", "s2.1")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        f"commlens: --comm: s2.1 is a part of a family of 2 communicators in {paths[0]}, but s*.1 in {paths[1]} has 4; "
+        "select the whole family\n",
+    )
+    assert run("compare", *paths, "--comm", "s*.1").exit_code == 0
+
+
 def test_only_calls_of_a_region_are_compared(marked: Path, run: Run) -> None:
     rows = document(run, marked, marked, "--region", "*/norm")["rows"]
     assert [(row["region"], row["calls_a"]) for row in rows[2:]] == [("solve/time steps/norm", 24)]
@@ -305,7 +352,7 @@ def test_a_condition_that_makes_no_sense_is_refused(text: str) -> None:
 def test_older_profiles_are_compared() -> None:
     paths = sorted(Path(__file__).parent.parent.joinpath("profiles").glob("version[2-9]*.db"))
     assert len(paths) >= 2
-    data = [read_run(str(path), (), (), None) for path in paths]
+    data = [read_run(str(path), Selection()) for path in paths]
     for path, one in zip(paths, data):
         result = compare([one], [one])
         assert not result.only, path

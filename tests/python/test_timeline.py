@@ -177,6 +177,13 @@ def test_a_selection_counts_what_is_selected(profile: Path, run: Run) -> None:
     ]  # fmt: skip
 
 
+def test_one_communicator_of_a_family_has_its_own_name(profile: Path, run: Run) -> None:
+    found = data(run, profile, "--comm", "s2.1")["communicators"]
+    assert {(row["communicator"], row["communicators"]) for row in found} == {("s2.1", 1)}
+    found = data(run, profile, "--comm", "s*.1")["communicators"]
+    assert {(row["communicator"], row["communicators"]) for row in found} == {("s*.1", 2)}
+
+
 def test_only_the_members_of_selected_communicators_count(profile: Path, run: Run) -> None:
     rows = data(run, profile, "--comm", "s2.1")["slices"]
     assert [(row["ranks"], row["run_ns"], row["time_ns"]) for row in rows] == [

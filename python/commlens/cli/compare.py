@@ -16,8 +16,7 @@ from commlens.compare.read import RunData, read_run
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
-from commlens.selection.conditions import comm_conditions, where
-from commlens.selection.names import check_communicators
+from commlens.reports.query import Selection
 from commlens.selection.sizes import BinRange
 
 if TYPE_CHECKING:
@@ -119,7 +118,8 @@ def compare_command(
 
     Give two profiles, or several runs of each side with -- between them. Communicators are matched by lineage: the
     creating procedure, its call site, the parent's family and the size. --comm names communicators of the first
-    profile. Unmatched families are listed with their share of the MPI time.
+    profile; if they are a part of a family, the others contribute those at the same places of the matching family.
+    Unmatched families are listed with their share of the MPI time.
 
     Each row is a family, an operation, a message size and a code region. Times are sums over all ranks, medians over the
     runs. A row is slower or faster only if the rank test, corrected for all tested rows, and the interval agree; ? means
@@ -136,8 +136,9 @@ def compare_command(
     from commlens.compare.text import failure_text, untested_text
 
     sides = split(profiles)
-    runs, is_partial = read_sides(sides, operations, classes, size, keep_going=keep_going)
-    chosen = families_of(runs[0][0].path, comms) if comms else None
+    selection = Selection(operations=operations, classes=classes, size=size)
+    runs, is_partial = read_sides(sides, selection, keep_going=keep_going)
+    chosen = select_communicators(runs, comms, selection) if comms else None
     result = compare(*runs, region=region, comms=chosen)
     failures = [
         failure_text(row, condition)
@@ -207,12 +208,7 @@ def document(result: Comparison, failures: list[str], skipped: list[str]) -> dic
 
 
 def read_sides(
-    sides: tuple[list[str], list[str]],
-    operations: tuple[str, ...],
-    classes: tuple[str, ...],
-    size: BinRange | None,
-    *,
-    keep_going: bool,
+    sides: tuple[list[str], list[str]], selection: Selection, *, keep_going: bool
 ) -> tuple[tuple[list[RunData], list[RunData]], bool]:
     """Return the readable profiles of both sides, and whether some are left out; one line for each."""
     runs: tuple[list[RunData], list[RunData]] = ([], [])
@@ -220,7 +216,7 @@ def read_sides(
     for paths, found in zip(sides, runs):
         for path in paths:
             try:
-                found.append(read_run(path, operations, classes, size))
+                found.append(read_run(path, selection))
             except CommlensError as error:
                 errors.append(error)
     for refused in errors if keep_going else errors[:-1]:
@@ -232,9 +228,14 @@ def read_sides(
     return runs, bool(errors)
 
 
-def families_of(path: str, comms: tuple[str, ...]) -> frozenset[int]:
-    """Return the families of the first profile that the user selects."""
-    with open_profile(path) as connection:
-        check_communicators(connection, comms)
-        condition = where(comm_conditions(comms))
-        return frozenset(row[0] for row in connection.execute(f"SELECT DISTINCT family FROM comm{condition}"))
+def select_communicators(
+    runs: tuple[list[RunData], list[RunData]], comms: tuple[str, ...], selection: Selection
+) -> frozenset[int]:
+    """Limit the runs to the communicators that the user selects; return their families in the first profile."""
+    from commlens.compare.parts import limit_to_parts, selected_parts
+
+    everything = [*runs[0], *runs[1]]
+    with open_profile(everything[0].path) as connection:
+        parts = selected_parts(connection, comms)
+    limit_to_parts(everything, parts, selection)
+    return frozenset(parts)

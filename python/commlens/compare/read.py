@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -13,7 +12,6 @@ from commlens.profile import meta, open_profile
 from commlens.render.tree import rooted
 from commlens.reports.query import Queries, Selection, Shape
 from commlens.selection.names import matching_operations
-from commlens.selection.sizes import BinRange
 from commlens.symbols.callsites import callsite_labels
 
 FAMILY_SQL = """\
@@ -47,8 +45,10 @@ class Family:
         Letter of a communicator without creator and parent: W for MPI_COMM_WORLD; else empty.
     members : frozenset of int
         Families of the communicators of a set; else empty.
+    name : str
+        Name in this profile.
     label : str
-        Name and number of communicators, as in a report.
+        Name and number of communicators, as in a report; of a selected part of the family, that of the part.
     origin : str
         Creator, and call site.
     """
@@ -62,6 +62,7 @@ class Family:
     topology: str
     site: Site | None
     members: frozenset[int]
+    name: str
     label: str
     origin: str
 
@@ -135,15 +136,38 @@ def read_families(connection: sqlite3.Connection) -> dict[int, Family]:
             topology=(row["topology"] or "").partition(" ")[0],
             site=site,
             members=frozenset(members.get(row["family"], ())),
+            name=row["name"],
             label=row["name"] + count,
             origin=" at ".join(part for part in (row["creator"], label) if part),
         )
     return found
 
 
-def read_run(
-    path: str, operations: Sequence[str], classes: tuple[str, ...], size: BinRange | None
-) -> RunData:
+def read_rows(connection: sqlite3.Connection, selection: Selection) -> dict[RowKey, Counts]:
+    """Return the selected rows of a profile; the operations of `selection` are names or globs.
+
+    Raises
+    ------
+    CommlensError
+        The profile has none of the operations.
+    """
+    operations = matching_operations(connection, selection.operations)
+    selection = replace(selection, operations=operations)
+    queries = Queries(selection, Shape(by_region=True), is_summary=meta.is_summary(connection))
+    rows = {}
+    for row in connection.execute(queries.operations(None)):
+        key = RowKey(row["family"], row["path"] or "", row["operation"], row["bucket"])
+        rows[key] = Counts(
+            row["calls"],
+            row["bytes_sent"] + row["bytes_received"],
+            row["calls"] if sends_messages(row["operation"], row["class"]) else 0,
+            row["time_ns"],
+            row["rank_max_ns"],
+        )
+    return rows
+
+
+def read_run(path: str, selection: Selection) -> RunData:
     """Read one profile.
 
     Raises
@@ -152,21 +176,7 @@ def read_run(
         The file is not a profile, is damaged, or has none of the operations.
     """
     with open_profile(path) as connection:
-        selection = Selection(
-            operations=matching_operations(connection, operations), classes=classes, size=size
-        )
-        shape = Shape(by_region=True)
-        queries = Queries(selection, shape, is_summary=meta.is_summary(connection))
-        rows = {}
-        for row in connection.execute(queries.operations(None)):
-            key = RowKey(row["family"], row["path"] or "", row["operation"], row["bucket"])
-            rows[key] = Counts(
-                row["calls"],
-                row["bytes_sent"] + row["bytes_received"],
-                row["calls"] if sends_messages(row["operation"], row["class"]) else 0,
-                row["time_ns"],
-                row["rank_max_ns"],
-            )
+        rows = read_rows(connection, selection)
         facts = meta.facts(connection)
         nodes = connection.execute(RANKS_SQL).fetchall()
         most = max((row["most"] for row in nodes), default=None)

@@ -205,10 +205,23 @@ SELECT part.row, {columns}, calls, time_ns,
     def communicators(self, pieces: Pieces) -> str:
         """Return the statement for the communicators of each row."""
         names = "(SELECT id AS line, name, user_name, communicators FROM comm)"
-        if self.line == "family":
+        if self.line == "family" and self.selection.comms:
+            names = self.selected_families()
+        elif self.line == "family":
             names = "(SELECT family AS line, name, user_name, communicators FROM family)"
         columns = f"part.line AS {'family' if self.line == 'family' else 'comm'}, named.name AS communicator, user_name, communicators"
         return self.parts(pieces, "line", f"{names} AS named ON named.line = part.line", columns)
+
+    def selected_families(self) -> str:
+        """Return the query for the names of families of which only some communicators are selected, as in a report."""
+        return f"""\
+(SELECT comm.family AS line,
+               CASE WHEN COUNT(*) = 1 AND comm.communicators <> family.communicators THEN comm.name ELSE family.name END AS name,
+               CASE WHEN COUNT(comm.user_name) = COUNT(*) AND MIN(comm.user_name) = MAX(comm.user_name)
+                    THEN MIN(comm.user_name) END AS user_name,
+               SUM(comm.communicators) AS communicators
+          FROM comm JOIN family ON family.family = comm.family{where(self.selection.comm_conditions())}
+         GROUP BY comm.family)"""
 
     def procedures(self, pieces: Pieces) -> str:
         """Return the statement for the procedures of each row."""
