@@ -285,6 +285,11 @@ def test_filters_leave_the_rows_asked_for(small: Path, run: Run) -> None:
     assert [row["operation"] for row in rows[2:]] == ["MPI_Alltoallv"]
 
 
+def test_a_misspelt_operation_is_refused_once(small: Path, run: Run) -> None:
+    result = run("compare", small, small, "--op", "zz")
+    assert (result.exit_code, result.stderr) == (2, "commlens: no operation 'zz'\n")
+
+
 def halves(before: int, ranks: int = 4) -> ProfileBuilder:
     """Return the small program with two halves, after `before` other communicators; the halves differ in their calls."""
     build = ProfileBuilder(ranks=ranks)

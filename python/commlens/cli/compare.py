@@ -210,15 +210,16 @@ def document(result: Comparison, failures: list[str], skipped: list[str]) -> dic
 def read_sides(
     sides: tuple[list[str], list[str]], selection: Selection, *, keep_going: bool
 ) -> tuple[tuple[list[RunData], list[RunData]], bool]:
-    """Return the readable profiles of both sides, and whether some are left out; one line for each."""
+    """Return the readable profiles of both sides, and whether some are left out; one line for each different error."""
     runs: tuple[list[RunData], list[RunData]] = ([], [])
-    errors = []
+    found_errors = {}  # by message: an unknown operation is an error of every profile
     for paths, found in zip(sides, runs):
         for path in paths:
             try:
                 found.append(read_run(path, selection))
             except CommlensError as error:
-                errors.append(error)
+                found_errors[error.message] = error
+    errors = list(found_errors.values())
     for refused in errors if keep_going else errors[:-1]:
         print_error(refused)
     if errors and not keep_going:
