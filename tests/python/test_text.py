@@ -140,6 +140,39 @@ def test_top_zero_leaves_out_nothing(small: Path, run: Run) -> None:
     assert ranks.count("\n    rank ") == 4 + 1 + 4 + 1 + 4 + 1 + 1 + 1 + 1 + 4
 
 
+@pytest.mark.parametrize(
+    "arguments, line",
+    [
+        (
+            ["--rank", "0,2-3"],
+            "ranks 0, 2-3; the header is of the whole run, shares are of the MPI time of the selected ranks",
+        ),
+        (
+            [
+                "--comm",
+                "s0.1",
+                "--op",
+                "allreduce",
+                "--class",
+                "collective",
+                "--size",
+                "1K:",
+                "--time",
+                "0.01:0.2",
+            ],
+            "communicator s0.1, MPI_Allreduce, class collective, messages of >= 1 KiB, rows of 10.0 ms to 200 ms; "
+            "the header is of the whole run, shares are of the MPI time of all ranks",
+        ),
+    ],
+)
+def test_the_head_names_the_selection_and_the_base_of_the_shares(
+    small: Path, run: Run, arguments: list[str], line: str
+) -> None:
+    head = run("report", small, *arguments).stdout.split("\n\n")[0]
+    assert head.splitlines()[-1] == f"selection     {line}"
+    assert "selection" not in run("report", small).stdout
+
+
 def test_a_selection_without_calls(small: Path, run: Run) -> None:
     result = run("report", small, "--op", "MPI_Put")
     assert result.exit_code == 0

@@ -22,6 +22,7 @@ from commlens.cli.options import (
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
+from commlens.selection.words import range_text
 
 # Those of commlens.matrix.KINDS: that module needs numpy, which takes longer to load than other commands take.
 KINDS = ("p2p", "put", "get", "one-sided", "collective", "internal", "share", "modelled", "all")
@@ -185,13 +186,3 @@ def _heading(
         *(["in slices " + ", ".join(map(range_text, slices))] if slices else []),
     ]
     return "".join(f" {words}" for words in chosen)
-
-
-def range_text(bounds: tuple[int, int]) -> str:
-    """Return a range as the user types it.
-
-    >>> range_text((1, 1)), range_text((1, 3))
-    ('1', '1-3')
-    """
-    low, high = bounds
-    return str(low) if low == high else f"{low}-{high}"

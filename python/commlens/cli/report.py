@@ -30,7 +30,7 @@ from commlens.render.screen import Screen
 from commlens.render.table import csv_text, fold, json_text
 from commlens.reports.query import ORDERS, Selection, Shape
 from commlens.reports.regions import refuse_older
-from commlens.reports.report import Report, as_dict, draw, plain_rows, read_report
+from commlens.reports.report import Report, as_dict, draw, plain_rows, read_report, selection_text
 from commlens.reports.run import Run, read_run
 from commlens.selection import names
 from commlens.selection.sizes import BinRange, Buckets
@@ -144,9 +144,9 @@ def report(
     the block for one process. calls: number of calls on all ranks. calls/rank: calls divided by the number of ranks in
     the communicator. max/rank: time of the rank with the most time. avg/rank: time of all ranks divided by the number
     of ranks in the communicator, including ranks that did not make the call. avg/call, longest: average and maximum
-    time of a single call. share: share of the MPI time of all ranks, also in the lines that count the rows left out.
-    sent, received: bytes of all ranks; a collective counts the blocks of all processes, so that the bytes of a call can
-    exceed its size. non-contig.: share of the calls with a non-contiguous datatype, shown if there are any.
+    time of a single call. share: share of the MPI time of all ranks, with --rank of the selected ranks, also in the
+    lines that count the rows left out. sent, received: bytes of all ranks; a collective counts the blocks of all
+    processes, so that the bytes of a call can exceed its size. non-contig.: share of the calls with a non-contiguous datatype, shown if there are any.
 
     Begins with one to five findings if there are any; commlens explain shows their evidence. A profile that commlens
     recover made then shows where each rank was when the job ended: its MPI call or the last one, since when, and who
@@ -204,17 +204,19 @@ def _print_csv(screen: Screen, result: Report, title: str) -> None:
 def _print_table(screen: Screen, answer: Answer, top: int) -> None:
     """Print the findings, the facts of the run, and the communicators with their operations."""
     screen.lines(head_lines(answer.findings, screen.width))
-    _print_head(screen, answer.facts, answer.end, top)
     report = answer.report
+    _print_head(screen, answer.facts, answer.end, selection_text(report.selection), top)
     screen.lines(draw(report).lines(screen.width) if report.lines else [Text("no calls match")])
 
 
-def _print_head(screen: Screen, facts: Run, end: tuple[list[Group], list[int]], top: int) -> None:
-    """Print where the ranks were at the end of a killed job, the facts of the run, the warnings, and an empty line."""
+def _print_head(
+    screen: Screen, facts: Run, end: tuple[list[Group], list[int]], selected: str, top: int
+) -> None:
+    """Print where the ranks were at the end of a killed job, the facts of the run, the selection, and the warnings."""
     if any(end):
         screen.lines([Text("when the job ended", style="bold")])
         screen.lines([*draw_end(*end, top).lines(screen.width), Text("")])
-    for name, text in facts.head():
+    for name, text in [*facts.head(), *([("selection", selected)] if selected else [])]:
         screen.lines(fold(f"{name:<14}", text, screen.width))
     for warning in facts.warnings():
         screen.lines(fold(f"{'warning':<14}", warning, screen.width, "yellow"))

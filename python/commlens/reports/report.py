@@ -15,6 +15,7 @@ from commlens.reports.query import Queries, Selection, Shape
 from commlens.reports.run import Run
 from commlens.selection.conditions import predefined_name
 from commlens.selection.sizes import NULL_BIN
+from commlens.selection.words import comms_text, operations_text, ranks_text
 from commlens.symbols.callsites import callsite_labels
 
 Row = dict[str, Any]
@@ -47,6 +48,7 @@ class Report:
     """All rows of a report, and the statements that returned them."""
 
     shape: Shape
+    selection: Selection
     regions: list[Row] = field(default_factory=list)
     lines: list[Row] = field(default_factory=list)
     operations: dict[RowKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
@@ -74,6 +76,27 @@ class Report:
         return [rank for row in self.operation_rows() for rank in self.ranks[self.key_of(row)]]
 
 
+def selection_text(selection: Selection) -> str:
+    """Return the line of the header about a selection, and the base of the shares; empty if everything is selected.
+
+    >>> selection_text(Selection(ranks=((0, 0), (2, 3)), classes=("p2p",)))
+    'class p2p, ranks 0, 2-3; the header is of the whole run, shares are of the MPI time of the selected ranks'
+    """
+    chosen = comms_text(selection.comms)
+    chosen += [operations_text(selection.operations)] if selection.operations else []
+    chosen += [f"class {' or '.join(selection.classes)}"] if selection.classes else []
+    chosen += [ranks_text(selection.ranks)] if selection.ranks else []
+    chosen += [f"messages of {size_text(*selection.size.bounds)}"] if selection.size else []
+    if selection.time_ns:
+        low, high = selection.time_ns
+        until = "or more" if high is None else f"to {time_text(high)}"
+        chosen.append(f"rows of {time_text(low)} {until}")
+    if not chosen:
+        return ""
+    base = "the selected ranks" if selection.ranks else "all ranks"
+    return f"{', '.join(chosen)}; the header is of the whole run, shares are of the MPI time of {base}"
+
+
 def refuse_single_ranks(selection: Selection, shape: Shape) -> None:
     """Refuse a request that needs the counters of single ranks."""
     asked = {"--rank": selection.ranks, "--time": selection.time_ns, "--all-ranks": shape.all_ranks}
@@ -87,7 +110,7 @@ def read_report(connection: sqlite3.Connection, selection: Selection, shape: Sha
     is_summary = meta.is_summary(connection)
     if is_summary:
         refuse_single_ranks(selection, shape)
-    report, queries = Report(shape), Queries(selection, shape, is_summary=is_summary)
+    report, queries = Report(shape, selection), Queries(selection, shape, is_summary=is_summary)
     cut = shape.top is not None
 
     def rows(title: str, sql: str) -> list[Row]:
@@ -187,7 +210,7 @@ def line_origin(line: Row, labels: dict[int, str]) -> str:
 def more(row: Row, shown: list[Row], noun: str) -> str | None:
     """Return the line about the rows that --top left out after `shown`, if any.
 
-    Its share has the base of the shares in the rows: the MPI time of all ranks.
+    Its share has the base of the shares in the rows: the MPI time of all selected ranks.
     """
     left = row.get("of_lines", 0) - len(shown)  # no such column: nothing was left out
     if left <= 0:

@@ -56,6 +56,16 @@ class BinRange(NamedTuple):
         """Return the condition on key.bin."""
         return f"key.bin BETWEEN {self.first} AND {self.last}"
 
+    @property
+    def bounds(self) -> tuple[int, int | None]:
+        """Smallest and largest size in bytes, both included; None without upper bound.
+
+        >>> BinRange(0, 10).bounds, BinRange(11, LARGEST_BIN).bounds
+        ((0, 1023), (1024, None))
+        """
+        low = 1 << (self.first - 1) if self.first else 0
+        return low, None if self.last == LARGEST_BIN else (1 << self.last) - 1
+
 
 def parse_range(text: str) -> BinRange:
     """Return the bins of LOW:HIGH; HIGH is exclusive.
