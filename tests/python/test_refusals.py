@@ -75,7 +75,7 @@ def garbage(path: Path) -> None:
     ("spoil", "complaint"),
     [
         (remove, "no such file"),
-        (folder, "not a profile: neither a file nor a folder"),
+        (folder, "not a profile: a folder without index.db and shard.*.db"),
         (empty, "not a profile: the file is empty"),
         (text, "not a profile: not an SQLite file"),
         (other_program, "not a profile: an SQLite file of another program"),

@@ -190,6 +190,8 @@ def opened(path: Path, folder: int | None = None) -> Iterator[ProfileFile]:
     def check(facts: os.stat_result) -> None:
         if stat.S_ISLNK(facts.st_mode):
             raise CommlensError(f"{path}: a symbolic link, which commlens does not follow here")
+        if stat.S_ISDIR(facts.st_mode):
+            raise CommlensError(f"{path}: not a profile: a folder without index.db and shard.*.db")
         if not stat.S_ISREG(facts.st_mode):
             raise CommlensError(f"{path}: not a profile: neither a file nor a folder")
 
