@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from build_profile import ProfileBuilder
 from conftest import Run, marked_builder
@@ -16,6 +17,9 @@ from rich.cells import cell_len
 from summarise import summarised
 from test_shards import split
 from test_text import in_terminal
+
+from commlens.matrix.shades import Cells
+from commlens.render.shades import level_count
 
 # Text.
 
@@ -35,16 +39,16 @@ WHOLE = """\
 two-sided messages, as sent: 8 pairs of 4 ranks, 24 messages, 30.0 KiB
 
    0   1   2   3
-0 │    @@@@    ....│
-  │    @@@@    ....│
-1 │@@@@    ....    │
-  │@@@@    ....    │
-2 │    ....    @@@@│
-  │    ....    @@@@│
-3 │....    @@@@    │
-  │....    @@@@    │
-3.00 KiB .:-=+*#%@ 4.50 KiB
-rows send, columns receive; a cell is one pair of ranks, the scale is logarithmic
+0 │    @@@@    ====│
+  │    @@@@    ====│
+1 │@@@@    ====    │
+  │@@@@    ====    │
+2 │    ====    @@@@│
+  │    ====    @@@@│
+3 │====    @@@@    │
+  │====    @@@@    │
+2.25 KiB .:-=+*#%@ 4.50 KiB
+rows send, columns receive; a cell is one pair of ranks; logarithmic scale from half the maximum
 
 pattern     ring, both ways
 locality    in a node 60.0 %, between nodes 40.0 %
@@ -90,9 +94,40 @@ def test_a_picture_fits_its_terminal(tmp_path: Path, width: int) -> None:
 def test_no_colours_mean_shades_and_a_dumb_terminal_ascii(tmp_path: Path) -> None:
     path = ring_of_four(tmp_path)
     shades = in_terminal(80, "matrix", str(path), NO_COLOR="1")
-    assert "│    ████    ░░░░│" in without_styles(shades)
+    assert "│    ████    ▒▒▒▒│" in without_styles(shades)
     dumb = in_terminal(80, "matrix", str(path), TERM="dumb")
-    assert "│    @@@@    ....│" in dumb
+    assert "│    @@@@    ====│" in dumb
+
+
+def test_nearly_equal_values_have_one_shade(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=2)
+    build.send(0, 1, 10, 100_000)
+    build.send(1, 0, 10, 100_030)
+    shown = run("matrix", build.write(tmp_path / "p.db")).stdout
+    assert "0 │        @@@@@@@@│" in shown
+    assert "1 │@@@@@@@@        │" in shown
+    assert "977 KiB in each that is drawn\nrows send, columns receive; a cell is one pair of ranks\n" in shown
+    for kind in ("shades", "colours"):
+        cells = Cells(np.array([[0, 1_000_000], [1_000_300, 0]]), ~np.eye(2, dtype=bool), 2, 1)
+        assert len(set(cells.levels(level_count(kind))[cells.used].tolist())) == 1, kind
+
+
+def test_the_scale_reaches_from_the_smallest_to_the_largest_value(tmp_path: Path, run: Run) -> None:
+    build = ProfileBuilder(ranks=2)
+    build.send(0, 1, 1, 1 << 10)
+    build.send(1, 0, 1, 1 << 20)
+    shown = run("matrix", build.write(tmp_path / "p.db")).stdout
+    assert "0 │        ........│" in shown
+    assert (
+        "1.00 KiB .:-=+*#%@ 1.00 MiB\nrows send, columns receive; a cell is one pair of ranks; logarithmic scale\n"
+        in shown
+    )
+
+
+@pytest.mark.parametrize("by", ["rank", "node"])
+def test_no_line_of_the_legend_is_wider_than_the_terminal(tmp_path: Path, by: str) -> None:
+    shown = without_styles(in_terminal(80, "matrix", str(ring_of_four(tmp_path)), "--by", by))
+    assert max(map(cell_len, shown.splitlines())) <= 80
 
 
 # Bad input.

@@ -116,9 +116,8 @@ def drawing(facts: Facts, heading: str) -> Drawing:
     left = MARGIN + LETTER * max(map(len, names)) + 4
     top = MARGIN + 5 * LETTER
     low, high = cells.range
-    bounds = [
-        value_text(what, bound, short=True) for bound in (high, (max(low, 1) * max(high, 1)) ** 0.5, low)
-    ]
+    begin, end = cells.scale
+    bounds = [value_text(what, bound, short=True) for bound in (high, (begin * end) ** 0.5, min(begin, low))]
     right = left + side + 2 * MARGIN
     keys = [f"{i} {label}" for i, label in enumerate(labels)] if axis.noun != "rank" else []
     title = escape(f"{TITLES[facts.matrix.kind]}{heading}: {what}", Target.LINE)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from commlens.base.escape import Target, escape
 from commlens.matrix.facts import Axis
 from commlens.matrix.pairs import Pairs
 from commlens.matrix.shades import Cells, folded, value_text
 from commlens.render.shades import COLOURS, coloured, level_count, scale, shaded
+from commlens.render.table import fold
 
 WIDEST, TALLEST = 96, 36  # characters
 TICK = 8  # characters from one number of a column to the next, where there are many
@@ -35,10 +35,10 @@ def draw(pairs: Pairs, axis: Axis, what: str, kind: str, width: int | None) -> l
         is_first = i == 0 or cell != (i - 1) * cells.count // rows
         label = names[cell * cells.block] if is_first and (i % every == 0 or rows // cells.count > 1) else ""
         drawn.append(Text.assemble((f"{label:>{margin - 1}} │", "dim"), line, ("│", "dim")))
-    drawn += legend(cells, axis, what, kind)
+    drawn += legend(cells, axis, what, kind, width)
     if axis.noun != "rank":
         listed = ", ".join(f"{i} {label}" for i, label in enumerate(axis.labels[:12]))
-        drawn.append(Text(escape(listed, Target.LINE), "dim"))
+        drawn += fold("", listed, width, "dim")
     return drawn
 
 
@@ -68,17 +68,20 @@ def coloured_cells(cells: Cells) -> list[Text]:
     return coloured(cells.levels(COLOURS).repeat(times, axis=0).repeat(times, axis=1).tolist())
 
 
-def legend(cells: Cells, axis: Axis, what: str, kind: str) -> list[Text]:
-    """Return the legend: the values shown, and the range of each shade."""
+def legend(cells: Cells, axis: Axis, what: str, kind: str, width: int | None) -> list[Text]:
+    """Return the legend: the values shown, and the range of each shade; one shade for all has no scale."""
     low, high = cells.range
-    line = Text()
-    if low == high:
-        line.append(f"{value_text(what, low)} in each that is drawn")
+    ends = list(dict.fromkeys(value_text(what, value) for value in (low, high)))
+    levels = cells.levels(level_count(kind))[cells.used]
+    begin, _ = cells.scale
+    if levels.min() == levels.max():
+        line, scaled = Text(f"{' to '.join(ends)} in each that is drawn"), ""
     else:
-        line.append(f"{value_text(what, low)} ", "dim")
-        line.append_text(scale(kind))
-        line.append(f" {value_text(what, high)}", "dim")
+        line = Text.assemble(
+            (f"{value_text(what, begin)} ", "dim"), scale(kind), (f" {value_text(what, high)}", "dim")
+        )
+        scaled = "; logarithmic scale" + (" from half the maximum" if begin < low else "")
     many = (
         f"{cells.block:,} x {cells.block:,} {axis.noun}s" if cells.block > 1 else f"one pair of {axis.noun}s"
     )
-    return [line, Text(f"rows send, columns receive; a cell is {many}, the scale is logarithmic", "dim")]
+    return [line, *fold("", f"rows send, columns receive; a cell is {many}{scaled}", width, "dim")]

@@ -11,6 +11,9 @@ from commlens.base.arrays import Flags, Ints
 from commlens.matrix.pairs import Pairs
 from commlens.render.units import bytes_text
 
+LEAST_SPAN = 2
+"""Smallest ratio of the ends of the scale: values that are nearly equal must not look as different as 1 and 1,000."""
+
 
 @dataclass(frozen=True)
 class Cells:
@@ -42,20 +45,18 @@ class Cells:
         found = self.values[self.used]
         return (int(found.min()), int(found.max())) if len(found) else (0, 0)
 
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The values at which the lowest level begins and the highest ends; their ratio is LEAST_SPAN at least."""
+        low, high = (max(bound, 1) for bound in self.range)
+        return min(low, high / LEAST_SPAN), high
+
     def levels(self, count: int) -> Ints:
         """Return the level of each cell, 1 to `count` on a logarithmic scale; 0 without traffic."""
-        low, high = (np.log(max(bound, 1)) for bound in self.range)
-        if high > low:
-            at = (np.log(np.maximum(self.values, 1)) - low) / (high - low)
-        else:
-            at = np.ones(self.values.shape)
-        levels = 1 + np.minimum((at * count).astype(np.int64), count - 1)
+        low, high = np.log(self.scale)
+        at = (np.log(np.maximum(self.values, 1)) - low) / (high - low)
+        levels = 1 + np.clip((at * count).astype(np.int64), 0, count - 1)
         return np.where(self.used, levels, 0)
-
-    def bound(self, level: int, count: int) -> float:
-        """Return the value at which a level begins."""
-        low, high = (np.log(max(bound, 1)) for bound in self.range)
-        return float(np.exp(low + (high - low) * (level - 1) / count))
 
 
 def folded(pairs: Pairs, size: int, most: int, what: str) -> Cells:
