@@ -442,8 +442,11 @@ def test_what_cannot_be_modelled_is_said(run: Run, tmp_path: Path) -> None:
     model = modelled(run, path)
     assert sum(pair["messages"] for pair in model["pairs"]) == 14
     said = " ".join(model["remarks"])
-    assert "not modelled: 5 calls of MPI_Bcast: the algorithm that 'Open MPI v4.1.4' uses is unknown" in said
-    assert "gatherv by linear, the only algorithm of Open MPI: 2 calls" in said
+    assert (
+        "not modelled: MPI_Bcast, 5 collectives, 40 calls of all ranks: the algorithm that 'Open MPI v4.1.4' uses is unknown"
+        in said
+    )
+    assert "gatherv by linear, the only algorithm of Open MPI: 2 collectives, 16 calls of all ranks" in said
 
 
 def test_persistent_forms_are_modelled_as_often_as_they_were_started(run: Run, tmp_path: Path) -> None:
@@ -476,9 +479,12 @@ def test_persistent_forms_are_modelled_as_often_as_they_were_started(run: Run, t
     assert sent[0, 1] == (35 + ring[0], 3500 + ring[1])
     assert sent[3, 4] == ring
     said = " ".join(model["remarks"])
-    assert "bcast by linear, as chosen: 35 calls" in said
-    assert "allreduce by ring, as chosen: 5 calls" in said
-    assert "not modelled: 2 calls of MPI_Reduce_init: the number of starts of the requests is unknown" in said
+    assert "bcast by linear, as chosen: 35 collectives, 280 calls of all ranks" in said
+    assert "allreduce by ring, as chosen: 5 collectives, 40 calls of all ranks" in said
+    assert (
+        "not modelled: MPI_Reduce_init, 2 collectives, 16 calls of all ranks: the number of starts of the requests is unknown"
+        in said
+    )
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,9 @@ kind of traffic  messages     bytes
 sent                   24  30.0 KiB  drawn
 received               24  30.0 KiB  the other end of sent
 put                     1       8 B  --kind put
-all-to-all              5     320 B  calls by their shape
+
+shape of collectives  calls  bytes
+all-to-all                5  320 B  counted on all ranks
 
 from  to  messages     bytes   share  from node  to node
 0     1          3  4.50 KiB  15.0 %  node0      node0

@@ -51,7 +51,8 @@ class Calls:
     Attributes
     ----------
     bins : size bins, as key.bin; more than one if the messages of calls of several sizes cannot be separated
-    calls : of the rank with most; of a persistent form, the number of requests, not of starts
+    calls : of the rank with most, so that a collective counts once; of a persistent form, requests instead of starts
+    rank_calls : of all ranks together, as in a report
     sent, received : bytes of all calls, by rank of the communicator
     shares : of all calls, the bytes from each rank to each, row by row; None if the profile has no sizes
     starts : of a persistent form, the number of starts; None if unknown, as for requests of several sizes
@@ -62,6 +63,7 @@ class Calls:
     collective: str
     bins: tuple[int, ...]
     calls: int
+    rank_calls: int
     sent: Integers
     received: Integers
     shares: Integers | None = None
@@ -129,6 +131,7 @@ class Calls:
             self.collective,
             tuple(sorted(bin for one in every for bin in one.bins)),
             sum(one.calls for one in every),
+            sum(one.rank_calls for one in every),
             np.sum([one.sent for one in every], axis=0),
             np.sum([one.received for one in every], axis=0),
             self.shares,  # already includes all sizes
@@ -234,12 +237,12 @@ def read_calls(
             by_rank(where.members, part[:, 3], part[:, column]) if not where.why else part[:, column]
             for column in (5, 6)
         )
-        calls = int(part[:, 4].max())
+        calls, rank_calls = int(part[:, 4].max()), int(part[:, 4].sum())
         shares = None
         if ops[op][1] in ("alltoallv", "alltoallw") and not where.why:
             shares = _shares(connection, where, op, sent)
         times = started.get((comm, op)) if sizes[comm, op] == 1 else None
-        found.append(Calls(where, *ops[op], (bin,), calls, sent, received, shares, times))
+        found.append(Calls(where, *ops[op], (bin,), calls, rank_calls, sent, received, shares, times))
     return found
 
 

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,10 +19,38 @@ from commlens.algorithms.registry import BUFFER, Algorithm, algorithm, algorithm
 from commlens.algorithms.schedule import Call, Integers
 from commlens.matrix.pairs import Pairs
 from commlens.profile.meta import facts
+from commlens.render.units import count_text
 
 TOO_MANY = "too many messages to model all of them"
 _EQUAL = BUFFER | {"barrier", "gather", "scatter", "allgather", "reduce_scatter_block"}
 """Collectives in which all ranks have equal amounts of data."""
+
+
+class Counted(NamedTuple):
+    """Numbers of calls.
+
+    Attributes
+    ----------
+    collectives : int
+        Collectives: the calls of all ranks of a communicator count once. Of a persistent form, its starts.
+    calls : int
+        Calls of all ranks, as in a report. Of a persistent form, the starts of all ranks.
+    """
+
+    collectives: int = 0
+    calls: int = 0
+
+    def plus(self, one: Calls) -> Counted:
+        """Return the numbers with more calls."""
+        return Counted(self.collectives + one.calls, self.calls + one.rank_calls)
+
+    def text(self) -> str:
+        """Return both numbers with their nouns.
+
+        >>> Counted(206, 412).text()
+        '206 collectives, 412 calls of all ranks'
+        """
+        return f"{count_text(self.collectives, 'collective')}, {count_text(self.calls, 'call')} of all ranks"
 
 
 @dataclass
@@ -29,19 +58,19 @@ class Model:
     """Modelled messages of each communicator, in world ranks, and the algorithms used."""
 
     pairs: dict[int, list[Pairs]] = field(default_factory=lambda: defaultdict(list))
-    chosen: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    chosen: dict[tuple[str, str, str], Counted] = field(default_factory=dict)
     """Calls by collective, algorithm and source of the choice."""
-    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    left_out: dict[tuple[str, str], Counted] = field(default_factory=dict)
     """Calls by procedure and the reason why they are not modelled."""
     statements: list[tuple[str, str]] = field(default_factory=list)
 
     def remarks(self) -> Iterator[str]:
         """Yield remarks about the model."""
         yield "modelled, not measured: the messages that collectives would send with these algorithms"
-        for (collective, name, by), calls in sorted(self.chosen.items()):
-            yield f"{collective} by {name}, {by}: {calls:,} calls"
-        for (procedure, why), calls in sorted(self.left_out.items()):
-            yield f"not modelled: {calls:,} calls of {procedure}: {why}"
+        for (collective, name, by), counted in sorted(self.chosen.items()):
+            yield f"{collective} by {name}, {by}: {counted.text()}"
+        for (procedure, why), counted in sorted(self.left_out.items()):
+            yield f"not modelled: {procedure}, {counted.text()}: {why}"
 
 
 def model(
@@ -60,7 +89,8 @@ def model(
     for one in all_calls:
         why = _add(found, one, requested, library, budget)
         if why:
-            found.left_out[one.procedure, why] += one.calls
+            left_out = found.left_out.get((one.procedure, why), Counted())
+            found.left_out[one.procedure, why] = left_out.plus(one)
     return found
 
 
@@ -71,7 +101,7 @@ def _add(found: Model, one: Calls, requested: Mapping[str, str], library: str, b
     if one.is_persistent:
         if one.starts is None:
             return "the number of starts of the requests is unknown"
-        one = replace(one, calls=one.starts)
+        one = replace(one, calls=one.starts, rank_calls=one.starts * one.where.size)
     if one.calls < 1:
         return "none returned"
     if one.collective != "barrier" and not one.sent.any() and not one.received.any():
@@ -100,7 +130,8 @@ def _add(found: Model, one: Calls, requested: Mapping[str, str], library: str, b
         Pairs.summed(members[part.source], members[part.destination], part.messages, part.bytes)
         for part in parts
     ]
-    found.chosen[one.collective, best.name, by] += one.calls
+    chosen_key = (one.collective, best.name, by)
+    found.chosen[chosen_key] = found.chosen.get(chosen_key, Counted()).plus(one)
     return ""
 
 

@@ -37,7 +37,12 @@ KINDS = {
 }
 MODELLED = "modelled"
 INSIDE = ("collective", "internal", "share")
-SHAPES = ("one_to_all", "all_to_one", "all_to_all")
+SHAPES = {
+    "one_to_all": "counted at the root",
+    "all_to_one": "counted at the root",
+    "all_to_all": "counted on all ranks",
+}
+"""Kinds that count calls of collectives instead of messages, and the ranks that count them."""
 TITLES = {
     "p2p": "two-sided messages, as sent",
     "put": "one-sided: put",

@@ -160,17 +160,22 @@ def tables(facts: Facts) -> Iterator[Table]:
     kinds = Table(
         [Column("kind of traffic", right=False), Column("messages"), Column("bytes"), Column("", right=False)]
     )
-    for kind, (messages, bytes) in matrix.kinds.items():
-        how = (
-            "drawn"
-            if kind in KINDS[matrix.kind]
-            else "calls by their shape"
-            if kind in SHAPES
-            else option_of(kind)
-        )
-        kinds.add([kind.replace("_", "-"), f"{messages:,}", bytes_text(bytes), how])
-    if matrix.kinds:
-        yield kinds
+    shapes = Table(
+        [
+            Column("shape of collectives", right=False),
+            Column("calls"),
+            Column("bytes"),
+            Column("", right=False),
+        ]
+    )
+    for kind, (number, bytes) in matrix.kinds.items():
+        name, volume = kind.replace("_", "-"), bytes_text(bytes)
+        if kind in SHAPES:
+            shapes.add([name, f"{number:,}", volume, SHAPES[kind]])
+        else:
+            how = "drawn" if kind in KINDS[matrix.kind] else option_of(kind)
+            kinds.add([name, f"{number:,}", volume, how])
+    yield from (table for table in (kinds, shapes) if table.rows)
     if len(facts.of_comms) > 1:
         comms = Table(
             [
