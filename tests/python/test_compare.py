@@ -131,7 +131,7 @@ def test_three_against_three_claim_nothing_and_say_how_many_would_do() -> None:
     result = compare_made_up(1, 3, RowKey(2, "", "MPI_Isend", 8))
     assert not any(row.is_significant for row in result.rows)
     assert result.statement().startswith(
-        "3 against 3 runs cannot show that a time changed; at least 4 against 4 can"
+        "3 against 3 runs have no 95 % interval and cannot show that a time changed; at least 4 against 4 can"
     )
 
 
@@ -141,7 +141,7 @@ def test_three_runs_on_one_side_claim_nothing() -> None:
     result = compare(before, [run_data(generator, RowKey(2, "", "MPI_Isend", 8)) for _ in range(10)])
     assert not any(row.is_significant for row in result.rows)
     assert result.statement().startswith(
-        "3 against 10 runs cannot show that a time changed; at least 4 against 4 can"
+        "3 against 10 runs have no 95 % interval and cannot show that a time changed; at least 4 against 4 can"
     )
 
 
@@ -276,6 +276,14 @@ def test_an_outlier_is_named_with_what_is_different(tmp_path: Path, run: Run) ->
 
 def test_nothing_to_say_is_said(small: Path, run: Run) -> None:
     assert run("compare", small, small).stdout.startswith("no difference is shown: ")
+
+
+def test_the_interval_is_a_column_if_there_is_one(small: Path, run: Run) -> None:
+    lines = run("compare", small, small).stdout.splitlines()
+    assert lines[1].startswith("1 against 1 runs have no 95 % interval and cannot show")
+    assert lines[3].split()[-3:] == ["change", "slowest", "claim"]
+    lines = run("compare", *[small] * 4, "--", *[small] * 4).stdout.splitlines()
+    assert lines[3].split()[-5:] == ["95", "%", "interval", "slowest", "claim"]
 
 
 def test_filters_leave_the_rows_asked_for(small: Path, run: Run) -> None:

@@ -126,7 +126,8 @@ def compare_command(
     that there are too few runs for any claim.
 
     Columns: calls, bytes/call, time each: relative changes of the factors of the time; time each is per byte, or per call
-    without bytes. change: of the time. slowest: change of the time of the slowest rank.
+    without bytes. change: of the time. 95 % interval: of the change, shown with at least four runs on each side. slowest:
+    change of the time of the slowest rank. claim: slower, faster, ?, or the only side that has the family.
 
     Exit code 1: a condition of --fail-if is met. 2: a profile cannot be read. 3: --keep-going left out profiles. 4: no
     condition is met, but the runs are too few to test one on times. Of several codes the first of 2, 1, 4, 3 counts.

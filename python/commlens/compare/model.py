@@ -133,7 +133,7 @@ class Comparison:
             return text
         needed = runs_needed(1)
         return (
-            f"{n} against {m} runs cannot show that a time changed; at least {needed} against {needed} can, "
+            f"{n} against {m} runs have no 95 % interval and cannot show that a time changed; at least {needed} against {needed} can, "
             f"{runs_needed(self.tested)} against {runs_needed(self.tested)} for a single one of {self.tested} rows"
         )
 

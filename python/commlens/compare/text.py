@@ -22,9 +22,9 @@ COLUMNS = (
     Column("time A"),
     Column("time B"),
     Column("change"),
-    Column("95 % interval", wide=1),
+    Column("95 % interval", wide=1, seldom=True),  # fewer than four runs on a side have none
     Column("slowest", wide=4),
-    Column("", right=False),
+    Column("claim", right=False),
 )
 
 
