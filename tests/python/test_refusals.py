@@ -204,3 +204,26 @@ def test_a_table_that_does_not_exist(run: Run) -> None:
     result = run("schema", "cells")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("commlens: no table or view 'cells'; did you mean cell")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["export", "PROFILE", "--to", "hatchet", "-o", "-"], "-o"),
+        (["merge", "PROFILE", "--output", "-"], "-o"),
+        (["recover", "-o", "-"], "-o"),
+        (["matrix", "PROFILE", "--to", "-"], "--to"),
+        (["overhead", "--to", "-", "--", "true"], "--to"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else value,
+)
+def test_no_file_is_named_like_the_standard_output(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, arguments: list[str], option: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(*[small if argument == "PROFILE" else argument for argument in arguments])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"commlens: {option} -: cannot write to the standard output; give the path of a file or folder\n"
+    )
+    assert list(tmp_path.iterdir()) == []

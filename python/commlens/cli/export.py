@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from commlens.base.errors import CommlensError
-from commlens.cli.options import RANKS, profile_argument
+from commlens.cli.options import RANKS, OutputPath, profile_argument
 from commlens.export import FORMATS, LINES, TABLES, TREES, Choice, write
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
@@ -20,7 +20,7 @@ from commlens.render.screen import Screen
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     required=True,
     help="Path to write: a file; for csv and parquet a directory, unless --table selects one table. An existing file is never overwritten.",
 )

@@ -10,6 +10,7 @@ import click
 
 from commlens.base.errors import CommlensError
 from commlens.cli.options import (
+    OutputPath,
     Parsed,
     comm_option,
     format_option,
@@ -97,7 +98,7 @@ SLICES = Parsed("slices", parse_ranks)
 @click.option(
     "--to",
     "output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     metavar="FILE",
     help="Write a file instead. Its extension selects the format: .png, .svg, .csv, .npz (NumPy, also read by SciPy as a "
     "sparse matrix), .mtx (Matrix Market), .graphml. An existing file is never overwritten.",

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from commlens.base.errors import CommlensError
+from commlens.cli.options import OutputPath
 from commlens.profile import merged_file
 from commlens.profile.shards import is_directory
 from commlens.render.screen import Screen
@@ -18,7 +19,7 @@ from commlens.render.screen import Screen
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     help="Path of the file.  [default: the directory's name with .db in place of .commlens]",
 )
 def merge(directory: Path, output: Path | None) -> None:

@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
 
+from commlens.base.errors import CommlensError
 from commlens.selection.conditions import parse_comm_size
 from commlens.selection.sizes import parse_buckets, parse_range
 
@@ -34,6 +36,22 @@ class Parsed(click.ParamType):
             return self.parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class OutputPath(click.Path):
+    """A path to write. It refuses '-': nobody who types it wants a file of this name."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if value == "-":
+            option = param.opts[0] if param is not None else "-o"
+            raise CommlensError(
+                f"{option} -: cannot write to the standard output; give the path of a file or folder"
+            )
+        return super().convert(value, param, ctx)
 
 
 # Not click's own file type: open_profile() reports errors of a file in one line.

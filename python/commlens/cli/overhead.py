@@ -12,7 +12,7 @@ import click
 from commlens.base.errors import CommlensError
 from commlens.base.outputs import new
 from commlens.base.progress import announced
-from commlens.cli.options import Parsed
+from commlens.cli.options import OutputPath, Parsed
 from commlens.cli.refusals import print_error
 from commlens.overhead import MOST_ROUNDS, legs
 from commlens.overhead.legs import Tool, commlens_tool, parse_tool, parse_wrapper, split
@@ -71,7 +71,7 @@ ENDINGS = (".csv", ".html", ".png", ".svg")
 @click.option(
     "--to",
     "outputs",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     multiple=True,
     metavar="FILE",
     help="Also write a file. Its extension selects the format: .csv (all runs), .html, .png, .svg. An existing file is never "

@@ -10,6 +10,7 @@ import click
 
 from commlens.base.errors import CommlensError
 from commlens.base.messages import print_message
+from commlens.cli.options import OutputPath
 from commlens.cli.users import with_rights_of_user
 from commlens.jobs.arenas import Arena, Job, find_some, jobs_of, merge, others_hint, places, ranges, read
 from commlens.jobs.stored import Stored, find_stored
@@ -25,7 +26,7 @@ NAMELESS = "recovered.db"
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputPath(),
     help="Path of the profile. By default the current directory, with the name that the job would have used. An existing "
     "file is never overwritten.",
 )
