@@ -214,12 +214,23 @@ def test_settings_that_are_wrong(world: World) -> None:
 
 def test_a_configuration_file_that_is_wrong(world: World) -> None:
     file = world.root / "commlens.conf"
-    file.write_text("# mine\nquiet = 2\noutput = %p.db # fine\nColour = red\nmpi = mpich\n")
+    file.write_text(
+        "# mine\nquiet = 2\noutput = %p.db # fine\nColour = red\nmpi = mpich\noutptu = x\nCOMMLENS_QUIET = 1\n"
+    )
     found(
         world.look(env={"COMMLENS_CONFIG": str(file)}),
         Said("settings", "warning", f"{file}:2: '2' is invalid; use 1 or 0"),
         Said("settings", "warning", f"{file}:4: 'Colour = red' is not an option"),
-        Said("settings", "warning", f"{file}:5: 'mpi = mpich' is not an option"),
+        Said(
+            "settings",
+            "warning",
+            f"{file}:5: 'mpi = mpich' is not an option",
+            "only the environment can set COMMLENS_MPI",
+        ),
+        Said("settings", "warning", f"{file}:6: 'outptu = x' is not an option", "did you mean output?"),
+        Said(
+            "settings", "warning", f"{file}:7: 'COMMLENS_QUIET = 1' is not an option", "did you mean quiet?"
+        ),
     )
     found(
         world.look(env={"COMMLENS_CONFIG": "/no/such/file"}),

@@ -14,6 +14,10 @@ from commlens.launch.configuration import MOST_COMPLAINTS, UnusableError, excerp
 
 YES, NO = ("1", "on", "yes", "true"), ("0", "off", "no", "false")
 REFERENCE = "docs/reference/options.md lists all options"
+KEYS = tuple(
+    name.removeprefix("COMMLENS_").lower() for name, option in OPTIONS.items() if not option.environment_only
+)
+"""The keys that a configuration file can have."""
 
 
 class Complaint(NamedTuple):
@@ -54,6 +58,19 @@ def is_mode(text: str) -> bool:
     return mode & 0o600 == 0o600 and mode & ~0o644 == 0
 
 
+def key_advice(key: str) -> str:
+    """Return the advice about a key that a configuration file cannot have.
+
+    >>> key_advice("COMMLENS_MATRIX"), key_advice("detial"), key_advice("config")
+    ('did you mean matrix?', 'did you mean detail?', 'only the environment can set COMMLENS_CONFIG')
+    """
+    word = key.lower().removeprefix("commlens_")
+    name = f"COMMLENS_{word.upper()}"
+    if name in OPTIONS and OPTIONS[name].environment_only:
+        return f"only the environment can set {name}"
+    return did_you_mean(word, KEYS, 1).lstrip("; ") or REFERENCE
+
+
 def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Complaint]]:
     """Return the settings as core/base/options.cpp reads them, and its warnings."""
     values = {name: option.default for name, option in OPTIONS.items()}
@@ -81,10 +98,13 @@ def read_settings(env: Mapping[str, str]) -> tuple[dict[str, str], list[Complain
         if not line:
             continue
         complaint: str | None = f"'{excerpt(line)}' is not an option and is ignored"
-        if equals and key == key.lower() and name in OPTIONS and not OPTIONS[name].environment_only:
+        is_known = bool(equals) and key in KEYS
+        if is_known:
             complaint = put(name, value)
         if complaint is not None and (complaints := complaints + 1) <= MOST_COMPLAINTS:
-            found.append(Complaint(f"{config}:{number}: {complaint}", REFERENCE))
+            found.append(
+                Complaint(f"{config}:{number}: {complaint}", REFERENCE if is_known else key_advice(key))
+            )
     if complaints > MOST_COMPLAINTS:
         more = complaints - MOST_COMPLAINTS
         found.append(Complaint(f"{config}: and {more} more invalid lines", REFERENCE))
