@@ -83,10 +83,10 @@ def test_the_list_has_every_procedure_with_calls_importers_and_reason(run: Run, 
     assert (
         run("coverage", path).stdout
         == """\
-6 procedures: 1 not measured, 3 measured, 1 deliberately skipped, 1 not in this MPI library
+6 procedures: 1 unseen, 3 measured, 1 skipped, 1 absent
 
 procedure      calls  class       imported by
-not measured: an extension of this MPI library
+unseen: an extension of this MPI library
 MPIX_A                            libsolver.so
 
 measured
@@ -94,10 +94,10 @@ MPI_Allreduce    520  collective  app, libsolver.so
 MPI_Isend         10  p2p         looked up by name
 MPI_Put            0  rma         app
 
-deliberately skipped: a clock
+skipped: a clock
 MPI_Wtime                         app
 
-not in this MPI library: not there
+absent: not there
 MPI_Send                          app
 """
     )

@@ -19,7 +19,7 @@ from commlens.reports.coverage import STATES, draw, of_bindings, read_coverage, 
     "--state",
     "states",
     multiple=True,
-    type=click.Choice(list(STATES)),
+    type=click.Choice(STATES),
     help="Only procedures in this state. Repeatable.",
 )
 @format_option

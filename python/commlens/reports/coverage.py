@@ -17,13 +17,8 @@ from commlens.reports._bindings import CXX, CXX_TITLE
 
 Row = dict[str, Any]
 
-# In the order of the list, with the heading of each.
-STATES = {
-    "unseen": "not measured",
-    "measured": "measured",
-    "skipped": "deliberately skipped",
-    "absent": "not in this MPI library",
-}
+STATES = ("unseen", "measured", "skipped", "absent")
+"""In the order of the list."""
 
 COLUMNS = (
     Column("procedure", right=False),
@@ -59,10 +54,10 @@ def summary(rows: Sequence[Row]) -> str:
     """Return one sentence on all rows.
 
     >>> summary([{"state": "measured"}, {"state": "unseen"}, {"state": "measured"}])
-    '3 procedures: 1 not measured, 2 measured'
+    '3 procedures: 1 unseen, 2 measured'
     """
     counts = {state: sum(row["state"] == state for row in rows) for state in STATES}
-    parts = [f"{count} {STATES[state]}" for state, count in counts.items() if count]
+    parts = [f"{count} {state}" for state, count in counts.items() if count]
     noun = "procedure" if len(rows) == 1 else "procedures"
     return f"{len(rows)} {noun}" + (f": {', '.join(parts)}" if parts else "")
 
@@ -112,7 +107,7 @@ def draw(rows: Sequence[Row], folded: Sequence[Row] = ()) -> Table:
         if table.rows or not is_measured:
             if table.rows:
                 table.say("")
-            heading = STATES[state] + (f": {reason}" if reason else "")
+            heading = state + (f": {reason}" if reason else "")
             table.say(heading, style="yellow" if state == "unseen" else "bold")
         for row in group:
             if is_measured and row["procedure"] in hidden:
