@@ -130,6 +130,7 @@ def test_a_name_that_is_not_in_the_profile(small: Path, run: Run, options: list[
         (["reprot"], "no such command 'reprot'; did you mean report?"),
         (["matrx", "x.db"], "no such command 'matrx'; did you mean matrix?"),
         (["zzz"], "no such command 'zzz'; 'commlens --help' lists all"),
+        (["help", "reprot"], "no such command 'reprot'; did you mean report?"),
         (["--verion"], "no such option '--verion'; did you mean --version?"),
         (["report", "--callsite", "x.db"], "no such option '--callsite'; did you mean --callsites?"),
         (["report", "x.db", "--zzz"], "no such option '--zzz'; 'commlens report --help' lists all"),
@@ -141,6 +142,13 @@ def test_a_mistyped_command_or_option_gets_the_one_most_like_it(
 ) -> None:
     result = run(*arguments)
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", f"commlens: {complaint}\n")
+
+
+@pytest.mark.parametrize("command", [[], ["report"], ["matrix"]])
+def test_help_is_a_command_too(run: Run, command: list[str]) -> None:
+    result = run("help", *command)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == run(*command, "--help").stdout
 
 
 def test_a_profile_in_the_place_of_a_command_is_recognised(small: Path, run: Run) -> None:

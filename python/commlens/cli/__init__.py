@@ -49,6 +49,12 @@ class Commands(click.Group):
         command: click.Command = getattr(module, "compare_command" if name == "compare" else name)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; `help COMMAND` is `COMMAND --help`, as in git and other programs."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        return super().parse_args(ctx, args)
+
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         """Parse the options before the name of the command."""
         with one_line_refusals():
@@ -86,6 +92,8 @@ def commlens() -> None:
 
     A profile is the file that a run under commlens-run writes. It is an SQLite database: any SQLite client can
     query every row that these commands print, and --sql prints the query.
+
+    'commlens help COMMAND' explains a command.
     """
 
 
