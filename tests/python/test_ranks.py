@@ -16,6 +16,7 @@ from conftest import MS, Run, small_builder
 from summarise import summarised
 
 from commlens.profile import _schema
+from commlens.reports.ranks import UNKNOWN
 
 RANKS = """\
 rank    time   in MPI   share  outside MPI  calls      sent  received  node
@@ -100,7 +101,9 @@ def test_threads_that_overlap_leave_the_time_outside_unknown(tmp_path: Path, run
     connection.commit()
     connection.close()
     for options, order in (((), ["1", "2", "0"]), (("--reverse",), ["2", "1", "0"])):
-        lines = [line.split() for line in run("ranks", path, *options).stdout.splitlines()[1:]]
+        shown, legend = run("ranks", path, *options).stdout.split("\n\n")
+        assert legend == f"{UNKNOWN}\n"
+        lines = [line.split() for line in shown.splitlines()[1:]]
         assert [line[0] for line in lines] == order
         assert lines[-1][7:] == ["-", "1", "0", "B", "0", "B", "node0", "SIGKILL"]
 

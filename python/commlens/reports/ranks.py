@@ -40,6 +40,8 @@ COLUMNS = (
     Column("", right=False, seldom=True),
 )
 
+UNKNOWN = "outside MPI is -: unknown, because several threads of the rank call MPI and their times overlap"
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -92,6 +94,9 @@ def draw(ranks: Ranks, top: int | None) -> Table:
             table.say(left_out(rows[begin:i]))
         table.add(cells(rows[i], marks.get(i, "")), "bold" if i in marks else "")
         begin = i + 1
+    if any(row["outside_ns"] is None for row in rows):
+        table.say("")
+        table.say(UNKNOWN)
     return table
 
 
