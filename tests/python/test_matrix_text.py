@@ -193,6 +193,14 @@ def test_nobody_talks(tmp_path: Path, run: Run) -> None:
     assert run("matrix", path, "--by", "node").exit_code == 0
 
 
+def test_another_kind_of_traffic_is_named_by_its_option(tmp_path: Path, run: Run) -> None:
+    path = ring_of_four(tmp_path)
+    shown = run("matrix", path, "--kind", "get").stdout.splitlines()
+    assert shown[1] == "no such messages in this profile; the profile has --kind p2p, --kind put"
+    shown = run("matrix", path, "--kind", "get", "--comm", "W0.0").stdout.splitlines()
+    assert shown[1] == "no such messages match; the selection has --kind p2p, --kind put"
+
+
 def test_one_rank_and_messages_without_bytes(tmp_path: Path, run: Run) -> None:
     build = ProfileBuilder(ranks=1)
     build.send(0, 0, 3, 0)

@@ -53,9 +53,12 @@ def nothing(facts: Facts, heading: str) -> str:
     if matrix.messages:
         return "nothing to draw: no message has two known ends"
     which = "no such messages match" if heading else "no such messages in this profile"
-    others = [kind for kind in matrix.kinds if kind not in KINDS[matrix.kind] and kind not in SHAPES]
+    others = [
+        option_of(kind) for kind in matrix.kinds if kind not in (*KINDS[matrix.kind], *SHAPES, "received")
+    ]
     if others:
-        return f"{which}; the profile has {', '.join(others)}"
+        where = "the selection" if heading else "the profile"
+        return f"{which}; {where} has {', '.join(others)}"
     if matrix.kind in ("collective", "internal") and matrix.inside != "measured":
         which += "; COMMLENS_MATRIX=all counts them, if the MPI library exposes them (Open MPI)"
     return which
