@@ -133,3 +133,9 @@ def test_as_many_regions_as_a_process_tells_apart_are_read(tmp_path: Path, run: 
     assert run("regions", path).exit_code == 0
     assert run("report", path, "--by", "region").exit_code == 0
     assert len(read(run, "regions", path)["regions"]) == 16385
+
+
+def test_a_tree_has_one_level_at_least(marked: Path, run: Run) -> None:
+    result = run("regions", marked, "--depth", 0)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'--depth': 0 is not in the range x>=1" in result.stderr

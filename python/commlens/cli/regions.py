@@ -36,7 +36,7 @@ DEFAULT_TOP = 10
 )
 @click.option(
     "--depth",
-    type=click.IntRange(min=0),
+    type=click.IntRange(min=1),
     metavar="N",
     help="Draw N levels of regions; 1 is the outermost. csv and json always contain all levels.  [default: all]",
 )
