@@ -123,3 +123,13 @@ def test_communicators_that_share_a_row_are_freed_with_it(tmp_path: Path, run: R
     result = run("comms", path, "--format", "json")
     rows = {row["communicator"]: (row["freed"], row["communicators"]) for row in json.loads(result.stdout)}
     assert rows == {"W0.0": (0, 1), "s*.1": (1, 2), "a0.2": (64, 64)}
+
+
+@pytest.mark.parametrize("name", ["version6-summary.db", "version7-summary.db"])
+def test_the_query_in_the_guide_has_a_value_for_every_quantile(run: Run, name: str) -> None:
+    root = Path(__file__).parents[2]
+    guide = (root / "docs/guide/read.md").read_text(encoding="utf-8")
+    query = guide.split('commlens sql app.db "')[1].split('"')[0].replace(" LIMIT 10", "")
+    rows = json.loads(run("sql", root / "tests/profiles" / name, query, "--format", "json").stdout)
+    assert len(rows) > 10
+    assert all(row["p05"] <= row["p50"] <= row["p95"] <= row["max"] for row in rows)
