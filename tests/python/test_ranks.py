@@ -91,6 +91,16 @@ def test_the_numbers_of_a_rank(small: Path, run: Run) -> None:
     }  # fmt: skip
 
 
+def test_selected_ranks_are_compared_with_each_other(small: Path, run: Run) -> None:
+    lines = [line.split() for line in run("ranks", small, "--rank", "0,2-3").stdout.splitlines()[1:]]
+    assert [(line[0], line[-1]) for line in lines] == [("2", "busiest"), ("3", "node1"), ("0", "idlest")]
+    refused = run("ranks", small, "--rank", "4-9")
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        "commlens: no rank from 4 to 9 in this profile; the highest is 3\n",
+    )
+
+
 def test_threads_that_overlap_leave_the_time_outside_unknown(tmp_path: Path, run: Run) -> None:
     build = ProfileBuilder(ranks=3)
     for rank in range(3):

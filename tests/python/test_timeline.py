@@ -192,6 +192,16 @@ def test_only_the_members_of_selected_communicators_count(profile: Path, run: Ru
     assert (rows[1]["least_rank"], rows[1]["most_rank"]) == (3, 2)
 
 
+def test_only_operations_of_a_class_count(profile: Path, run: Run) -> None:
+    one = [row["operation"] for row in data(run, profile, "--class", "completion")["procedures"]]
+    assert set(one) == {"MPI_Waitall"}
+    both = [
+        row["operation"]
+        for row in data(run, profile, "--class", "completion", "--class", "collective")["procedures"]
+    ]
+    assert set(both) == {"MPI_Waitall", "MPI_Bcast", "MPI_Allreduce", "MPI_Barrier"}
+
+
 def test_slices_of_families_refuse_a_part_of_one(tmp_path: Path, run: Run) -> None:
     path = sliced(
         builder(slice_of="family"), tmp_path / "family.db", [(2, "MPI_Waitall", 3, 1, 5, 8 * MS, 0, 0)]

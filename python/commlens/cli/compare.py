@@ -9,9 +9,16 @@ import click
 from rich.text import Text
 
 from commlens.base.errors import CommlensError
-from commlens.cli.options import SIZES, Parsed, comm_option, format_option, op_option, top_option
+from commlens.cli.options import (
+    SIZES,
+    Parsed,
+    class_option,
+    comm_option,
+    format_option,
+    op_option,
+    top_option,
+)
 from commlens.cli.refusals import INCOMPLETE, print_error
-from commlens.cli.report import CLASSES
 from commlens.compare.read import RunData, read_run
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
@@ -64,13 +71,7 @@ def parse_condition(text: str) -> Condition:
 @click.argument("profiles", nargs=-1, required=True, metavar="A... [--] B...")
 @comm_option
 @op_option("these operations")
-@click.option(
-    "--class",
-    "classes",
-    multiple=True,
-    type=click.Choice(CLASSES),
-    help="Only operations of this class. Repeatable.",
-)
+@class_option
 @click.option(
     "--size",
     type=SIZES,

@@ -17,6 +17,7 @@ from commlens.selection.conditions import parse_comm_size
 from commlens.selection.sizes import parse_buckets, parse_range
 
 LARGEST = (1 << 63) - 1  # that SQLite has
+CLASSES = ("p2p", "collective", "neighbor", "rma", "io", "completion", "comm", "other")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -106,6 +107,15 @@ def op_option(what: str) -> Callable[[Command], Command]:
     )
 
 
+class_option = click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    type=click.Choice(CLASSES),
+    help="Only operations of this class. Repeatable.",
+)
+
+
 def top_option(default: int, what: str) -> Callable[[Command], Command]:
     """Return the option that limits the number of rows; `what` is its help."""
     return click.option(
@@ -164,6 +174,9 @@ def parse_seconds(text: str) -> tuple[int, int | None]:
 
 
 RANKS = Parsed("ranks", parse_ranks)
+rank_option = click.option(
+    "--rank", "ranks", type=RANKS, metavar="RANKS", help="Only these world ranks: 0,12-15."
+)
 SECONDS = Parsed("low:high", parse_seconds)
 SIZES = Parsed("low:high", parse_range)
 BUCKETS = Parsed("bounds", parse_buckets)

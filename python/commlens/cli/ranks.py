@@ -6,7 +6,14 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
-from commlens.cli.options import format_option, profile_argument, reverse_option, sql_option, top_option
+from commlens.cli.options import (
+    format_option,
+    profile_argument,
+    rank_option,
+    reverse_option,
+    sql_option,
+    top_option,
+)
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
@@ -17,6 +24,7 @@ DEFAULT_TOP = 10
 
 @click.command()
 @profile_argument
+@rank_option
 @click.option(
     "--sort",
     type=click.Choice(list(ORDERS)),
@@ -32,16 +40,24 @@ DEFAULT_TOP = 10
 )
 @format_option
 @sql_option
-def ranks(profile: str, sort: str, reverse: bool, top: int, style: str, show_sql: bool) -> None:
+def ranks(
+    profile: str,
+    ranks: tuple[tuple[int, int], ...] | None,
+    sort: str,
+    reverse: bool,
+    top: int,
+    style: str,
+    show_sql: bool,
+) -> None:
     """Compare the ranks of PROFILE: one row per rank.
 
     Shows for each rank the time from MPI_Init to MPI_Finalize, the time in MPI and its share, the time outside MPI, the
-    calls, the bytes sent and received, and the node. The busiest rank has the most time outside MPI, the idlest the
-    least. The time outside MPI is unknown (-) for a rank with several threads that call MPI: their times overlap. The
+    calls, the bytes sent and received, and the node. The busiest of the selected ranks has the most time outside MPI, the
+    idlest the least. The time outside MPI is unknown (-) for a rank with several threads that call MPI: their times overlap. The
     last column also shows how a rank ended if it did not reach MPI_Finalize.
     """
     with open_profile(profile) as connection:
-        found = read_ranks(connection, sort, reverse=reverse)
+        found = read_ranks(connection, ranks or (), sort, reverse=reverse)
     screen = Screen()
     if show_sql:
         screen.plain(f"-- ranks\n{found.sql};\n")

@@ -11,13 +11,14 @@ from rich.text import Text
 
 from commlens.cli.options import (
     BUCKETS,
-    RANKS,
     SECONDS,
     SIZES,
+    class_option,
     comm_option,
     format_option,
     op_option,
     profile_argument,
+    rank_option,
     reverse_option,
     sql_option,
 )
@@ -35,7 +36,6 @@ from commlens.reports.run import Run, read_run
 from commlens.selection import names
 from commlens.selection.sizes import BinRange, Buckets
 
-CLASSES = ("p2p", "collective", "neighbor", "rma", "io", "completion", "comm", "other")
 DEFAULT_TOP = 10
 
 
@@ -52,14 +52,8 @@ class Answer(NamedTuple):
 @profile_argument
 @comm_option
 @op_option("these operations")
-@click.option(
-    "--class",
-    "classes",
-    multiple=True,
-    type=click.Choice(CLASSES),
-    help="Only operations of this class. Repeatable.",
-)
-@click.option("--rank", "ranks", type=RANKS, metavar="RANKS", help="Only these world ranks: 0,12-15.")
+@class_option
+@rank_option
 @click.option(
     "--size",
     type=SIZES,

@@ -10,11 +10,12 @@ import click
 from rich.text import Text
 
 from commlens.cli.options import (
-    RANKS,
+    class_option,
     comm_option,
     format_option,
     op_option,
     profile_argument,
+    rank_option,
     sql_option,
 )
 from commlens.profile import open_profile
@@ -46,7 +47,8 @@ FEWEST_LINES = 4  # of the heat map
 @profile_argument
 @comm_option
 @op_option("these operations")
-@click.option("--rank", "ranks", type=RANKS, metavar="RANKS", help="Only these world ranks: 0,12-15.")
+@class_option
+@rank_option
 @click.option(
     "--rows",
     type=click.IntRange(min=1, max=MOST_ROWS),
@@ -61,6 +63,7 @@ def timeline(
     profile: str,
     comms: tuple[str, ...],
     operations: tuple[str, ...],
+    classes: tuple[str, ...],
     ranks: tuple[tuple[int, int], ...] | None,
     rows: int | None,
     unfold: bool,
@@ -73,8 +76,8 @@ def timeline(
     All shares are shares of the time of the selected ranks in the row; with --comm, only of the members of these
     communicators.
 
-    Columns: start: time since MPI_Init. in MPI: share of the time inside MPI calls, with --comm or --op inside the
-    selected ones. A bar: this share, by communicator. busiest: the communicators with the most time. least, most: the
+    Columns: start: time since MPI_Init. in MPI: share of the time inside MPI calls, with --comm, --op or --class inside
+    the selected ones. A bar: this share, by communicator. busiest: the communicators with the most time. least, most: the
     ranks with the smallest and the largest share. In a wide terminal also procedures: those with the most time; sent:
     bytes of all ranks.
 
@@ -85,9 +88,8 @@ def timeline(
     with open_profile(profile) as connection:
         names.check_communicators(connection, comms)
         wanted = names.matching_operations(connection, operations)
-        queries = queries_of(
-            connection, Selection(comms=comms, operations=wanted, ranks=ranks or ()), fold=not unfold
-        )
+        selection = Selection(comms=comms, operations=wanted, classes=classes, ranks=ranks or ())
+        queries = queries_of(connection, selection, fold=not unfold)
         names.check_ranks(connection, ranks or ())
         extent = read_extent(connection, queries)
         room, is_drawn = _room(screen, extent), style == "table" and not show_sql

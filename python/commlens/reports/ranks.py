@@ -10,7 +10,9 @@ from typing import Any
 from commlens.profile import meta
 from commlens.render.table import Column, Table
 from commlens.render.units import bytes_text, share_text, time_text
-from commlens.reports.query import directed
+from commlens.reports.query import Selection, directed
+from commlens.selection.conditions import where
+from commlens.selection.names import check_ranks
 
 Row = dict[str, Any]
 
@@ -51,8 +53,9 @@ class Ranks:
     sql: str
 
 
-def ranks_sql(sort: str, *, reverse: bool) -> str:
-    """Return the statement for the ranks."""
+def ranks_sql(ranks: tuple[tuple[int, int], ...], sort: str, *, reverse: bool) -> str:
+    """Return the statement for the ranks in these ranges, or for all."""
+    chosen = where(Selection(ranks=ranks).rank_conditions("rank.rank"))
     return f"""\
 SELECT rank.rank, node, app_ns, mpi_ns, 1.0 * mpi_ns / NULLIF(app_ns, 0) AS mpi_share,
        -- unknown where threads overlap
@@ -61,15 +64,24 @@ SELECT rank.rank, node, app_ns, mpi_ns, 1.0 * mpi_ns / NULLIF(app_ns, 0) AS mpi_
        -- the cast gives the column a type: SQLite builds no automatic index for a join on a column without one
   FROM rank LEFT JOIN (SELECT CAST(rank AS INTEGER) AS rank, SUM(bytes_sent) AS bytes_sent,
                               SUM(bytes_received) AS bytes_received
-                         FROM cell GROUP BY rank) AS moved ON moved.rank = rank.rank
+                         FROM cell GROUP BY rank) AS moved ON moved.rank = rank.rank{chosen}
  ORDER BY {directed(ORDERS[sort], reverse=reverse)}, rank.rank"""
 
 
-def read_ranks(connection: sqlite3.Connection, sort: str, *, reverse: bool) -> Ranks:
-    """Read the rows of the ranks."""
+def read_ranks(
+    connection: sqlite3.Connection, ranks: tuple[tuple[int, int], ...], sort: str, *, reverse: bool
+) -> Ranks:
+    """Read the rows of the ranks in these ranges, or of all.
+
+    Raises
+    ------
+    CommlensError
+        The profile has no single ranks, or none in one of the ranges.
+    """
     if meta.is_summary(connection):
         raise meta.no_single_ranks("the list of ranks")
-    sql = ranks_sql(sort, reverse=reverse)
+    check_ranks(connection, ranks)
+    sql = ranks_sql(ranks, sort, reverse=reverse)
     return Ranks([dict(row) for row in connection.execute(sql)], sql)
 
 
