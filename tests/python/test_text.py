@@ -196,6 +196,19 @@ def test_the_tree_unfolded(small: Path, run: Run) -> None:
     assert run("comms", small, "--unfold").stdout == UNFOLDED_TREE
 
 
+def test_the_tree_of_selected_communicators(small: Path, run: Run) -> None:
+    def names(*options: str) -> list[str]:
+        rows = json.loads(run("comms", small, *options, "--format", "json").stdout)
+        return [row["communicator"] for row in rows]
+
+    assert names("--comm", "s*.1", "--comm", "a0.2") == ["s*.1", "a0.2"]
+    assert names("--comm", "s2.1") == ["s2.1"], "a part of a family is not the family"
+    assert names("--comm-size", "2", "--unfold") == ["s0.1", "s2.1", "a0.2"]
+    shown = run("comms", small, "--comm", "a0.2").stdout.splitlines()
+    assert shown[1].startswith("a0.2 "), "without its parents"
+    assert run("comms", small, "--comm", "zz").exit_code == 2
+
+
 def test_the_tree_has_the_same_rows_in_csv_json_and_sql(small: Path, run: Run) -> None:
     rows = json.loads(run("comms", small, "--format", "json").stdout)
     assert [row["communicator"] for row in rows] == ["W0.0", "s*.1", "a0.2"]

@@ -6,17 +6,19 @@ from __future__ import annotations
 import click
 from rich.text import Text
 
-from commlens.cli.options import format_option, profile_argument, sql_option, top_option
+from commlens.cli.options import comm_option, format_option, profile_argument, sql_option, top_option
 from commlens.profile import open_profile
 from commlens.render.screen import Screen
 from commlens.render.table import csv_text, json_text
-from commlens.reports.communicators import FOLDED_SQL, UNFOLDED_SQL, draw, read_tree
+from commlens.reports.communicators import draw, read_tree, tree_sql
+from commlens.selection.names import check_communicators, selects_part_of_family
 
 DEFAULT_TOP = 20
 
 
 @click.command()
 @profile_argument
+@comm_option
 @click.option("--unfold", is_flag=True, help="Show each communicator instead of families.")
 @top_option(
     DEFAULT_TOP,
@@ -24,15 +26,17 @@ DEFAULT_TOP = 20
 )
 @format_option
 @sql_option
-def comms(profile: str, unfold: bool, top: int, style: str, show_sql: bool) -> None:
+def comms(profile: str, comms: tuple[str, ...], unfold: bool, top: int, style: str, show_sql: bool) -> None:
     """Draw the communicators of PROFILE as a tree.
 
     Shows for each communicator its size, its calls, the time of the rank with the most time in it and the average over
     its ranks, when it was created and freed (time since MPI_Init returned on its leader), the name that the application
-    gave, the procedure and the call site that created it, and its topology.
+    gave, the procedure and the call site that created it, and its topology. A selected communicator whose parent is not
+    selected begins a tree. If --comm selects a part of a family, each communicator is shown.
     """
-    sql = UNFOLDED_SQL if unfold else FOLDED_SQL
     with open_profile(profile) as connection:
+        check_communicators(connection, comms)
+        sql = tree_sql(comms, fold=not (unfold or selects_part_of_family(connection, comms)))
         tree = read_tree(connection, sql)
     screen = Screen()
     if show_sql:

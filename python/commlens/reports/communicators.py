@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 from commlens.render.table import Column, Table
 from commlens.render.tree import Row, Tree, prefix_text
 from commlens.render.units import time_text
 from commlens.reports.report import line_origin, line_size, name_of
+from commlens.selection.conditions import comm_conditions, where
 from commlens.symbols.callsites import callsite_labels
 
 FOLDED_SQL = """\
@@ -23,7 +25,7 @@ SELECT family.family AS line, family.name AS communicator, user_name, kind, comm
                FROM comm GROUP BY family) AS life ON life.family = family.family
        LEFT JOIN (SELECT family, name FROM family) AS above ON above.family = family.parent
        LEFT JOIN family_total ON family_total.family = family.family
- WHERE kind IN ('intra', 'inter')
+ WHERE kind IN ('intra', 'inter'){chosen}
  ORDER BY created_ns, line"""
 
 UNFOLDED_SQL = """\
@@ -36,7 +38,7 @@ SELECT comm.id AS line, comm.name AS communicator, comm.user_name, comm.kind, 1 
        LEFT JOIN comm AS above ON above.id = comm.parent
        LEFT JOIN op ON op.id = comm.creator
        LEFT JOIN comm_total ON comm_total.comm = comm.id
- WHERE comm.kind IN ('intra', 'inter')
+ WHERE comm.kind IN ('intra', 'inter'){chosen}
  ORDER BY comm.created_ns, line"""
 
 COLUMNS = (
@@ -50,6 +52,17 @@ COLUMNS = (
 )
 
 MEMBERS_SHOWN = 40  # characters; longer lists of ranks are in csv, json and the table comm
+
+
+def tree_sql(comms: Sequence[str], *, fold: bool) -> str:
+    """Return the statement for the selected communicators, or for all; with `fold` their families."""
+    conditions = comm_conditions(comms)
+    if not conditions:
+        return (FOLDED_SQL if fold else UNFOLDED_SQL).format(chosen="")
+    if not fold:
+        return UNFOLDED_SQL.format(chosen="".join(f"\n   AND {condition}" for condition in conditions))
+    families = f"SELECT comm.family FROM comm{where(conditions)}"
+    return FOLDED_SQL.format(chosen=f"\n   AND family.family IN ({families})")
 
 
 def read_tree(connection: sqlite3.Connection, sql: str) -> Tree:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from commlens.base.errors import CommlensError
@@ -30,6 +30,13 @@ def check_communicators(connection: sqlite3.Connection, patterns: Iterable[str])
         and not connection.execute(f"SELECT 1 FROM comm{where(comm_conditions(patterns))} LIMIT 1").fetchone()
     ):
         raise CommlensError("no communicator in this profile has one of these names and one of these sizes")
+
+
+def selects_part_of_family(connection: sqlite3.Connection, patterns: Sequence[str]) -> bool:
+    """Return whether some, but not all communicators of a family are selected."""
+    chosen = " AND ".join(f"COALESCE({condition}, 0)" for condition in comm_conditions(patterns)) or "1"
+    sql = f"SELECT 1 FROM comm GROUP BY family HAVING SUM({chosen}) BETWEEN 1 AND COUNT(*) - 1 LIMIT 1"
+    return connection.execute(sql).fetchone() is not None
 
 
 def matching_operations(connection: sqlite3.Connection, patterns: Iterable[str]) -> tuple[str, ...]:
