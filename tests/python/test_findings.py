@@ -358,6 +358,16 @@ def test_explain_shows_evidence_advice_and_rule(run: Run, tmp_path: Path) -> Non
     )
 
 
+def test_explain_shows_the_first_findings_and_counts_the_others(run: Run, tmp_path: Path) -> None:
+    build = waiting(4, 4, 0, 4)
+    build.count(1, "MPI_Iprobe", 3, 10_000, SECOND, callsite=1)
+    path = build.write(tmp_path / "two.db")
+    first, rest = run("explain", path).stdout.split("\n\n")
+    assert rest.startswith("2. ")
+    assert run("explain", path, "--top", 1).stdout == f"{first}\n\nand 1 more finding\n"
+    assert len(json.loads(run("explain", path, "--top", 1, "--format", "json").stdout)) == 2
+
+
 def test_explain_says_when_there_is_nothing_to_say(run: Run, small: Path) -> None:
     assert run("explain", small).stdout == (
         "no finding: none of 6 rules applies to this run\n"

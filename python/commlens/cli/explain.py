@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import click
 
-from commlens.cli.options import format_option, profile_argument, sql_option
+from commlens.cli.options import format_option, profile_argument, sql_option, top_option
 from commlens.findings.find import read_findings, refusal, statements
 from commlens.findings.text import explained
 from commlens.profile import open_profile
@@ -17,9 +17,10 @@ COLUMNS = ("rule", "share", "finding", "try")
 
 @click.command()
 @profile_argument
+@top_option(0, "Show the first N findings; 0 means all. csv and json always contain all.")
 @format_option
 @sql_option
-def explain(profile: str, style: str, show_sql: bool) -> None:
+def explain(profile: str, top: int, style: str, show_sql: bool) -> None:
     """Show what commlens finds in PROFILE by itself, with the evidence.
 
     Each finding is a sentence, the numbers that it stands on, and what to try. The findings that cost most come first.
@@ -41,4 +42,4 @@ def explain(profile: str, style: str, show_sql: bool) -> None:
         rows = [[finding.as_dict()[column] for column in COLUMNS] for finding in findings]
         screen.plain(csv_text(COLUMNS, rows))
     else:
-        screen.lines(explained(findings, refused, screen.width))
+        screen.lines(explained(findings, refused, top or None, screen.width))

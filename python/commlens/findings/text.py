@@ -10,6 +10,7 @@ from rich.text import Text
 from commlens.findings._rules import RULES
 from commlens.findings.find import Finding
 from commlens.render.table import fold
+from commlens.render.units import count_text
 
 MOST_IN_HEAD = 5
 LABEL_WIDTH = 14
@@ -31,8 +32,13 @@ def head_lines(findings: Sequence[Finding], width: int | None) -> Iterator[Text]
         yield Text("")
 
 
-def explained(findings: Sequence[Finding], refused: str, width: int | None) -> Iterator[Text]:
-    """Yield all findings with their evidence, or why there is none; refused: why no rule can apply, or empty."""
+def explained(
+    findings: Sequence[Finding], refused: str, top: int | None, width: int | None
+) -> Iterator[Text]:
+    """Yield the first `top` findings with their evidence, or why there is none.
+
+    `refused` is the reason why no rule can apply, or empty.
+    """
     if refused:
         yield from fold("", refused, width)
         return
@@ -40,7 +46,7 @@ def explained(findings: Sequence[Finding], refused: str, width: int | None) -> I
         yield from fold("", f"no finding: none of {len(RULES)} rules applies to this run", width)
         yield from fold("", f"what each rule looks for, and what it misses: {PAGE}", width)
         return
-    for number, finding in enumerate(findings, 1):
+    for number, finding in enumerate(findings[:top], 1):
         if number > 1:
             yield Text("")
         yield from fold(f"{number}. ", finding.text, width, "bold")
@@ -48,3 +54,6 @@ def explained(findings: Sequence[Finding], refused: str, width: int | None) -> I
             yield from fold(f"   {label:<{EVIDENCE_WIDTH}}  ", value, width)
         yield from fold("   try   ", finding.rule.advice, width)
         yield from fold("   rule  ", f"{finding.rule.name}: {finding.rule.title}", width)
+    if top is not None and len(findings) > top:
+        yield Text("")
+        yield Text(f"and {count_text(len(findings) - top, 'more finding')}", "dim")
