@@ -329,6 +329,9 @@ def test_a_part_of_a_family_has_no_place_in_a_larger_family(tmp_path: Path, run:
         "select the whole family\n",
     )
     assert run("compare", *paths, "--comm", "s*.1").exit_code == 0
+    recorded = Path(__file__).parents[1] / "profiles"
+    result = run("compare", recorded / "version7.db", recorded / "version7-summary.db", "--comm", "s0.1")
+    assert result.stderr.endswith("does not keep its members apart; select the whole family\n")
 
 
 def test_only_calls_of_a_region_are_compared(marked: Path, run: Run) -> None:

@@ -18,7 +18,7 @@ from commlens.selection.names import check_communicators
 
 # All communicators in the order of their family: by leader, then in the order in which the leader obtained them.
 ORDER_SQL = """\
-SELECT family, id, name, {selected} AS is_selected FROM comm ORDER BY family, leader, created_ns, id"""
+SELECT family, id, name, communicators, {selected} AS is_selected FROM comm ORDER BY family, leader, created_ns, id"""
 
 
 class Part(NamedTuple):
@@ -100,16 +100,24 @@ def limit_to_parts(runs: Sequence[RunData], parts: dict[int, Part], selection: S
 def limit_run(run: RunData, first: str, parts: dict[int, Part], selection: Selection) -> None:
     """Limit the rows of one run; `parts` has its own numbers of families, `first` is the path of the first run."""
     ids: dict[int, list[int]] = {family: [] for family in parts}
+    counts = dict.fromkeys(parts, 0)
     with open_profile(run.path) as connection:
         for row in connection.execute(ORDER_SQL.format(selected="1")):
             if row["family"] in ids:
                 ids[row["family"]].append(row["id"])
+                counts[row["family"]] += row["communicators"]
         for family, part in parts.items():
             if len(ids[family]) != part.of:
                 name, names = run.families[family].name, ", ".join(part.names)
+                # In summary detail one row stands for several communicators.
+                has = (
+                    "does not keep its members apart"
+                    if counts[family] == part.of
+                    else f"has {counts[family]}"
+                )
                 raise CommlensError(
                     f"--comm: {names} is a part of a family of {part.of} communicators in {first}, but {name} in "
-                    f"{run.path} has {len(ids[family])}; select the whole family"
+                    f"{run.path} {has}; select the whole family"
                 )
         chosen = [str(ids[family][place]) for family, part in parts.items() for place in part.places]
         rows = read_rows(connection, replace(selection, comms=tuple(chosen)))
