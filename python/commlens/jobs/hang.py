@@ -6,14 +6,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-from commlens.base.arrays import Ints
 from commlens.jobs.arenas import ranges
 from commlens.profile.shape import has_table
 from commlens.render.table import Column, Table
 from commlens.render.units import path_text, time_text
-from commlens.selection.members import SPELLED_OUT, Comm, groups
+from commlens.selection.ranges import Ranges, groups, member, remote_group
 from commlens.symbols.callsites import callsite_labels
 
 ANY = -1
@@ -132,20 +130,15 @@ UNKNOWN = "unknown"
 
 
 MOST_PARTNERS = 8
+MOST_RANKS = 1 << 31  # of a world; read_places() does not need to know how many there are
 
 
-@lru_cache(SPELLED_OUT)
-def _facing(members: str | None, rank: int) -> Ints:
-    """Return the world ranks that a member of a communicator sends messages to, in the order of their ranks."""
-    return Comm(0, "", None, groups(members, 1 << 31)).facing(rank)
-
-
-def _end_text(preposition: str, rank: int | None, tag: int | None, world: Ints) -> str:
+def _end_text(preposition: str, rank: int | None, tag: int | None, group: Ranges) -> str:
     """Return one end of a message: its rank in the communicator, its world rank if that is another, and the tag.
 
-    >>> _end_text("from", 1, 7, np.array([4, 5])), _end_text("to", 1, 0, np.array([0, 1]))
+    >>> _end_text("from", 1, 7, (range(4, 6),)), _end_text("to", 1, 0, (range(2),))
     ('from 1 (world rank 5), tag 7', 'to 1, tag 0')
-    >>> _end_text("from", -1, -1, np.array([])), _end_text("to", -2, 3, np.array([])), _end_text("to", None, None, np.array([]))
+    >>> _end_text("from", -1, -1, ()), _end_text("to", -2, 3, ()), _end_text("to", None, None, ())
     ('from any rank, any tag', 'to MPI_PROC_NULL, tag 3', '')
     """
     if rank is None:
@@ -153,8 +146,8 @@ def _end_text(preposition: str, rank: int | None, tag: int | None, world: Ints) 
     if rank < 0:
         who = "any rank" if rank == ANY else "MPI_PROC_NULL"
     else:
-        in_world = int(world[rank]) if rank < len(world) else rank
-        who = str(rank) if in_world == rank else f"{rank} (world rank {in_world})"
+        in_world = member(group, rank)
+        who = str(rank) if in_world in (rank, None) else f"{rank} (world rank {in_world})"
     if tag is None:
         return f"{preposition} {who}"
     return f"{preposition} {who}, " + ("any tag" if tag == ANY else f"tag {tag}")
@@ -164,9 +157,9 @@ def _partners_of(row: sqlite3.Row) -> str:
     """Return whom the call of a row sends to and receives from; empty if it has no such arguments."""
     if row["dest"] is None and row["source"] is None:
         return ""
-    world = _facing(row["members"], row["rank"])
+    group = remote_group(groups(row["members"], MOST_RANKS), row["rank"])
     ends = (("to", row["dest"], row["dest_tag"]), ("from", row["source"], row["source_tag"]))
-    return ", ".join(filter(None, (_end_text(*end, world) for end in ends)))
+    return ", ".join(filter(None, (_end_text(*end, group) for end in ends)))
 
 
 def _by_ranks(named: Mapping[str, Sequence[int]], members: Container[int]) -> list[tuple[str, str]]:

@@ -18,7 +18,8 @@ from commlens.matrix.pairs import Pairs
 from commlens.matrix.patterns import NONE, Finder, Grid, Pattern, cart_grid
 from commlens.matrix.query import KINDS, Matrix
 from commlens.matrix.topology import Topology
-from commlens.selection.members import Comm, size_of
+from commlens.selection.members import Comm
+from commlens.selection.ranges import size_of
 
 MOST_COMMS = 5  # number of communicators with a printed pattern
 MOST_GRIDS = 16  # number of topologies to try on all ranks

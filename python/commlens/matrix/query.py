@@ -20,8 +20,9 @@ from commlens.matrix.model import model
 from commlens.matrix.pairs import NOBODY, Pairs
 from commlens.profile.meta import META_SQL, number
 from commlens.selection.conditions import any_of, comm_conditions, quoted, where
-from commlens.selection.members import Comm, comm_of, groups, marked
+from commlens.selection.members import Comm, comm_of, marked
 from commlens.selection.peers import refuse, refuse_unkept
+from commlens.selection.ranges import groups
 
 # Kind -> the flows that it sums.  A message counted by both sender and receiver is in only one of them.
 KINDS = {

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,46 +12,10 @@ import numpy as np
 
 from commlens.base.arrays import Ints, ints
 from commlens.selection.conditions import predefined_name
+from commlens.selection.ranges import Ranges, groups, holds, size_of
 
-RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10})(?::([0-9]{1,10}))?)?", re.ASCII)
 SPELLED_OUT = 16
 """Number of communicators whose members are cached: a text of a few bytes may stand for a million members."""
-
-Ranges = tuple[range, ...]
-
-
-def groups(members: str | None, ranks: int) -> tuple[Ranges, ...]:
-    """Return the world ranks of each group from the text in table comm; empty for a group with ranks beyond `ranks`.
-
-    >>> groups("0-3, 8-14:2 | 5", 16)
-    ((range(0, 4), range(8, 15, 2)), (range(5, 6),))
-    >>> groups("0-1099511627775", 16), groups("?, ?", 16)
-    (((),), ((),))
-    """
-    return tuple(_group(text, ranks) for text in members.split("|")) if members else ()
-
-
-def _group(text: str, ranks: int) -> Ranges:
-    found = []
-    for token in filter(None, (token.strip() for token in text.split(","))):
-        match = RANGE.fullmatch(token)
-        if match is None:
-            return ()  # a process of another world
-        low, high, stride = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-        if not (low <= high < ranks and stride):
-            return ()
-        found.append(range(low, high + 1, stride))
-    return tuple(found)
-
-
-def size_of(ranges: Ranges) -> int:
-    """Return the number of members."""
-    return sum(map(len, ranges))
-
-
-def holds(ranges: Ranges, rank: int) -> bool:
-    """Return whether a world rank is a member."""
-    return any(rank in some for some in ranges)
 
 
 @lru_cache(SPELLED_OUT)
