@@ -158,9 +158,12 @@ def minimal(mpi: str, scratch: Path) -> Path:
     return library
 
 
-def measure_calls(place: Path, mpi: str, count: int, communicators: Sequence[int]) -> None:
-    """Run calls.c in rounds, and keep them."""
+def measure_calls(
+    place: Path, mpi: str, count: int, communicators: Sequence[int], *, small: bool = False
+) -> None:
+    """Run calls.c in rounds, and keep them; if `small`, with fewer repetitions."""
     found = []
+    environment = {**os.environ, **({"CALLS_BLOCKS": "1"} if small else {})}
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         program, library = scratch / f"calls-{mpi}", minimal(mpi, scratch)
@@ -173,8 +176,9 @@ def measure_calls(place: Path, mpi: str, count: int, communicators: Sequence[int
                 folder = scratch / "run"
                 (folder / "out").mkdir(parents=True)
                 done = subprocess.run(
-                    tool.command(launch, stopwatch, folder), capture_output=True, text=True, check=False
-                )
+                    tool.command(launch, stopwatch, folder),
+                    capture_output=True, text=True, check=False, env=environment,
+                )  # fmt: skip
                 shutil.rmtree(folder)
                 if done.returncode != 0:
                     raise CommlensError(f"calls.c under {tool.name}: {done.stderr.strip()}")
@@ -249,7 +253,7 @@ def steps(place: Path, given: argparse.Namespace, chosen: Sequence[Program]) -> 
             communicators = given.communicators or COMMUNICATORS[mpi]
 
             def calls(mpi: str = mpi, communicators: Sequence[int] = communicators) -> None:
-                measure_calls(place, mpi, count, communicators)
+                measure_calls(place, mpi, count, communicators, small=given.small)
 
             yield Step(f"calls, {mpi}", 3 * (count + 1) * CALLS_SECONDS, calls)
         if (HERE / "memory.py").exists() and not given.small and (given.again or mpi not in kept.memory):

@@ -37,6 +37,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+from commlens import cli
 from fuzz import arenas, commands, damage, sound
 from fuzz.paths import ROOT
 
@@ -240,7 +241,8 @@ def outcomes(
     cases: Iterable[int], seed: int, kind: str, jobs: int, *, text: bool, keep: bool = False
 ) -> Iterator[Outcome]:
     """Yield how cases went."""
-    for module in LOADED:  # once, before processes are forked
+    cli.commands()  # all modules are loaded once, before processes are forked
+    for module in LOADED:
         importlib.import_module(module)
     with tempfile.TemporaryDirectory(prefix="reader-sound-") as place:
         one = partial(outcome, seed=seed, kind=kind, whole=sound.make(Path(place)), text=text, keep=keep)

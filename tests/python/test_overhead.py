@@ -186,7 +186,7 @@ def test_an_interval_holds_what_is_true_as_often_as_it_says() -> None:
 def test_the_runs_said_to_be_needed_find_the_difference_four_times_in_five() -> None:
     """By normal theory ((1.96 + 0.84) * 0.02 / 0.01)^2 = 31.4; the estimate wants 3 / pi times less precision: 32.9."""
     draw = np.random.default_rng(17)
-    needed = estimate(draw.normal(loc=0.01, scale=0.02, size=1000).tolist(), draw).needed
+    needed = estimate(draw.normal(loc=0.01, scale=0.02, size=400).tolist(), draw).needed
     assert needed == pytest.approx(32.9, rel=0.25)
     found = sum(
         estimate(draw.normal(loc=0.01, scale=0.02, size=33).tolist(), draw).is_resolved for _ in range(100)

@@ -41,7 +41,7 @@ TEST(a_file_that_is_cut_off_anywhere_is_read_as_far_as_it_goes_or_refused) {
   std::uint64_t least = 600;
   bool was_read = true;
   for (auto left = std::filesystem::file_size(file); left > 0;
-       left -= std::min<std::uintmax_t>(left, check::is_slow ? 549 : 101)) {
+       left -= std::min<std::uintmax_t>(left, check::is_slow ? 1511 : 101)) {
     std::filesystem::resize_file(file, left);
     arena::Reader reader;
     if (!reader.read(file)) {
@@ -75,7 +75,7 @@ TEST(what_is_flipped_is_left_out_and_nothing_else) {
   std::ifstream in(file, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(in)), {});
   std::uint64_t random = 7;
-  for (int i = 0; i < (check::is_slow ? 400 : 2000); ++i) {
+  for (int i = 0; i < (check::is_slow ? 150 : 2000); ++i) {
     random = mixed(random + 1);
     // The first page is nearly empty: more of its beginning.
     const std::size_t at = i % 10 == 0 ? random % sizeof(arena::Header) : random % bytes.size();
@@ -119,7 +119,7 @@ TEST(what_is_flipped_in_regions_is_read_without_harm) {
   CHECK(places.size() >= 2 * 4 + 1);
   std::uint64_t random = 11;
   int read = 0;
-  for (int i = 0; i < (check::is_slow ? 800 : 4000); ++i) {
+  for (int i = 0; i < (check::is_slow ? 300 : 4000); ++i) {
     std::string bad = bytes;
     for (int n = 0; n < (i % 4 == 0 ? 3 : 1); ++n) {
       random = mixed(random + 1);
@@ -145,7 +145,7 @@ TEST(what_is_flipped_in_regions_is_read_without_harm) {
     for (const Profile::MetricRow& row : profile.metric_rows)
       CHECK(row.metric > 0 && row.metric < profile.metrics.size());
   }
-  CHECK(read > (check::is_slow ? 600 : 3000));
+  CHECK(read > (check::is_slow ? 225 : 3000));
 }
 
 TEST(one_garbled_entry_of_the_journal_does_not_hide_the_next) {
