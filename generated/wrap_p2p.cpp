@@ -594,7 +594,7 @@ COMMLENS_APART int wrap_MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
-  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
+  if (rc == MPI_SUCCESS) volume.sendrecv_replace(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
@@ -630,7 +630,7 @@ int wrap_MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype dataty
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
-  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
+  if (rc == MPI_SUCCESS) volume.sendrecv_replace(comm_view, count, datatype, dest);
   Cell& cell = call.record_request(comm_view, volume, rc, request, RequestFlag::active);
   call.two_sided(comm_view, volume);
   call.cache<CachedCall::sends | CachedCall::out_message>(cell, volume);
@@ -1203,7 +1203,7 @@ COMMLENS_APART int wrap_MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype 
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
-  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
+  if (rc == MPI_SUCCESS) volume.sendrecv_replace(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);
@@ -1244,7 +1244,7 @@ int wrap_MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatyp
   }
   const CommView& comm_view = comm_of(comm, rc, call.freed());
   Volume volume(call.freed());
-  if (rc == MPI_SUCCESS) volume.send(comm_view, count, datatype, dest);
+  if (rc == MPI_SUCCESS) volume.sendrecv_replace(comm_view, count, datatype, dest);
   if (rc == MPI_SUCCESS) volume.arrived(status_for.received(), status_for.source());
   Cell& cell = call.record(comm_view, volume);
   call.two_sided(comm_view, volume);

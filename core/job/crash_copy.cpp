@@ -67,7 +67,8 @@ PrivateFolder folder_of_copies() noexcept {
 // complete.  On failure returns false, with errno, and removes a directory that is empty.
 bool copy_arena(const char* unfinished, const char* name) noexcept {
   if (copy_name[0] == '\0') return false;
-  for (int tries = 0; tries < 2; ++tries) {
+  constexpr int most_tries = 20;  // ranks that find no room make and remove the directory at the same time
+  for (int tries = 0; tries < most_tries; ++tries) {
     const PrivateFolder folder = folder_of_copies();
     if (!folder) return false;
     if (arena::copy(folder.descriptor(), unfinished, name)) {

@@ -86,9 +86,15 @@ struct Volume {
   template <class Count>
   COMMLENS_IN_REGISTERS void sendrecv(const CommView& c, Count sendcount, MPI_Datatype sendtype, int dest,
                                       Count recvcount, MPI_Datatype recvtype) noexcept {
-    send(c, sendcount, sendtype, dest);
-    if (bin == null_bin) bin = bin_of(data(sendcount, sendtype));  // it may receive a message
+    sendrecv_replace(c, sendcount, sendtype, dest);
     look_at(recvcount, recvtype);
+  }
+
+  template <class Count>
+  COMMLENS_IN_REGISTERS void sendrecv_replace(const CommView&, Count count, MPI_Datatype datatype, int dest) noexcept {
+    const Bytes block = data(count, datatype);
+    set(bin_of(block), dest == MPI_PROC_NULL ? 0 : block, 0);  // not null_bin: it may receive a message
+    to = dest;
   }
 
   // Stores what the status of a receive contains.

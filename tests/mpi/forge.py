@@ -24,6 +24,7 @@ class Job:
     size: int
     launch: int
     times: list[int]
+    constants: list[int]
     node: bytes
     cpus: bytes
     output: bytes
@@ -78,7 +79,8 @@ def job_from(content: bytes) -> Job:
     wire = Wire(content)
     rank, size, launch = wire.signed(), wire.signed(), wire.number()
     times = [wire.number() for _ in range(5)]
-    job = Job(rank, size, launch, times, wire.text(), wire.text(), wire.text())
+    constants = [wire.signed() for _ in range(3)]
+    job = Job(rank, size, launch, times, constants, wire.text(), wire.text(), wire.text())
     job.meta = {wire.text(): wire.text() for _ in range(wire.number())}
     return job
 
@@ -86,6 +88,7 @@ def job_from(content: bytes) -> Job:
 def written(job: Job) -> bytes:
     pairs = b"".join(text(key) + text(value) for key, value in job.meta.items())
     head = signed(job.rank) + signed(job.size) + number(job.launch) + b"".join(map(number, job.times))
+    head += b"".join(map(signed, job.constants))
     return head + text(job.node) + text(job.cpus) + text(job.output) + number(len(job.meta)) + pairs
 
 

@@ -289,6 +289,7 @@ def test_slices_of_time(mpi: Mpi) -> None:
     """Four exchanges more than half a second apart are in slices of their own, and in the order of time."""
     result = marks(mpi, "slices", {"COMMLENS_MATRIX_BY": "slice"})
     width = int(result.open().meta()["slice_ns"])
+    last = {}
     for kind in ("sent", "received"):
         rows = result.open().rows(
             "SELECT slice, messages, bytes FROM pair WHERE kind = ? AND source = 0 AND destination = 1 ORDER BY slice",
@@ -297,8 +298,9 @@ def test_slices_of_time(mpi: Mpi) -> None:
         assert [(row["messages"], row["bytes"]) for row in rows] == [(1, 4 * i) for i in (1, 2, 3, 4)]
         apart = [later["slice"] - sooner["slice"] for sooner, later in zip(rows, rows[1:])]
         assert all(slices * width > 500_000_000 for slices in apart)
-        last = rows[-1]["slice"]
-    shown = matrix(result.profile, "--slice", f"0-{last - 1}")
+        last[kind] = rows[-1]["slice"]
+    # On a busy machine a message is received some slices later; the matrix has it where it was sent.
+    shown = matrix(result.profile, "--slice", f"0-{last['sent'] - 1}")
     assert {(p["source"], p["destination"]): p["messages"] for p in shown["pairs"]}[0, 1] == 3
     assert shown["ends"] is None, "what is sent in one slice may be received in the next"
 

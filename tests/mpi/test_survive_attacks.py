@@ -148,7 +148,7 @@ def test_asked_again_and_again_while_threads_work(mpi: Mpi) -> None:
     assert len(said) > 100
     line = re.compile(
         r"commlens: rank [01](, thread \d)?: (in|outside MPI, last in) MPI_\w+( on (S[01]|W0|d[01])\.\d+\+?)?"
-        r"( for|, which began) \d+\.\d s( ago)?"
+        r"(( to| from) (its rank [01]|any rank|MPI_PROC_NULL) with (any tag|tag \d+))*( for|, which began) \d+\.\d s( ago)?"
     )
     assert [x for x in said if not line.fullmatch(x)] == []
 

@@ -67,6 +67,8 @@ static unsigned draw(struct State* s, unsigned below) {
 
 /* ---- the model ---- */
 
+enum { NULL_BIN = -2 }; /* of what is sent to MPI_PROC_NULL */
+
 static int bin_of(long long bytes) {
   int bin = 0;
   for (; bytes > 0; bytes /= 2) ++bin;

@@ -119,7 +119,7 @@ static void send_or_fail(struct State* s, const struct Choice* x) {
   const int fails = x->way % 3 == 0;
   const int rc = MPI_Rsend(s->out, w.n, w.type, fails ? w.c->others + 3 : MPI_PROC_NULL, 6, w.c->comm);
   s->fails += (rc == MPI_SUCCESS) == fails;
-  cell(s, "MPI_Rsend", w.c->tag, fails ? 0 : bin_of(w.bytes), 0, 0);
+  cell(s, "MPI_Rsend", w.c->tag, fails ? 0 : NULL_BIN, 0, 0);
 }
 
 /* Sizes that differ in their upper bits only, to nobody. */
@@ -127,11 +127,11 @@ static void send_much(struct State* s, const struct Choice* x) {
   const struct What w = what(s, x);
   const int n = (1 << (x->a % 2 != 0 ? 30 : 29)) + w.n;
   must(s, MPI_Bsend(s->out, n, MPI_INT, MPI_PROC_NULL, 6, w.c->comm));
-  cell(s, "MPI_Bsend", w.c->tag, bin_of(4LL * n), 0, 0);
+  cell(s, "MPI_Bsend", w.c->tag, NULL_BIN, 0, 0);
 #if MPI_VERSION >= 4
   const MPI_Count large = ((MPI_Count)(x->b % 4) << 32) + w.n;
   must(s, MPI_Bsend_c(s->out, large, MPI_INT, MPI_PROC_NULL, 6, w.c->comm));
-  cell(s, "MPI_Bsend", w.c->tag, bin_of(4LL * large), 0, 0);
+  cell(s, "MPI_Bsend", w.c->tag, NULL_BIN, 0, 0);
 #endif
 }
 
@@ -284,30 +284,30 @@ static void one_sided(struct State* s, const struct Choice* x) {
   switch (x->way % 5) {
     case 0:
       must(s, MPI_Put(out, m, MPI_INT, target, 0, m, MPI_INT, w->win));
-      cell(s, "MPI_Put", c->tag, bin_of(bytes), moved, 0);
+      cell(s, "MPI_Put", c->tag, far ? NULL_BIN : bin_of(bytes), moved, 0);
       if (!far) peer(s, "put", c->tag, c->world[target], bytes);
       break;
     case 1:
       must(s, MPI_Get(in, m, MPI_INT, target, 0, m, MPI_INT, w->win));
-      cell(s, "MPI_Get", c->tag, bin_of(bytes), 0, moved);
+      cell(s, "MPI_Get", c->tag, far ? NULL_BIN : bin_of(bytes), 0, moved);
       if (!far) peer(s, "get", c->tag, c->world[target], bytes);
       break;
     case 2:
       must(s, MPI_Accumulate(out, m, MPI_INT, target, 0, m, MPI_INT, MPI_SUM, w->win));
-      cell(s, "MPI_Accumulate", c->tag, bin_of(bytes), moved, 0);
+      cell(s, "MPI_Accumulate", c->tag, far ? NULL_BIN : bin_of(bytes), moved, 0);
       if (!far) peer(s, "put", c->tag, c->world[target], bytes);
       break;
     case 3: {
       const int reads = x->in_place % 2 != 0;
       must(s, MPI_Fetch_and_op(out, in, MPI_INT, target, 0, reads ? MPI_NO_OP : MPI_SUM, w->win));
-      cell(s, "MPI_Fetch_and_op", c->tag, 3, far || reads ? 0 : 4, far ? 0 : 4);
+      cell(s, "MPI_Fetch_and_op", c->tag, far ? NULL_BIN : 3, far || reads ? 0 : 4, far ? 0 : 4);
       if (!far && !reads) peer(s, "put", c->tag, c->world[target], 4);
       if (!far) peer(s, "get", c->tag, c->world[target], 4);
       break;
     }
     default:
       must(s, MPI_Compare_and_swap(out, out, in, MPI_INT, target, 0, w->win));
-      cell(s, "MPI_Compare_and_swap", c->tag, 3, far ? 0 : 8, far ? 0 : 4);
+      cell(s, "MPI_Compare_and_swap", c->tag, far ? NULL_BIN : 3, far ? 0 : 8, far ? 0 : 4);
       if (!far) peer(s, "put", c->tag, c->world[target], 8);
       if (!far) peer(s, "get", c->tag, c->world[target], 4);
       break;
