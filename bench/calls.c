@@ -6,8 +6,9 @@
  * How many communicators a row goes round are its arguments, 1 and 64 without any; what a look at the clock of the
  * processor takes comes first, with 0 of them.
  *
- * A row is timed in BLOCKS blocks, or in as many as the environment's CALLS_BLOCKS says; what is printed is the fastest,
- * the one least disturbed by whatever else this machine does.  With one process the rows are calls to oneself, with two the one collective between both. */
+ * A row is timed in BLOCKS blocks, or in as many as the environment's CALLS_BLOCKS says; what is printed is the
+ * fastest, the one least disturbed by whatever else this machine does.  With one process the rows are calls to oneself,
+ * with two the one collective between both. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
