@@ -21,6 +21,8 @@ enum class Option {
   output,
   mode,
   command_line,
+  label,
+  settings,
   callsites,
   quiet,
   mpi,
@@ -48,6 +50,8 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_OUTPUT", "output", "commlens-%p-%j.db", OptionType::text_, false, ""},
     {"COMMLENS_MODE", "mode", "", OptionType::mode_, false, ""},
     {"COMMLENS_COMMAND_LINE", "command_line", "masked", OptionType::choice_, false, "masked program full"},
+    {"COMMLENS_LABEL", "label", "", OptionType::text_, false, ""},
+    {"COMMLENS_SETTINGS", "settings", "all", OptionType::choice_, false, "all labels"},
     {"COMMLENS_CALLSITES", "callsites", "1", OptionType::bool_, false, ""},
     {"COMMLENS_QUIET", "quiet", "0", OptionType::bool_, false, ""},
     {"COMMLENS_MPI", "mpi", "auto", OptionType::text_, true, ""},
@@ -68,6 +72,6 @@ inline constexpr OptionFacts option_facts[] = {
     {"COMMLENS_ITERATIONS", "iterations", "1024", OptionType::number_, false, ""},
     {"COMMLENS_PCONTROL", "pcontrol", "auto", OptionType::choice_, false, "auto off mpip ipm aps mpitrace mpisee"},
 };
-inline constexpr int option_count = 24;
+inline constexpr int option_count = 26;
 
 }  // namespace commlens

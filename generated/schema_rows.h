@@ -21,6 +21,23 @@ struct Meta {
   }
 };
 
+struct Setting {
+  static constexpr char table[] = "setting";
+  static constexpr char values[] = "(\"source\", \"name\", \"value\", \"ranks\") VALUES (?, ?, ?, ?)";
+  Text source;
+  Text name;
+  Text value;
+  Integer ranks;
+
+  template <class Visit>
+  void each(Visit visit) const {
+    visit("setting.source", source);
+    visit("setting.name", name);
+    visit("setting.value", value);
+    visit("setting.ranks", ranks);
+  }
+};
+
 struct Rank {
   static constexpr char table[] = "rank";
   static constexpr char values[] = "(\"rank\", \"world\", \"node\", \"pid\", \"cpus\", \"init_ns\", \"app_ns\", \"mpi_ns\", \"threads\", \"calls\", \"lost_calls\", \"state\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";

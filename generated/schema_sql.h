@@ -19,6 +19,14 @@ inline constexpr char tables_sql[] =
   PRIMARY KEY (key)
 ) WITHOUT ROWID;
 )sql"
+    R"sql(CREATE TABLE setting ( -- How the processes were set up (settings.md), with the number of processes that had each value: settings that differ between ranks have several rows, or fewer ranks than meta.ranks_collected.
+  source TEXT, -- label: of COMMLENS_LABEL. environment: a variable. program: executable and build_id. machine: processor.
+  name TEXT, -- Name of the setting.
+  value TEXT, -- Its value, at most 4,096 bytes. *** replaces possible secrets.
+  ranks INTEGER, -- [processes] Processes that had this value.
+  PRIMARY KEY (source, name, value)
+) WITHOUT ROWID;
+)sql"
     R"sql(CREATE TABLE rank ( -- One row per process of MPI_COMM_WORLD.
   rank INTEGER PRIMARY KEY, -- Rank in MPI_COMM_WORLD.
   world INTEGER, -- Random 64-bit id of the MPI_COMM_WORLD this process belongs to.
@@ -293,6 +301,8 @@ inline constexpr char bare_tables_sql[] =
     R"sql(PRAGMA user_version = 8;
 )sql"
     R"sql(CREATE TABLE meta (key TEXT,value TEXT,PRIMARY KEY (key)) WITHOUT ROWID;
+)sql"
+    R"sql(CREATE TABLE setting (source TEXT,name TEXT,value TEXT,ranks INTEGER,PRIMARY KEY (source, name, value)) WITHOUT ROWID;
 )sql"
     R"sql(CREATE TABLE rank (rank INTEGER PRIMARY KEY,world INTEGER,node TEXT,pid INTEGER,cpus TEXT,init_ns INTEGER,app_ns INTEGER,mpi_ns INTEGER,threads INTEGER,calls INTEGER,lost_calls INTEGER,state TEXT);
 )sql"

@@ -240,6 +240,7 @@ class Package {
     out_.number(counted_.lost);
     out_.text(facts.state);
     out_.text(facts.coverage);
+    out_.text(facts.settings);
   }
 
   void write_sites_and_regions() {

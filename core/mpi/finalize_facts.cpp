@@ -27,6 +27,7 @@
 #include "core/process/command_line.h"
 #include "core/process/coverage.h"
 #include "core/process/processes.h"
+#include "core/process/settings.h"
 #include "core/state/journal.h"
 #include "core/state/regions.h"
 #include "core/state/threads.h"
@@ -135,6 +136,24 @@ std::string own_coverage() {
   return written(coverage_of(importers, loaded_modules(), definition));
 }
 
+std::string read_settings_of_process() {
+  std::vector<std::string> wrong;
+  std::vector<Setting> settings = labels_in(options().text(Option::label), wrong);
+  if (job.rank == 0 && !wrong.empty()) say("COMMLENS_LABEL: '%s' is not NAME=VALUE and is left out", wrong[0].c_str());
+  if (options().text(Option::settings) == "all") {
+    for (std::vector<Setting> more : {program_and_machine(), variables_in(environ)}) {
+      settings.insert(settings.end(), more.begin(), more.end());
+    }
+  }
+  return written(settings);
+}
+
+// Returns the settings of this process as they were at the first call: an application may change its environment.
+const std::string& own_settings() {
+  static const auto* const first = new std::string(read_settings_of_process());  // never destroyed
+  return *first;
+}
+
 RankFacts own_facts(const TickScale& scale) {
   RankFacts facts;
   facts.rank = job.rank;
@@ -150,6 +169,7 @@ RankFacts own_facts(const TickScale& scale) {
   facts.own_call_ns = scale.ns(job.own_call);
   facts.own_wait_ns = scale.ns(job.waited);
   facts.coverage = own_coverage();
+  facts.settings = own_settings();
   return facts;
 }
 
@@ -338,6 +358,7 @@ void note_job() noexcept try {
   entry.constants = job.constants;
   entry.node = host_name();
   entry.cpus = allowed_cpus();
+  entry.settings = own_settings();
   const std::string profile = profile_name();
   entry.output = name_beside(profile);
   entry.meta = meta_at_start();

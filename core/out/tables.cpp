@@ -189,6 +189,18 @@ void fill_tags(Database& db, const Profile& profile, Part part) {
   }
 }
 
+void fill_settings(Database& db, const Profile& profile) {
+  Insert<rows::Setting> insert(db);
+  for (const auto& [setting, ranks] : profile.dictionary.settings()) {
+    rows::Setting row;
+    row.source = std::get<0>(setting);
+    row.name = std::get<1>(setting);
+    row.value = std::get<2>(setting);
+    row.ranks = ranks;
+    insert(row);
+  }
+}
+
 void fill_coverage(Database& db, const Profile& profile) {
   Insert<rows::Coverage> insert(db, "OR IGNORE");
   for (const auto& [name, imported] : profile.dictionary.coverage()) {
@@ -465,7 +477,10 @@ void fill_shared(Database& db, const Profile& profile, const Meta& meta, Part pa
   fill_region_names(db, profile, part);
   fill_metrics(db, profile, part);
   fill_tags(db, profile, part);
-  if (part != Part::shard) fill_coverage(db, profile);
+  if (part != Part::shard) {
+    fill_settings(db, profile);
+    fill_coverage(db, profile);
+  }
   fill_sites(db, profile, part);
   fill_keys(db, profile, part);
 }

@@ -158,6 +158,10 @@ bool is_name_of_secret(const std::string& name) {
   return false;
 }
 
+std::string shown_value(const std::string& name, const std::string& value) {
+  return is_name_of_secret(name) ? mask : Masking().masked(value);
+}
+
 std::string shown(const std::vector<std::string>& arguments, CommandLine how) {
   if (how == CommandLine::program) {
     const std::string path = arguments.empty() ? std::string() : arguments[0];

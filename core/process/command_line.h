@@ -16,6 +16,9 @@ enum class CommandLine { masked, program, full };
 // full: masks nothing.
 std::string shown(const std::vector<std::string>& arguments, CommandLine how);
 
+// Returns the value of a variable, masked like an argument NAME=VALUE.
+std::string shown_value(const std::string& name, const std::string& value);
+
 // True for the name of an option, a variable or a header whose value is a secret: token, --api-key, DB_PASSWORD, ...
 bool is_name_of_secret(const std::string& name);
 

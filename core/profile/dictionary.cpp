@@ -24,7 +24,7 @@ Identity identity_from(Identity first, Numbers... others) {
 }
 
 // Kinds of entries; part of each identity, so that entries of different kinds never have the same one.
-enum : Identity { comm_entry = 1, site_entry, key_entry, import_entry, region_entry, metric_entry, tag_entry };
+enum : Identity { comm_entry = 1, site_entry, key_entry, text_entry, region_entry, metric_entry, tag_entry };
 
 auto place(const CommDraft& d) { return std::make_tuple(d.second_side, d.rank_in_comm, d.world_rank); }
 
@@ -219,11 +219,17 @@ std::uint32_t Dictionary::key(const Catalogue::KeyFacts& key) {
   return index;
 }
 
-bool Dictionary::imports(std::string coverage, int ranks) {
-  std::vector<Covered> names;
-  // Most ranks import the same names, so only a new text is parsed.
-  if (imports_.count(coverage) == 0 && !read_coverage(coverage, names)) return false;
-  imports_[std::move(coverage)] += ranks;
+bool Dictionary::add_text(TextKind kind, std::string text, int ranks) {
+  RankText key{kind, std::move(text)};
+  // Most ranks have the same text, so only a new one is parsed.
+  if (texts_.count(key) == 0) {
+    std::vector<Covered> names;
+    std::vector<Setting> settings;
+    const bool is_right =
+        kind == TextKind::imports ? read_coverage(key.second, names) : read_settings(key.second, settings);
+    if (!is_right) return false;
+  }
+  texts_[std::move(key)] += ranks;
   return true;
 }
 
@@ -254,8 +260,9 @@ Identity Dictionary::identity(const Catalogue::KeyFacts& key) const {
                        site_identities_[key.site]);
 }
 
-Identity Dictionary::identity(const std::string& import, int ranks) const {
-  return identity_from(import_entry, identity_of(import), ranks == block_.end - block_.first ? -1 : ranks);
+Identity Dictionary::identity(const RankText& text, int ranks) const {
+  const int shown = ranks == block_.end - block_.first ? -1 : ranks;
+  return identity_from(text_entry, static_cast<std::uint32_t>(text.first), identity_of(text.second), shown);
 }
 
 Identity Dictionary::identity_of_tag(const std::tuple<Identity, std::string, std::string>& tag) {
@@ -282,7 +289,7 @@ std::vector<Identity> Dictionary::identities() const {
     all.push_back(identity_from(metric_entry, identity_of(metrics_[i])));
   for (const auto& tag : tags_) all.push_back(identity_of_tag(tag));
   for (const Catalogue::KeyFacts& key : keys_) all.push_back(identity(key));
-  for (const auto& [import, ranks] : imports_) all.push_back(identity(import, ranks));
+  for (const auto& [text, ranks] : texts_) all.push_back(identity(text, ranks));
   return all;
 }
 
@@ -357,16 +364,17 @@ std::vector<char> Dictionary::entries(const std::vector<char>& wanted) const {
     out.number(site_identities_[key.site]);
     for (const auto field : counters_of_key) out.number(key.*field);
   }
-  for (const auto& [import, ranks] : imports_) {
-    if (!is_wanted(import_entry)) continue;
-    out.text(import);
+  for (const auto& [text, ranks] : texts_) {
+    if (!is_wanted(text_entry)) continue;
+    out.number(static_cast<std::uint64_t>(text.first));
+    out.text(text.second);
     out.number(static_cast<std::uint64_t>(ranks));
   }
   return out.bytes();
 }
 
 std::vector<char> Dictionary::wanted(const std::vector<Identity>& identities, const Block& from) {
-  enum Entry : char { comm, import, other };
+  enum Entry : char { comm, text, other };
   std::unordered_map<Identity, std::pair<Entry, std::size_t>> known;
   for (std::size_t i = 1; i < sites_.size(); ++i) known[identity_from(site_entry, site_identities_[i])] = {other, 0};
   for (std::size_t i = 1; i < drafts_.size(); ++i) known[identity(drafts_[i])] = {comm, i};
@@ -376,10 +384,10 @@ std::vector<char> Dictionary::wanted(const std::vector<Identity>& identities, co
     known[identity_from(metric_entry, identity_of(metrics_[i]))] = {other, 0};
   for (const auto& tag : tags_) known[identity_of_tag(tag)] = {other, 0};
   for (const Catalogue::KeyFacts& key : keys_) known[identity(key)] = {other, 0};
-  std::vector<std::string> names;
-  for (const auto& [import_text, ranks] : imports_) {
-    known[identity(import_text, ranks)] = {import, names.size()};
-    names.push_back(import_text);
+  std::vector<RankText> texts;
+  for (const auto& [rank_text, ranks] : texts_) {
+    known[identity(rank_text, ranks)] = {text, texts.size()};
+    texts.push_back(rank_text);
   }
   std::vector<char> answer(identities.size(), 1);
   for (std::size_t i = 0; i < identities.size(); ++i) {
@@ -387,7 +395,7 @@ std::vector<char> Dictionary::wanted(const std::vector<Identity>& identities, co
     if (found == known.end()) continue;
     answer[i] = 0;
     const auto [entry, index] = found->second;
-    if (entry == import) imports_[names[index]] += extended(imports_[names[index]], from);
+    if (entry == text) texts_[texts[index]] += extended(texts_[texts[index]], from);
     if (entry == comm) extend(drafts_[index], from);
   }
   return answer;
@@ -411,7 +419,7 @@ int Dictionary::extended(int ranks, const Block& by) const {
 
 void Dictionary::add_same(const Block& from) {
   for (Draft& draft : drafts_) extend(draft, from);
-  for (auto& [import, ranks] : imports_) ranks += extended(ranks, from);
+  for (auto& [text, ranks] : texts_) ranks += extended(ranks, from);
   add_block(from);
 }
 
@@ -476,9 +484,11 @@ bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) 
       const std::uint32_t its_region = region_of(in.number());
       std::string name = in.text();
       tag(its_region, std::move(name), in.text());
-    } else if (kind == import_entry) {
-      std::string import = in.text();
-      if (!imports(std::move(import), static_cast<int>(in.number()))) return false;
+    } else if (kind == text_entry) {
+      const std::uint64_t text_kind = in.number();
+      std::string text = in.text();
+      if (text_kind > static_cast<std::uint64_t>(TextKind::settings)) return false;
+      if (!add_text(static_cast<TextKind>(text_kind), std::move(text), static_cast<int>(in.number()))) return false;
     } else {
       return false;
     }
@@ -489,9 +499,9 @@ bool Dictionary::add_entries(const std::vector<char>& bytes, const Block& from) 
 
 std::map<std::pair<std::string, std::string>, Dictionary::ImportedName> Dictionary::coverage() const {
   std::map<std::pair<std::string, std::string>, ImportedName> coverage;
-  for (const auto& [encoded, importing] : imports_) {
+  for (const auto& [encoded, importing] : texts_) {
     std::vector<Covered> names;
-    read_coverage(encoded, names);
+    if (encoded.first != TextKind::imports || !read_coverage(encoded.second, names)) continue;
     for (Covered& name : names) {
       ImportedName& sum =
           coverage.try_emplace({std::move(name.symbol), std::move(name.object)}, ImportedName{name.treatment, 0})
@@ -501,6 +511,18 @@ std::map<std::pair<std::string, std::string>, Dictionary::ImportedName> Dictiona
     }
   }
   return coverage;
+}
+
+std::map<std::tuple<std::string, std::string, std::string>, int> Dictionary::settings() const {
+  std::map<std::tuple<std::string, std::string, std::string>, int> found;
+  for (const auto& [encoded, ranks] : texts_) {
+    std::vector<Setting> settings;
+    if (encoded.first != TextKind::settings || !read_settings(encoded.second, settings)) continue;
+    for (Setting& s : settings) {
+      found[{std::move(s.source), std::move(s.name), std::move(s.value)}] += ranks;
+    }
+  }
+  return found;
 }
 
 Dictionary::Numbers Dictionary::numbers_in(const Catalogue& catalogue) const {

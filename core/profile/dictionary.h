@@ -14,6 +14,7 @@
 #include "core/base/identity.h"
 #include "core/base/wire.h"
 #include "core/process/coverage.h"
+#include "core/process/settings.h"
 #include "core/profile/catalogue.h"
 #include "core/profile/members.h"
 #include "core/state/counted.h"
@@ -43,6 +44,11 @@ struct CommDraft {
   int world_rank = 0;
 };
 
+// Texts of each rank that most ranks have in common: its imports (process/coverage.h), its settings
+// (process/settings.h).
+enum class TextKind : std::uint8_t { imports, settings };
+using RankText = std::pair<TextKind, std::string>;
+
 // Checksum of a dictionary.  Dictionaries with equal entries have equal digests.
 struct Digest {
   std::uint64_t entries = 0, sum = 0, mixed_sum = 0;
@@ -53,7 +59,7 @@ struct Digest {
 
 Digest digest_of(const std::vector<Identity>& identities);
 
-// Communicators, call sites, regions, metrics, tags, keys and imported names.  An entry is found by its identity, so
+// Communicators, call sites, regions, metrics, tags, keys and texts of ranks.  An entry is found by its identity, so
 // that an entry that several ranks report is stored once.  Entries are numbered in order of arrival; catalogue()
 // assigns the final numbers.
 class Dictionary {
@@ -66,7 +72,7 @@ class Dictionary {
   void tag(std::uint32_t region, std::string name, std::string value);
   std::uint32_t comm(CommDraft reported);             // reported by one rank, which is a member
   std::uint32_t key(const Catalogue::KeyFacts& key);  // with the counters of one rank
-  bool imports(std::string coverage, int ranks = 1);  // false: garbled
+  bool add_text(TextKind kind, std::string text, int ranks = 1);  // false: garbled
 
   // From now on, one entry stands for all sibling communicators that one collective call created (CommRecord::kin).
   // Their members are not recorded.  Each leader reports how many communicators it leads.
@@ -120,6 +126,8 @@ class Dictionary {
     int ranks;
   };
   std::map<std::pair<std::string, std::string>, ImportedName> coverage() const;  // by symbol and object
+  // Number of ranks, by source, name and value.
+  std::map<std::tuple<std::string, std::string, std::string>, int> settings() const;
 
   // The number of entries of each kind.  Entries that arrive later have higher numbers.
   struct Size {
@@ -154,7 +162,7 @@ class Dictionary {
   int extended(int ranks, const Block& by) const;
   Identity identity(const Draft& draft) const;
   Identity identity(const Catalogue::KeyFacts& key) const;
-  Identity identity(const std::string& import, int ranks) const;
+  Identity identity(const RankText& text, int ranks) const;
   static Identity identity_of_tag(const std::tuple<Identity, std::string, std::string>& tag);
   static void write(WireWriter& out, const Draft& draft, Identity site);
 
@@ -174,7 +182,7 @@ class Dictionary {
   std::vector<Catalogue::KeyFacts> keys_;
   std::vector<std::array<std::uint32_t, 4>> votes_;  // for the majority value of each counter; by index of the key
   std::map<KeyOf, std::uint32_t> by_key_;
-  std::map<std::string, int> imports_;  // coverage text, and how many ranks have exactly this one
+  std::map<RankText, int> texts_;  // how many ranks have exactly this one
 };
 
 }  // namespace commlens

@@ -98,6 +98,7 @@ void Profile::read_facts(WireReader& in, RankData& data) {
   data.rank.lost_calls = in.number();
   facts.state = in.text();
   facts.coverage = in.text();
+  facts.settings = in.text();
 }
 
 void Profile::read_names(WireReader& in, RankData& data) {
@@ -240,7 +241,8 @@ bool Profile::add(const char* bytes, std::size_t size) {
   WireReader in(bytes, size);
   RankData data;
   if (!read(in, data)) return false;
-  if (!dictionary.imports(std::move(data.rank.facts.coverage))) return false;
+  if (!dictionary.add_text(TextKind::imports, std::move(data.rank.facts.coverage))) return false;
+  if (!dictionary.add_text(TextKind::settings, std::move(data.rank.facts.settings))) return false;
   dictionary.add_rank(data.rank.facts.rank);
   world_size = std::max(world_size, data.rank.facts.rank + 1);
 

@@ -14,6 +14,7 @@
 #include "core/base/wire.h"
 #include "core/hot/thread.h"
 #include "core/process/coverage.h"
+#include "core/process/settings.h"
 #include "core/recover/segments.h"
 #include "core/state/sums.h"
 #include "generated/procedures.h"
@@ -424,7 +425,9 @@ void Reader::take_facts() {
   facts.own_init_ns = scale.ns(job_.own_init);
   facts.own_call_ns = scale.ns(job_.own_call);
   facts.state = name_of(state_, liveness_);
-  facts.coverage = written({});
+  facts.coverage = written(std::vector<Covered>{});
+  std::vector<Setting> settings;
+  facts.settings = read_settings(job_.settings, settings) ? job_.settings : written(settings = {});
 }
 
 bool Reader::is_comm(std::uint32_t index) const {

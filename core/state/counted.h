@@ -38,6 +38,7 @@ struct RankFacts {
   Ns own_call_ns = 0;               // estimated time that commlens adds to one call
   std::string state = "finalized";  // how the process ended
   std::string coverage;             // its MPI imports, as encoded by written() in coverage.h
+  std::string settings;             // the same for process/settings.h
 };
 
 // Where a thread of a process that has not finalised was when its counters were read.

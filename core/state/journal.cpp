@@ -71,6 +71,7 @@ void note(const JobEntry& job) noexcept {
     for (const int constant : {any_source, proc_null, any_tag}) out.signed_number(constant);
     out.text(job.node);
     out.text(job.cpus);
+    out.text(job.settings);
     out.text(job.output);
     out.pairs(job.meta);
   });
@@ -101,6 +102,7 @@ bool read(WireReader& in, JobEntry& job) {
   }
   job.node = in.text();
   job.cpus = in.text();
+  job.settings = in.text();
   job.output = in.text();
   job.meta = in.pairs();
   return in.ok();

@@ -36,6 +36,7 @@ struct JobEntry {
   Ticks init = 0, own_init = 0, own_call = 0;
   PartnerConstants constants{};
   std::string node, cpus;
+  std::string settings;                                   // as in RankFacts
   std::string output;                                     // where the profile would be written
   std::vector<std::pair<std::string, std::string>> meta;  // keys and values of table meta
 };

@@ -27,6 +27,7 @@ class Job:
     constants: list[int]
     node: bytes
     cpus: bytes
+    settings: bytes
     output: bytes
     meta: dict[bytes, bytes] = field(default_factory=dict)
 
@@ -80,7 +81,7 @@ def job_from(content: bytes) -> Job:
     rank, size, launch = wire.signed(), wire.signed(), wire.number()
     times = [wire.number() for _ in range(5)]
     constants = [wire.signed() for _ in range(3)]
-    job = Job(rank, size, launch, times, constants, wire.text(), wire.text(), wire.text())
+    job = Job(rank, size, launch, times, constants, *(wire.text() for _ in range(4)))
     job.meta = {wire.text(): wire.text() for _ in range(wire.number())}
     return job
 
@@ -89,7 +90,15 @@ def written(job: Job) -> bytes:
     pairs = b"".join(text(key) + text(value) for key, value in job.meta.items())
     head = signed(job.rank) + signed(job.size) + number(job.launch) + b"".join(map(number, job.times))
     head += b"".join(map(signed, job.constants))
-    return head + text(job.node) + text(job.cpus) + text(job.output) + number(len(job.meta)) + pairs
+    return (
+        head
+        + text(job.node)
+        + text(job.cpus)
+        + text(job.settings)
+        + text(job.output)
+        + number(len(job.meta))
+        + pairs
+    )
 
 
 # -- checks, core/base/identity.h -------------------------------------------------------------------------------------

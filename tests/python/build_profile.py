@@ -248,6 +248,7 @@ class ProfileBuilder:
     metrics: list[tuple[str, str]] = field(default_factory=list)
     metric_values: list[MetricValue] = field(default_factory=list)
     tags: list[tuple[int, str, str]] = field(default_factory=list)
+    settings: list[tuple[str, str, str, int]] = field(default_factory=list)  # source, name, value, ranks
     peers: list[PeerRow] = field(default_factory=list)
     states: dict[int, str] = field(default_factory=dict)
     app_ns: int = 10**9
@@ -463,6 +464,7 @@ class ProfileBuilder:
         )
         meta.update(self.meta)
         insert("meta", list(meta.items()))
+        insert("setting", list(self.settings))
         called = {cell.op for cell in self.cells} | {position[3] for position in self.positions}
         ops = {**OPS, **{id: op for id, op in SELDOM.items() if op[0] in called}}
         insert("op", [(0, "unknown", "other"), *((id, *op) for id, op in ops.items())])

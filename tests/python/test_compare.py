@@ -51,7 +51,7 @@ def run_data(generator: np.random.Generator, slower: RowKey | None = None, noise
         rows[key] = Counts(100, 12800, 0, int(time), int(time) // 4)
     elapsed = int(1000 * MS * (1 + noise * generator.standard_normal()))
     whole = Counts(1200, 153600, 0, sum(row.time_ns for row in rows.values()), None)
-    return RunData("made up", {}, elapsed, families, rows, whole)
+    return RunData("made up", {}, {}, elapsed, families, rows, whole)
 
 
 def compare_made_up(seed: int, runs: int, slower: RowKey | None = None) -> Comparison:

@@ -156,7 +156,7 @@ def compare_command(
 
 def show(result: Comparison, failures: list[str], skipped: list[str], top: int, style: str) -> None:
     """Print the comparison in the format that the user chose."""
-    from commlens.compare.text import draw, headline, outlier_lines
+    from commlens.compare.text import draw, headline, outlier_lines, setup_lines
 
     screen = Screen()
     if style == "json":
@@ -167,6 +167,8 @@ def show(result: Comparison, failures: list[str], skipped: list[str], top: int, 
     else:
         screen.lines(fold("", headline(result), screen.width, "bold"))
         screen.lines(fold("", result.statement(), screen.width))
+        for line in setup_lines(result):
+            screen.lines(fold("", line, screen.width))
         for line in outlier_lines(result):
             screen.lines(fold("", line, screen.width, "yellow"))
         screen.lines([Text("")])
@@ -186,7 +188,7 @@ def row_dicts(result: Comparison) -> list[dict[str, Any]]:
 def document(result: Comparison, failures: list[str], skipped: list[str]) -> dict[str, Any]:
     """Return the comparison for json."""
     from commlens.compare.model import rule_of
-    from commlens.compare.text import headline, outlier_lines
+    from commlens.compare.text import headline, outlier_lines, setup_differences
 
     return {
         "a": [run.path for run in result.sides[0]],
@@ -202,6 +204,9 @@ def document(result: Comparison, failures: list[str], skipped: list[str]) -> dic
             {"side": side, "family": node.first.label, "origin": node.first.origin, "share": share}
             for side, node, share in result.only
         ],
+        "settings": {
+            name: {"a": before, "b": after} for name, (before, after) in setup_differences(result).items()
+        },
         "outliers": outlier_lines(result),
         "failures": failures,
         "untested": skipped,

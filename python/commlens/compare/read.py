@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -11,7 +12,9 @@ from typing import NamedTuple
 from commlens.profile import meta, open_profile
 from commlens.render.tree import rooted
 from commlens.reports.query import Queries, Selection, Shape
+from commlens.reports.settings import Setting, read_settings
 from commlens.selection.names import matching_operations
+from commlens.selection.sizes import NULL_BIN
 from commlens.symbols.callsites import callsite_labels
 
 FAMILY_SQL = """\
@@ -88,10 +91,17 @@ class RowKey(NamedTuple):
 
 @dataclass
 class RunData:
-    """One profile, reduced to the compared data."""
+    """One profile, reduced to the compared data.
+
+    Attributes
+    ----------
+    settings : dict of str to str
+        Labels and settings by name (table setting); values that differ between ranks are joined by " | ".
+    """
 
     path: str
     facts: dict[str, str]
+    settings: dict[str, str]
     elapsed_ns: int
     families: dict[int, Family]
     rows: dict[RowKey, Counts]
@@ -160,7 +170,9 @@ def read_rows(connection: sqlite3.Connection, selection: Selection) -> dict[RowK
         rows[key] = Counts(
             row["calls"],
             row["bytes_sent"] + row["bytes_received"],
-            row["calls"] if sends_messages(row["operation"], row["class"]) else 0,
+            row["calls"]
+            if row["bucket"] != NULL_BIN and sends_messages(row["operation"], row["class"])
+            else 0,
             row["time_ns"],
             row["rank_max_ns"],
         )
@@ -185,8 +197,20 @@ def read_run(path: str, selection: Selection) -> RunData:
         facts["node of the slowest rank in MPI"] = slowest
         cpus = connection.execute("SELECT DISTINCT cpus FROM rank ORDER BY cpus LIMIT 64").fetchall()
         facts["CPUs"] = " / ".join(row["cpus"] for row in cpus)
+        settings = joined_settings(read_settings(connection))
+        facts.update(settings)
         families = read_families(connection)
-    return RunData(path, facts, meta.number(facts, "elapsed_ns"), families, rows, whole_of(rows, most))
+    return RunData(
+        path, facts, settings, meta.number(facts, "elapsed_ns"), families, rows, whole_of(rows, most)
+    )
+
+
+def joined_settings(rows: Sequence[Setting]) -> dict[str, str]:
+    """Return the values of settings by name."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row.name, []).append(row.value)
+    return {name: " | ".join(values) for name, values in found.items()}
 
 
 def whole_of(rows: dict[RowKey, Counts], most: int | None) -> Counts:

@@ -13,6 +13,9 @@ from commlens.render.table import Column, Table
 from commlens.render.units import path_text, share_text, size_text, time_text
 from commlens.selection.sizes import NULL_BIN
 
+NULL_BIN_SINCE = 8
+"""The schema version from which on calls to MPI_PROC_NULL have a bin of their own."""
+
 COLUMNS = (
     Column("communicator", right=False),
     Column("size", right=False),
@@ -98,6 +101,35 @@ def headline(comparison: Comparison) -> str:
     )
 
 
+def setup_differences(comparison: Comparison) -> dict[str, tuple[list[str], list[str]]]:
+    """Return the settings of which A and B have no value in common, with the values of both, by name."""
+    sides = [[run.settings for run in side] for side in comparison.sides]
+    found = {}
+    for name in sorted({name for side in sides for settings in side for name in settings}):
+        before, after = (list(dict.fromkeys(one.get(name, "not set") for one in side)) for side in sides)
+        if not set(before) & set(after):
+            found[name] = (before, after)
+    return found
+
+
+def setup_lines(comparison: Comparison) -> list[str]:
+    """Return lines about settings that differ between the sides, and about profiles that count differently."""
+    found = [
+        f"{name} {' or '.join(before)} → {' or '.join(after)}"
+        for name, (before, after) in setup_differences(comparison).items()
+    ]
+    lines = [f"set up differently: {'; '.join(found)}"] if found else []
+    versions = {
+        int(run.facts["schema_version"]) < NULL_BIN_SINCE for side in comparison.sides for run in side
+    }
+    if len(versions) == 2 and any(row.bin == NULL_BIN for row in comparison.rows):
+        lines.append(
+            f"profiles of schema versions below {NULL_BIN_SINCE} have calls to MPI_PROC_NULL in the bin of their count, "
+            "others in a bin of its own: rows of these operations are not comparable"
+        )
+    return lines
+
+
 def outlier_lines(comparison: Comparison) -> list[str]:
     """Return a line for each run that is far from the others of its side."""
     lines = []
@@ -126,7 +158,7 @@ def untested_text(comparison: Comparison, conditions: Sequence[Condition]) -> st
     """Return the line about conditions on times that the number of runs does not allow to test."""
     names = ", ".join(f"'{condition.text}'" for condition in conditions)
     n, m = map(len, comparison.sides)
-    needed = runs_needed(1)
+    needed = runs_needed(max(1, comparison.tested))
     return (
         f"cannot test {names} with {n} against {m} runs: at least {needed} against {needed} are needed; "
         "--untested lets the medians decide"

@@ -22,6 +22,8 @@ OPTIONS: dict[str, Option] = {
     'COMMLENS_OUTPUT': Option('text', 'commlens-%p-%j.db', False, ()),
     'COMMLENS_MODE': Option('mode', '', False, ()),
     'COMMLENS_COMMAND_LINE': Option('choice', 'masked', False, ('masked', 'program', 'full')),
+    'COMMLENS_LABEL': Option('text', '', False, ()),
+    'COMMLENS_SETTINGS': Option('choice', 'all', False, ('all', 'labels')),
     'COMMLENS_CALLSITES': Option('bool', '1', False, ()),
     'COMMLENS_QUIET': Option('bool', '0', False, ()),
     'COMMLENS_MPI': Option('text', 'auto', True, ()),

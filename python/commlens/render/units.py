@@ -109,6 +109,15 @@ def _bound(size: int) -> tuple[str, str]:
     return str(size >> (10 * unit)), BYTE_UNITS[unit]
 
 
+def many(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> many(1, "rank"), many(2048, "rank")
+    ('1 rank', '2,048 ranks')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def size_text(low: int | None, high: int | None, *, is_null: bool = False) -> str:
     """Return a range of message sizes; from 1 KiB on, the upper bound is exclusive.
 

@@ -9,7 +9,14 @@ from typing import Any
 
 from commlens.profile.meta import META_SQL, facts, is_summary, number
 from commlens.profile.shape import has_table
-from commlens.render.units import path_text, share_text, time_text
+from commlens.render.units import many, path_text, share_text, time_text
+from commlens.reports.settings import (
+    SETTINGS_SQL,
+    Setting,
+    differences_text,
+    labels_text,
+    read_settings,
+)
 
 RANKS_SQL = """\
 SELECT COUNT(*) AS ranks,
@@ -128,11 +135,13 @@ SELECT COUNT(*) AS ranks, MIN(rank) AS rank, MAX(elapsed_ns - app_ns) AS longest
 SILENT = "run: ranks without a time of death"
 RANKS, COST = "run: ranks", "run: what commlens cost"
 FACTS, NODES, IMPORTED = "run: facts", "run: nodes", "run: what the application imports"
+SETTINGS = "run: settings, labels first"
 REGIONS, UNDER_WAY = "run: code regions", "run: calls that had not returned"
 STATEMENTS = {
     FACTS: META_SQL,
     RANKS: RANKS_SQL,
     NODES: NODES_SQL,
+    SETTINGS: SETTINGS_SQL,
     COST: OVERHEAD_SQL,
     IMPORTED: IMPORTED_SQL,
     REGIONS: REGIONS_SQL,
@@ -157,6 +166,7 @@ class Run:
     meta: dict[str, str]
     ranks: dict[str, Any]
     nodes: list[tuple[str, int]]
+    settings: list[Setting]
     overhead: dict[str, Any]
     imported: dict[str, Any] | None
     regions: dict[str, Any] | None
@@ -170,6 +180,7 @@ class Run:
             "meta": self.meta,
             "ranks": self.ranks,
             "nodes": dict(self.nodes),
+            "settings": [setting._asdict() for setting in self.settings],
             "overhead": self.overhead,
             "imported": self.imported,
             "regions": self.regions,
@@ -186,13 +197,14 @@ class Run:
         summed = ", all threads added up" if (ranks["threads"] or 1) > 1 else ""
         lines = [
             ("command", meta.get("command_line", "")),
+            ("labels", labels_text(self.settings)),
             (
                 "started",
                 meta.get("start_time", "") + (f", job {meta['job_id']}" if meta.get("job_id") else ""),
             ),
             (
                 "where",
-                f"{_many(ranks['ranks'] or 0, 'rank')} on {self.nodes_text()}",
+                f"{many(ranks['ranks'] or 0, 'rank')} on {self.nodes_text()}",
             ),
             ("MPI", meta.get("mpi_library", "") + (f" ({', '.join(mpi)})" if mpi else "")),
             (
@@ -201,11 +213,14 @@ class Run:
             ),
             (
                 "in MPI",
-                f"{share_text(ranks['mpi_share'])} of it{summed}, {_many(ranks['calls'] or 0, 'call')}; per rank "
+                f"{share_text(ranks['mpi_share'])} of it{summed}, {many(ranks['calls'] or 0, 'call')}; per rank "
                 f"{time_text(ranks['mpi_avg_ns'])} on average, from {time_text(ranks['mpi_min_ns'])} "
                 f"(rank {ranks['mpi_min_rank']}) to {time_text(ranks['mpi_max_ns'])} (rank {ranks['mpi_max_rank']})",
             ),
         ]
+        differences = differences_text(self.settings, number(meta, "ranks_collected") or 0)
+        if differences:
+            lines.append(("settings", differences))
         if ranks["balance"] is not None:
             lines.append(("load balance", self.balance_text()))
         if self.regions is not None and self.regions["regions"]:
@@ -255,13 +270,13 @@ class Run:
     def nodes_text(self) -> str:
         """Return the number of nodes, and the first of their names if the profile has them."""
         if not self.nodes:
-            return _many(number(self.meta, "nodes"), "node")
+            return many(number(self.meta, "nodes"), "node")
         named = [
             f"{node} ({count})" if len(self.nodes) > 1 else node for node, count in self.nodes[:NODES_NAMED]
         ]
         if len(self.nodes) > NODES_NAMED:
             named.append(f"and {len(self.nodes) - NODES_NAMED} more")
-        return f"{_many(len(self.nodes), 'node')}: {', '.join(named)}"
+        return f"{many(len(self.nodes), 'node')}: {', '.join(named)}"
 
     def warnings(self) -> list[str]:
         """Return warnings about missing or unreliable data."""
@@ -270,11 +285,11 @@ class Run:
         if wanted and wanted != self.ranks["ranks"]:
             found.append(f"only {self.ranks['ranks'] or 0} of {wanted} ranks are in this profile")
         if self.ranks["unfinished"]:
-            ranks = _many(self.ranks["unfinished"], "rank")
+            ranks = many(self.ranks["unfinished"], "rank")
             found.append(f"{ranks} did not reach MPI_Finalize: {self.ranks['ends']}")
         if self.under_way and self.under_way["calls"]:
             calls, longest = (
-                _many(self.under_way["calls"], "MPI call"),
+                many(self.under_way["calls"], "MPI call"),
                 time_text(self.under_way["longest_ns"]),
             )
             is_counted = self.meta.get("open_calls") == "counted"
@@ -284,13 +299,13 @@ class Run:
             )
         if self.silent["ranks"]:
             found.append(
-                f"{_many(self.silent['ranks'], 'rank')} left no time of death, such as rank {self.silent['rank']}: counted "
+                f"{many(self.silent['ranks'], 'rank')} left no time of death, such as rank {self.silent['rank']}: counted "
                 f"up to the last sign of life, up to {time_text(self.silent['longest_ns'])} before that of the job; "
                 "load balance is not known"
             )
         if self.ranks["lost_calls"]:
             found.append(
-                f"{_many(self.ranks['lost_calls'], 'call')} counted without communicator and operation"
+                f"{many(self.ranks['lost_calls'], 'call')} counted without communicator and operation"
             )
         return found + self.blind_spots()
 
@@ -303,7 +318,7 @@ class Run:
         if not self.ranks["calls"]:
             measured = imported["measured"] or 0
             if measured:
-                others = f" and {_many(measured - 1, 'other procedure')}" if measured > 1 else ""
+                others = f" and {many(measured - 1, 'other procedure')}" if measured > 1 else ""
                 why = f"the application can call {imported['example']}{others}, but did not"
             else:
                 why = "no loaded object imports an MPI procedure that commlens measures"
@@ -328,10 +343,6 @@ def finalize_phases(cost: dict[str, Any]) -> dict[str, int]:
     return {phase: cost[f"{phase}_ns"] or 0 for phase in PHASES}
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def read_run(connection: sqlite3.Connection) -> Run:
     """Read the facts about the run."""
     statements = SUMMARY_STATEMENTS if is_summary(connection) else STATEMENTS
@@ -349,6 +360,7 @@ def read_run(connection: sqlite3.Connection) -> Run:
         meta=facts(connection),
         ranks=ranks,
         nodes=[(node, count) for node, count in connection.execute(NODES_SQL)],
+        settings=read_settings(connection),
         overhead=overhead,
         imported=row_of("coverage", IMPORTED_SQL),
         regions=row_of("region_time", REGIONS_SQL),

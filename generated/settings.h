@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// DO NOT EDIT: written by gen/settings.py from spec/settings.toml.
+#pragma once
+
+namespace commlens {
+
+// Names of variables; one that ends in * stands for all names that begin so.
+inline constexpr const char* stored_variables[] = {
+    "OMPI_MCA_*",
+    "PMIX_MCA_*",
+    "PRTE_MCA_*",
+    "MPIR_CVAR_*",
+    "MPICH_*",
+    "I_MPI_*",
+    "MV2_*",
+    "MVP_*",
+    "UCX_*",
+    "UCC_*",
+    "FI_*",
+    "PSM2_*",
+    "PSM3_*",
+    "OMP_*",
+    "GOMP_*",
+    "KMP_*",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_CPU_BIND",
+    "SLURM_CPU_FREQ_REQ",
+    "SLURM_DISTRIBUTION",
+    "SLURM_HINT",
+    "SLURM_JOB_NUM_NODES",
+    "SLURM_JOB_PARTITION",
+    "SLURM_MEM_BIND",
+    "SLURM_MPI_TYPE",
+    "SLURM_NTASKS",
+    "SLURM_NTASKS_PER_CORE",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_NTASKS_PER_SOCKET",
+    "SLURM_THREADS_PER_CORE",
+    "PBS_NUM_PPN",
+    "PBS_QUEUE",
+    "LSB_QUEUE",
+};
+inline constexpr const char* variables_left_out[] = {
+    "OMPI_MCA_ess",
+    "OMPI_MCA_ess_base_jobid",
+    "OMPI_MCA_ess_base_vpid",
+    "OMPI_MCA_initial_wdir",
+    "OMPI_MCA_orte_app_num",
+    "OMPI_MCA_orte_bound_at_launch",
+    "OMPI_MCA_orte_ess_*",
+    "OMPI_MCA_orte_hnp_uri",
+    "OMPI_MCA_orte_jobfam_session_dir",
+    "OMPI_MCA_orte_launch",
+    "OMPI_MCA_orte_local_daemon_uri",
+    "OMPI_MCA_orte_num_nodes",
+    "OMPI_MCA_orte_precondition_transports",
+    "OMPI_MCA_orte_tmpdir_base",
+    "OMPI_MCA_orte_top_session_dir",
+    "OMPI_MCA_pmix",
+    "OMPI_MCA_shmem_RUNTIME_QUERY_hint",
+    "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",
+    "I_MPI_HYDRA_*",
+    "I_MPI_MPIRUN",
+    "I_MPI_INFO_*",
+};
+
+}  // namespace commlens

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table setting: labels and how the job was set up, from the environment of real launches."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+from harness import Mpi, Result
+from profile_rows import Profile
+from test_languages import mpi4py_env
+from test_survive import commlens
+
+SETTINGS = "SELECT source, name, value, ranks FROM setting ORDER BY 1, 2, 3"
+LABELS = {"COMMLENS_LABEL": "alg=linear run=3"}
+VARIABLES = {"OMP_NUM_THREADS": "2", "UCX_LOG_LEVEL": "error", "FI_PROVIDER_TOKEN": "abc", "OTHER": "x"}
+
+
+def settings(profile: Profile) -> dict[tuple[str, str], list[tuple[str, int]]]:
+    """Return values and numbers of ranks, by source and name."""
+    found: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    for row in profile.rows(SETTINGS):
+        found.setdefault((row["source"], row["name"]), []).append((row["value"], row["ranks"]))
+    return found
+
+
+def finished(result: Result) -> dict[tuple[str, str], list[tuple[str, int]]]:
+    assert result.rc == 0, result
+    assert len(result.said) == 1, result.said
+    return settings(result.open())
+
+
+def test_labels_and_variables_are_in_the_profile(mpi: Mpi) -> None:
+    program = mpi.compile("listing1.c")
+    found = finished(mpi.run(4, [program], {**LABELS, **VARIABLES}))
+    assert found["label", "alg"] == [("linear", 4)]
+    assert found["label", "run"] == [("3", 4)]
+    assert found["environment", "OMP_NUM_THREADS"] == [("2", 4)]
+    assert found["environment", "UCX_LOG_LEVEL"] == [("error", 4)]
+    assert found["environment", "FI_PROVIDER_TOKEN"] == [("***", 4)]
+    assert ("environment", "OTHER") not in found
+    assert found["program", "executable"] == [(os.path.realpath(program), 4)]
+    ((build_id, ranks),) = found["program", "build_id"]
+    assert re.fullmatch(r"[0-9a-f]{40}", build_id) and ranks == 4
+    assert [ranks for _, ranks in found.get(("machine", "processor"), [("", 4)])] == [4]
+
+
+def test_nothing_that_the_launcher_sets_for_each_process_or_launch_is_stored(mpi: Mpi) -> None:
+    """Two launches of the same command have the same settings, and each value is that of all ranks."""
+    program = mpi.compile("listing1.c")
+    first, second = (finished(mpi.run(4, [program])) for _ in range(2))
+    assert first == second
+    assert all(len(values) == 1 and values[0][1] == 4 for values in first.values()), first
+
+
+def test_labels_alone_are_stored_if_a_site_wants_it(mpi: Mpi) -> None:
+    found = finished(
+        mpi.run(2, [mpi.compile("listing1.c")], {**LABELS, **VARIABLES, "COMMLENS_SETTINGS": "labels"})
+    )
+    assert found == {("label", "alg"): [("linear", 2)], ("label", "run"): [("3", 2)]}
+
+
+def test_a_word_that_is_no_label_is_named_once(mpi: Mpi) -> None:
+    result = mpi.run(2, [mpi.compile("listing1.c")], {"COMMLENS_LABEL": "alg=ring fast"})
+    assert result.rc == 0
+    assert result.said[0] == "commlens: COMMLENS_LABEL: 'fast' is not NAME=VALUE and is left out"
+    assert len(result.said) == 2
+    assert settings(result.open())["label", "alg"] == [("ring", 2)]
+
+
+def test_settings_that_differ_between_ranks_are_both_stored(mpi: Mpi) -> None:
+    """As after a module is loaded on one node only; the environment at MPI_Init counts."""
+    script = 'rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; if [ $rank = 1 ]; then export OMP_NUM_THREADS=7; fi; exec "$@"'
+    command = ["sh", "-c", script, "sh", mpi.runner, mpi.compile("listing1.c")]
+    result = mpi.run(4, command, {"OMP_NUM_THREADS": "2"}, mode="link")
+    assert result.rc == 0, result
+    assert settings(result.open())["environment", "OMP_NUM_THREADS"] == [("2", 3), ("7", 1)]
+    text = " ".join(commlens("report", result.profile, cwd=result.profile.parent).split())
+    assert "settings OMP_NUM_THREADS is 2 on 3 ranks, 7 on 1 rank" in text
+
+
+def test_profiles_of_several_files_and_of_summary_detail_have_them(mpi: Mpi) -> None:
+    program = mpi.compile("listing1.c")
+    expected = settings(mpi.run(4, [program], {**LABELS, **VARIABLES}).open())
+    for options in ({"COMMLENS_DETAIL": "summary"}, {"COMMLENS_AGGREGATORS": "2"}):
+        result = mpi.run(4, [program], {**LABELS, **VARIABLES, **options})
+        assert result.rc == 0, result
+        stored = result.profile
+        path = stored if stored.exists() else stored.with_suffix(".commlens") / "index.db"
+        assert settings(Profile(path)) == expected, options
+
+
+def test_a_recovered_profile_has_them(mpi: Mpi) -> None:
+    where = mpi.fresh("killed")
+    (where / "arenas").mkdir()
+    script = "import os, signal\nfrom mpi4py import MPI\nMPI.COMM_WORLD.Barrier()\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    (where / "killed.py").write_text(script)
+    env = {**mpi4py_env(mpi), **LABELS, **VARIABLES, "COMMLENS_ARENA_DIR": str(where / "arenas")}
+    mpi.run(1, [sys.executable, where / "killed.py"], env, cwd=where)
+    path = where / "recovered.db"
+    commlens("recover", "-o", path, where / "arenas", cwd=where)
+    found = settings(Profile(path))
+    assert found["label", "alg"] == [("linear", 1)]
+    assert found["environment", "FI_PROVIDER_TOKEN"] == [("***", 1)]
+    assert found["program", "executable"] == [(os.path.realpath(sys.executable), 1)]
