@@ -41,7 +41,12 @@ inline Partner as_stored(Partner partner, const PartnerConstants& constants) noe
 inline CallPartners partners_of(const CurrentCall& call, const PartnerConstants& constants) noexcept {
   CallPartners found;
   const Partners has = op_facts[call.op].partners;
-  if (has == Partners::to || has == Partners::both) found.to = as_stored(call.to, constants);
+  // A send has no wildcards: -1 is then an error of the application.
+  const auto named = [](int n) { return n == any_partner ? no_partner : n; };
+  if (has == Partners::to || has == Partners::both) {
+    const Partner to = as_stored(call.to, constants);
+    found.to = {named(to.rank), named(to.tag)};
+  }
   if (has == Partners::from || has == Partners::both) found.from = as_stored(call.from, constants);
   return found;
 }

@@ -33,6 +33,8 @@ COMMANDS = (
 )
 """Each is in the module of its name, which is imported when the command is used: all of them take 0.3 s."""
 
+HELP = "help"
+
 
 class Commands(click.Group):
     """All commands; messages about unreadable parts of a profile follow the output."""
@@ -51,8 +53,8 @@ class Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; `help COMMAND` is `COMMAND --help`, as in git and other programs."""
-        if args[:1] == ["help"]:
-            args = [*args[1:], "--help"]
+        if args[:1] == [HELP]:
+            args = [*(name for name in args[1:2] if name != HELP), "--help"]
         return super().parse_args(ctx, args)
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
@@ -63,7 +65,7 @@ class Commands(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Return the command that the first argument names; an unknown name is an error with the most similar name."""
         if args and self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
-            hint = did_you_mean(args[0], self.list_commands(ctx), 1)
+            hint = did_you_mean(args[0], [*self.list_commands(ctx), HELP], 1)
             if not hint and Path(args[0]).exists():
                 hint = f"; did you mean commlens report {args[0]}?"
             hint = hint or "; 'commlens --help' lists all"
@@ -74,9 +76,13 @@ class Commands(click.Group):
         """Run the command; exit code 3 when the profile was incomplete."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", IncompleteProfile)
+            result = None
             try:
                 with one_line_refusals():
                     result = super().invoke(ctx)
+            except click.exceptions.Exit as end:
+                if end.exit_code != 0:
+                    raise
             finally:
                 for warning in caught:
                     print_message(warning.message)

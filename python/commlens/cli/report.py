@@ -59,7 +59,7 @@ class Answer(NamedTuple):
     type=SIZES,
     metavar="LOW:HIGH",
     help="Only messages of at least LOW and less than HIGH bytes. Both bounds are 0 or powers of two, such as 64K or 1M; "
-    "either may be omitted. Excludes v and w collectives, whose sizes vary.",
+    "either may be omitted. Excludes v and w collectives, whose sizes vary, and calls to MPI_PROC_NULL.",
 )
 @click.option(
     "--time",

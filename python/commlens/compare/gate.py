@@ -47,8 +47,8 @@ def parse_condition(text: str) -> Condition:
 
 
 def needs_test(comparison: Comparison, condition: Condition) -> bool:
-    """Return whether a condition is on a time, and the number of runs allows no test of a time."""
-    return condition.measure in TIMES and not comparison.can_claim
+    """Return whether a condition is on a time, and the runs are too few to find the change of a single row."""
+    return condition.measure in TIMES and not comparison.can_find_one
 
 
 def failing(comparison: Comparison, condition: Condition, *, untested: bool) -> list[Row]:

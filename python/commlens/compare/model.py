@@ -122,13 +122,18 @@ class Comparison:
         n, m = map(len, self.sides)
         return min(n, m) >= FEWEST_FOR_INTERVAL and smallest_p(n, m) <= ALPHA
 
+    @property
+    def can_find_one(self) -> bool:
+        """Whether a change of a single row can be significant after the correction for all tested rows."""
+        return self.can_claim and smallest_p(*map(len, self.sides)) * max(1, self.tested) <= ALPHA
+
     def statement(self) -> str:
         """Return a sentence about the claims on times that the number of runs allows."""
         n, m = map(len, self.sides)
         if self.can_claim:
             needed = runs_needed(self.tested)
             text = f"{n} against {m} runs, {self.tested} times tested"
-            if smallest_p(n, m) * self.tested > ALPHA:
+            if not self.can_find_one:
                 text += f"; {needed} against {needed} could find a change of a single row"
             return text
         needed = runs_needed(1)

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from commlens.jobs.arenas import ranges
 from commlens.profile.shape import has_table
 from commlens.render.table import Column, Table
 from commlens.render.units import path_text, time_text
-from commlens.selection.ranges import Ranges, groups, member, remote_group
+from commlens.selection import ranges as ranges_of
 from commlens.symbols.callsites import callsite_labels
 
 ANY = -1
@@ -28,7 +28,7 @@ COLUMNS = (
 
 PLACES_SQL = """\
 SELECT position.rank, position.thread, position.inside, op.name AS op, comm.id AS comm, comm.name AS comm_name,
-       comm.user_name, comm.size, comm.members, dest, dest_tag, source, source_tag, position.callsite, MAX(rank.app_ns - position.since_ns, 0) AS since_ns, path
+       comm.user_name, comm.size, dest, dest_tag, source, source_tag, position.callsite, MAX(rank.app_ns - position.since_ns, 0) AS since_ns, path
   FROM position JOIN op ON op.id = position.op JOIN comm ON comm.id = position.comm
        JOIN rank ON rank.rank = position.rank LEFT JOIN region_path ON region_path.region = position.region
  ORDER BY position.rank, position.thread"""
@@ -37,10 +37,9 @@ SILENT_SQL = """\
 SELECT rank FROM rank
  WHERE state <> 'finalized' AND NOT EXISTS (SELECT 1 FROM position WHERE position.rank = rank.rank) ORDER BY 1"""
 
-MEMBERS_SQL = """\
-SELECT rank.rank FROM member_range JOIN rank
-    ON rank.rank BETWEEN low AND high AND (rank.rank - low) % stride = 0
- WHERE comm = ? ORDER BY 1"""
+MEMBERS_SQL = "SELECT id, members FROM comm WHERE members IS NOT NULL"
+SETS_SQL = "SELECT comm, member FROM comm_set"
+RANKS_SQL = "SELECT rank FROM rank"
 
 
 @dataclass
@@ -118,7 +117,7 @@ class Group:
         'to 2, any tag'
         """
         parts = _by_ranks(self.partners, self.ranks)
-        if len(parts) == 1:
+        if len(parts) == 1 and self.ranks.keys() <= set(*self.partners.values()):
             return parts[0][0]
         shown = [f"{partner}: {ranks}" for partner, ranks in parts[:MOST_PARTNERS]]
         left = len(parts) - len(shown)
@@ -133,31 +132,81 @@ MOST_PARTNERS = 8
 MOST_RANKS = 1 << 31  # of a world; read_places() does not need to know how many there are
 
 
-def _end_text(preposition: str, rank: int | None, tag: int | None, group: Ranges) -> str:
+class Members:
+    """The members of the communicators of a profile; the text of each is parsed once."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._texts: dict[int, str] = {row[0]: row[1] for row in connection.execute(MEMBERS_SQL)}
+        self._sets: dict[int, list[int]] = {}
+        for comm, member in connection.execute(SETS_SQL):
+            self._sets.setdefault(comm, []).append(member)
+        self._ranks = {rank for (rank,) in connection.execute(RANKS_SQL)}
+        self._groups: dict[int, list[ranges_of.Group]] = {}
+
+    def groups(self, comm: int) -> list[ranges_of.Group]:
+        """Return the groups of a communicator: two of an intercommunicator, none if unknown."""
+        if comm not in self._groups:
+            parsed = ranges_of.groups(self._texts.get(comm), MOST_RANKS)
+            self._groups[comm] = [ranges_of.Group(one) for one in parsed]
+        return self._groups[comm]
+
+    def remote(self, comm: int, rank: int) -> ranges_of.Group:
+        """Return the group whose ranks a member names in its messages: of an intercommunicator the other one."""
+        found = self.groups(comm)
+        if len(found) == 2:
+            return found[1 if ranges_of.holds(found[0].ranges, rank) else 0]
+        return found[0] if found else ranges_of.Group(())
+
+    def absent(self, comm: int, present: Container[int]) -> list[int]:
+        """Return the members of a communicator, or of the communicators of a set, that are not among `present`."""
+        found = {
+            rank
+            for one in self._sets.get(comm, [comm])
+            for group in self.groups(one)
+            for some in group.ranges
+            for rank in self._known(some)
+            if rank not in present
+        }
+        return sorted(found)
+
+    def _known(self, some: range) -> Iterator[int]:
+        """Yield the ranks of a range that are in the profile; a damaged one may have billions of others."""
+        if len(some) <= len(self._ranks):
+            return (rank for rank in some if rank in self._ranks)
+        return (rank for rank in self._ranks if rank in some)
+
+
+def _end_text(preposition: str, rank: int | None, tag: int | None, group: ranges_of.Group) -> str:
     """Return one end of a message: its rank in the communicator, its world rank if that is another, and the tag.
 
-    >>> _end_text("from", 1, 7, (range(4, 6),)), _end_text("to", 1, 0, (range(2),))
+    >>> two, unknown = ranges_of.Group((range(4, 6),)), ranges_of.Group(())
+    >>> _end_text("from", 1, 7, two), _end_text("to", 1, 0, ranges_of.Group((range(2),)))
     ('from 1 (world rank 5), tag 7', 'to 1, tag 0')
-    >>> _end_text("from", -1, -1, ()), _end_text("to", -2, 3, ()), _end_text("to", None, None, ())
+    >>> _end_text("from", -1, -1, two), _end_text("to", -2, 3, two), _end_text("to", None, None, two)
     ('from any rank, any tag', 'to MPI_PROC_NULL, tag 3', '')
+    >>> _end_text("from", 9, 0, two), _end_text("from", 9, None, unknown)
+    ('from 9 (no such rank), tag 0', 'from 9 (world rank unknown)')
     """
     if rank is None:
         return ""
     if rank < 0:
         who = "any rank" if rank == ANY else "MPI_PROC_NULL"
     else:
-        in_world = member(group, rank)
-        who = str(rank) if in_world in (rank, None) else f"{rank} (world rank {in_world})"
+        in_world = group.member(rank)
+        if in_world is None:
+            who = f"{rank} (no such rank)" if group.size else f"{rank} (world rank unknown)"
+        else:
+            who = str(rank) if in_world == rank else f"{rank} (world rank {in_world})"
     if tag is None:
         return f"{preposition} {who}"
     return f"{preposition} {who}, " + ("any tag" if tag == ANY else f"tag {tag}")
 
 
-def _partners_of(row: sqlite3.Row) -> str:
-    """Return whom the call of a row sends to and receives from; empty if it has no such arguments."""
-    if row["dest"] is None and row["source"] is None:
+def _partners_of(row: sqlite3.Row, members: Members) -> str:
+    """Return whom the call that a row is in sends to and receives from; empty if it has no such arguments."""
+    if not row["inside"] or (row["dest"] is None and row["source"] is None):
         return ""
-    group = remote_group(groups(row["members"], MOST_RANKS), row["rank"])
+    group = members.remote(row["comm"], row["rank"])
     ends = (("to", row["dest"], row["dest_tag"]), ("from", row["source"], row["source_tag"]))
     return ", ".join(filter(None, (_end_text(*end, group) for end in ends)))
 
@@ -176,20 +225,20 @@ def read_places(connection: sqlite3.Connection) -> list[Group]:
     groups: dict[tuple[int, str, int], Group] = {}
     rows = connection.execute(PLACES_SQL).fetchall()
     labels = callsite_labels(connection, {row["callsite"] for row in rows})
+    members = Members(connection)
     for row in rows:
         key = (row["inside"], row["op"], row["comm"])
         name = row["comm_name"] + (f" '{row['user_name']}'" if row["user_name"] else "")
         group = groups.setdefault(key, Group(row["op"], name, bool(row["inside"]), row["size"]))
         group.ranks[row["rank"]] = max(row["since_ns"], group.ranks.get(row["rank"], 0))
         group.regions.setdefault(row["path"] or "", []).append(row["rank"])
-        partners = _partners_of(row)
+        partners = _partners_of(row, members)
         if partners:
             group.partners.setdefault(partners, []).append(row["rank"])
         group.sites.setdefault(labels.get(row["callsite"], UNKNOWN), []).append(row["rank"])
     for (inside, _, comm), group in groups.items():
         if inside and comm != 0:
-            members = [rank for (rank,) in connection.execute(MEMBERS_SQL, (comm,))]
-            group.absent = [rank for rank in members if rank not in group.ranks]
+            group.absent = members.absent(comm, group.ranks)
     # A rank with a thread in MPI is not outside it.
     busy = {rank for group in groups.values() if group.inside for rank in group.ranks}
     for group in groups.values():

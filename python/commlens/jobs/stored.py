@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from commlens.base import owned
@@ -21,6 +20,8 @@ from commlens.profile import open_profile
 
 MOST = 32
 """Number of profiles to open, newest first: a folder may contain those of thousands of jobs with one name."""
+MOST_KEPT_RANKS = 1024
+"""What larger profiles contain is not kept in memory."""
 CLOCKS_DIFFER = 60  # seconds, between a node and its file server
 
 # A profile that commlens recover made, perhaps while the job still ran, has other states.
@@ -130,6 +131,9 @@ def _read(path: Path, processes: set[tuple[int, str, int]]) -> Stored | None:
 
 Rows = tuple[frozenset[tuple[int, str, int]], int, bool]
 
+# Each of a hundred dead jobs looks at the same profiles, and a check of one takes 20 ms.
+_kept: dict[tuple[Path, int, str], Rows] = {}
+
 
 def _rows(path: Path, sql: str) -> Rows | None:
     """Return the processes that a query finds in a profile, its number of ranks, and whether all of it is readable.
@@ -137,16 +141,19 @@ def _rows(path: Path, sql: str) -> Rows | None:
     Returns None if the file is not a profile.
     """
     try:
-        return _rows_of(path, path.stat().st_mtime_ns, sql)
+        key = (path, path.stat().st_mtime_ns, sql)
     except OSError:
         return None
+    if key not in _kept:
+        found = _read_rows(path, sql)
+        if found is None or len(found[0]) > MOST_KEPT_RANKS:
+            return found
+        _kept[key] = found
+    return _kept[key]
 
 
-@lru_cache(
-    maxsize=4 * MOST
-)  # each of a hundred dead jobs looks at the same profiles, and a check of one takes 20 ms
-def _rows_of(path: Path, _mtime_ns: int, sql: str) -> Rows | None:
-    """Return _rows() of a file that was last written at a time."""
+def _read_rows(path: Path, sql: str) -> Rows | None:
+    """Return _rows() of a file."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")  # the caller that opens it reports missing parts
         try:

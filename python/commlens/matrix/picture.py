@@ -78,7 +78,9 @@ def legend(cells: Cells, axis: Axis, what: str, kind: str, width: int | None) ->
         line, scaled = Text(f"{' to '.join(ends)} in each that is drawn"), ""
     else:
         line = Text.assemble(
-            (f"{value_text(what, begin)} ", "dim"), scale(kind), (f" {value_text(what, high)}", "dim")
+            (f"{value_text(what, min(begin, low))} ", "dim"),
+            scale(kind),
+            (f" {value_text(what, high)}", "dim"),
         )
         scaled = "; logarithmic scale" + (" from half the maximum" if begin < low else "")
     many = (

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from itertools import accumulate
 
 RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10})(?::([0-9]{1,10}))?)?", re.ASCII)
 Ranges = tuple[range, ...]
@@ -43,21 +45,24 @@ def holds(ranges: Ranges, rank: int) -> bool:
     return any(rank in some for some in ranges)
 
 
-def member(ranges: Ranges, rank: int) -> int | None:
-    """Return the world rank of a rank of the group; None if it has no such rank.
+class Group:
+    """The members of a group, by their ranks in it."""
 
-    >>> member((range(8, 15, 2), range(5, 6)), 1), member((range(8, 15, 2), range(5, 6)), 4), member((), 0)
-    (10, 5, None)
-    """
-    for some in ranges:
-        if rank < len(some):
-            return some[rank]
-        rank -= len(some)
-    return None
+    def __init__(self, ranges: Ranges) -> None:
+        self.ranges = ranges
+        self._ends = list(accumulate(map(len, ranges)))
 
+    @property
+    def size(self) -> int:
+        """Number of members; 0: unknown."""
+        return self._ends[-1] if self._ends else 0
 
-def remote_group(of: tuple[Ranges, ...], rank: int) -> Ranges:
-    """Return the group whose ranks a member names in its messages: of an intercommunicator the other one."""
-    if len(of) == 2:
-        return of[1 if holds(of[0], rank) else 0]
-    return of[0] if of else ()
+    def member(self, rank: int) -> int | None:
+        """Return the world rank of a rank of the group; None if it has no such rank.
+
+        >>> group = Group((range(8, 15, 2), range(5, 6)))
+        >>> group.member(1), group.member(4), group.member(5), Group(()).member(0)
+        (10, 5, None, None)
+        """
+        at = bisect_right(self._ends, rank)
+        return self.ranges[at][rank - self._ends[at]] if at < len(self._ends) else None

@@ -100,7 +100,7 @@ class Buckets(NamedTuple):
         if self.kind == "log2":
             return "key.bin"
         if self.kind == "all":
-            return "0"
+            return f"CASE WHEN key.bin = {NULL_BIN} THEN {NULL_BIN} ELSE 0 END"
         cases = " ".join(f"WHEN key.bin < {first_bin(b)} THEN {i}" for i, b in enumerate(self.bounds))
         return f"CASE WHEN key.bin < 0 THEN key.bin {cases} ELSE {len(self.bounds)} END"
 
