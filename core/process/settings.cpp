@@ -118,6 +118,7 @@ std::string written(const std::vector<Setting>& settings) {
 }
 
 bool read_settings(const std::string& text, std::vector<Setting>& settings) {
+  if (text.empty()) return true;
   WireReader in(text.data(), text.size());
   for (std::uint64_t n = in.number(); in.ok() && n > 0; --n) {
     Setting setting;

@@ -25,7 +25,8 @@ std::vector<Setting> variables_in(const char* const* environment);
 // Returns the executable with its build id, and the model of the processor, as far as the system shows them.
 std::vector<Setting> program_and_machine();
 
-// Encode and decode settings, for sending them to rank 0.  read_settings() returns false for malformed text.
+// Encode and decode settings, for sending them to rank 0.  The empty text has none.  read_settings() returns false for
+// malformed text.
 std::string written(const std::vector<Setting>& settings);
 bool read_settings(const std::string& text, std::vector<Setting>& settings);
 

@@ -427,7 +427,7 @@ void Reader::take_facts() {
   facts.state = name_of(state_, liveness_);
   facts.coverage = written(std::vector<Covered>{});
   std::vector<Setting> settings;
-  facts.settings = read_settings(job_.settings, settings) ? job_.settings : written(settings = {});
+  if (read_settings(job_.settings, settings)) facts.settings = job_.settings;
 }
 
 bool Reader::is_comm(std::uint32_t index) const {

@@ -212,7 +212,7 @@ TEST(what_as_many_ranks_of_two_blocks_import_is_not_taken_for_what_all_do) {
     for (int rank = 0; rank < 8; ++rank) {
       Dictionary& own = rank < 4 ? low : high;
       own.add_rank(rank);
-      CHECK(own.imports(rank % 4 == 1 ? seldom : often));
+      CHECK(own.add_text(TextKind::imports, rank % 4 == 1 ? seldom : often));
     }
     if (!is_same) high.site({"app", "", 1});
     const std::vector<Identity> there = high.identities();
