@@ -70,8 +70,8 @@ class Dictionary {
   std::uint32_t region(std::uint32_t parent, RegionKind kind, std::string name);
   std::uint32_t metric(MetricFacts metric);
   void tag(std::uint32_t region, std::string name, std::string value);
-  std::uint32_t comm(CommDraft reported);             // reported by one rank, which is a member
-  std::uint32_t key(const Catalogue::KeyFacts& key);  // with the counters of one rank
+  std::uint32_t comm(CommDraft reported);                         // reported by one rank, which is a member
+  std::uint32_t key(const Catalogue::KeyFacts& key);              // with the counters of one rank
   bool add_text(TextKind kind, std::string text, int ranks = 1);  // false: garbled
 
   // From now on, one entry stands for all sibling communicators that one collective call created (CommRecord::kin).

@@ -225,7 +225,7 @@ def test_an_untested_time_fails_only_if_allowed(tmp_path: Path, run: Run) -> Non
     result = run("compare", *paths, "--fail-if", "time > 5%")
     assert (result.exit_code, result.stderr) == (
         4,
-        "commlens: cannot test 'time > 5%' with 1 against 1 runs: at least 4 against 4 are needed; "
+        "commlens: cannot test 'time > 5%' with 1 against 1 runs: at least 6 against 6 are needed; "
         "--untested lets the medians decide\n",
     )
     result = run("compare", *paths, "--fail-if", "time > 5%", "--untested")
@@ -239,10 +239,13 @@ def test_a_condition_that_is_met_counts_before_one_that_cannot_be_tested(small: 
     assert json.loads(result.stdout)["untested"] == ["slowest > 5%", "elapsed > 5%"]
 
 
-def test_four_runs_on_each_side_suffice_for_a_condition_on_times(small: Path, run: Run) -> None:
-    result = run("compare", *[small] * 4, "--", *[small] * 4, "--fail-if", "time > 5%")
+def test_so_many_runs_that_one_row_can_be_found_suffice_for_a_condition_on_times(
+    small: Path, run: Run
+) -> None:
+    """With 11 rows: 2 / C(12, 6) * 11 = 0.024, but 2 / C(10, 5) * 11 = 0.087."""
+    result = run("compare", *[small] * 6, "--", *[small] * 6, "--fail-if", "time > 5%")
     assert (result.exit_code, result.stderr) == (0, "")
-    assert run("compare", *[small] * 4, "--", *[small] * 3, "--fail-if", "time > 5%").exit_code == 4
+    assert run("compare", *[small] * 5, "--", *[small] * 5, "--fail-if", "time > 5%").exit_code == 4
 
 
 def test_ten_slower_runs_fail_and_the_sentence_splits_the_change(tmp_path: Path, run: Run) -> None:

@@ -115,7 +115,15 @@ def test_all_that_is_known_of_regions_is_put_together(marked: Path, tmp_path: Pa
         for table in set(tables) - {"shard", "key", "cell_row"}:  # what is usual depends on the files
             rows = [tuple(row) for row in one.execute(f"SELECT * FROM {table} ORDER BY 1, 2")]
             assert [tuple(row) for row in several.execute(f"SELECT * FROM {table} ORDER BY 1, 2")] == rows
-            assert rows or table in ("slice", "position", "comm_set", "coverage", "scope", "spread"), table
+            assert rows or table in (
+                "slice",
+                "position",
+                "comm_set",
+                "coverage",
+                "setting",
+                "scope",
+                "spread",
+            ), table
     (parts / "index.db").unlink()
     result = run("sql", parts, "SELECT COUNT(*) FROM tag")
     assert (result.exit_code, result.stdout.split()) == (3, ["COUNT(*)", "4"]), "names are in each file, too"
