@@ -421,3 +421,15 @@ def test_the_queries_that_explain_prints_give_its_findings(run: Run, tmp_path: P
     with closing(sqlite3.connect(path)) as connection:
         rows = [connection.execute(query).fetchall() for query in queries if query.strip()]
     assert [len(found) for found in rows] == [1, 0, 0, 0, 0, 0]
+
+
+APPLICATIONS = Path(__file__).resolve().parents[1] / "profiles" / "applications"
+
+
+@pytest.mark.parametrize("name", ["cp2k", "lammps", "quantum-espresso"])
+def test_a_healthy_run_of_a_real_application_has_no_finding(run: Run, name: str) -> None:
+    """Recorded by tests/profiles/applications.sh; each is long enough for the rules to apply."""
+    path = APPLICATIONS / f"{name}.db"
+    result = run("explain", path, "--format", "json")
+    assert (result.exit_code, json.loads(result.stdout)) == (0, []), result.stderr
+    assert run("explain", path).stdout.startswith("no finding: none of ")
