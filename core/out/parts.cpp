@@ -82,15 +82,17 @@ bool Parts::has_begun() const {
 
 bool Parts::put(int rank, const std::vector<char>& bytes) {
   const BlockedSignal file_size_limit(SIGXFSZ);
-  const PrivateFolder folder = PrivateFolder::make(directory_.c_str());
   const std::string name = file(rank);
-  if (!folder) {
-    error = directory_ + "/" + name + ": " + folder_error(errno);
-    return false;
+  constexpr int most_tries = 20;  // processes that find no room make and remove the directory at the same time
+  PrivateFolder folder;
+  int failure = ENOENT;
+  for (int tries = 0; failure == ENOENT && tries < most_tries; ++tries) {
+    folder = PrivateFolder::make(directory_.c_str());
+    failure = folder ? write_file(folder.descriptor(), name, bytes) : errno;
   }
-  const int failure = write_file(folder.descriptor(), name, bytes);
   if (failure == 0) return true;
-  error = directory_ + "/" + name + ": " + std::strerror(failure);
+  error = directory_ + "/" + name + ": " + (folder ? std::strerror(failure) : folder_error(failure));
+  if (!folder) return false;
   // An empty file needs no space.  Without it the other processes would wait for this rank forever.
   const int empty = create_anew(folder.descriptor(), name.c_str(), 0600);
   if (empty >= 0) close(empty);

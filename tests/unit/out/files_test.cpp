@@ -9,11 +9,22 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "tests/unit/check.h"
 
+std::string directory_to_vanish;  // before the next file is opened; empty: none
+
 namespace {
 int sync_error = 0;  // of fsync(); 0: it works
+}
+
+// openat(), as the linker calls it (--wrap, CMakeLists.txt).
+extern "C" int __real_openat(int folder, const char* name, int flags, ...);
+extern "C" int __wrap_openat(int folder, const char* name, int flags, unsigned mode) {
+  if (!directory_to_vanish.empty()) rmdir(directory_to_vanish.c_str());
+  directory_to_vanish.clear();
+  return __real_openat(folder, name, flags, mode);
 }
 
 // fsync(), as the linker calls it (--wrap, CMakeLists.txt).
@@ -154,6 +165,21 @@ TEST(a_part_goes_into_no_folder_that_is_not_ours) {
     if (!stored.path.empty() || stored.error.empty()) check::fail(__FILE__, __LINE__, name);
   }
   CHECK_EQ(entries(place / "mine"), 0u);
+}
+
+TEST(a_part_is_written_though_another_process_removes_the_directory) {
+  const TemporaryFolder place;
+  directory_to_vanish = place / "a.commlens";
+  const Stored stored = write_part(content, place / "a.commlens", "x.db", usual_mode, nullptr);
+  CHECK_EQ(stored.error, std::string());
+  CHECK_EQ(content_of(place / "a.commlens/x.db"), std::string("content"));
+  CHECK(directory_to_vanish.empty());
+}
+
+TEST(a_part_for_a_folder_that_cannot_be_made_gives_up) {
+  const TemporaryFolder place;
+  const Stored stored = write_part(content, place / "gone/a.commlens", "x.db", usual_mode, nullptr);
+  CHECK_EQ(stored.error, "cannot write " + (place / "gone/a.commlens/x.db") + ": No such file or directory");
 }
 
 TEST(a_part_follows_no_link_and_takes_no_file) {

@@ -9,8 +9,11 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <string>
 
 #include "tests/unit/check.h"
+
+extern std::string directory_to_vanish;  // before the next file is opened (files_test.cpp)
 
 namespace commlens::out {
 namespace {
@@ -53,6 +56,17 @@ TEST(the_last_one_and_nobody_else_claims_all_parts) {
   CHECK_EQ(entries(where), 0);
   CHECK(late.get(1).empty());
   CHECK(late.orders().empty());
+  rmdir(where.c_str());
+}
+
+TEST(a_part_is_stored_though_another_process_removes_the_directory) {
+  const std::string where = fresh_directory();
+  Parts mine(where + "/x.db", 0x1234, std::time(nullptr));
+  directory_to_vanish = mine.directory();
+  CHECK(mine.put(0, bytes_of(3)));
+  CHECK(directory_to_vanish.empty());
+  CHECK(mine.get(0) == bytes_of(3));
+  mine.remove(1);
   rmdir(where.c_str());
 }
 
