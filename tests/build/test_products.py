@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fcntl
 import re
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -123,8 +124,14 @@ def test_every_python_imports_commlens_from_the_installation(tmp_path: Path) -> 
 
 
 def pip_install(target: Path, **environment: str) -> list[Path]:
-    """Install the package alone, without what it needs, and return where commlens-arena is."""
+    """Install the package alone, without what it needs, and return where commlens-arena is.
+
+    With ccache, as in tools/build.sh: the build of the suite has compiled the same sources already.
+    """
     python = ROOT / ".venv" / "bin" / "python"
+    if shutil.which("ccache"):
+        environment |= {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CMAKE_CXX_COMPILER_LAUNCHER": "ccache"}
+        environment |= {"CCACHE_DEPEND": "1"}
     command = (python, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target, ROOT)
     with no_other_build():
         done = run(*command, **environment)
