@@ -10,6 +10,7 @@
 #include <cstring>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "core/base/wire.h"
 #include "core/process/command_line.h"
@@ -62,7 +63,10 @@ std::vector<Setting> labels_in(const std::string& text, std::vector<std::string>
     if (equals == 0 || equals == std::string::npos) {
       wrong.push_back(word);
     } else {
-      labels.push_back({"label", word.substr(0, equals), word.substr(equals + 1)});
+      const std::string name = word.substr(0, equals);
+      auto label = std::find_if(labels.begin(), labels.end(), [&](const Setting& s) { return s.name == name; });
+      if (label == labels.end()) label = labels.insert(label, {"label", name, ""});
+      label->value = word.substr(equals + 1);
     }
   }
   return labels;
@@ -78,7 +82,9 @@ std::vector<Setting> variables_in(const char* const* environment) {
     std::string value = shown_value(name, equals + 1);
     found.push_back({"environment", std::move(name), std::move(value)});
   }
-  std::sort(found.begin(), found.end(), [](const Setting& a, const Setting& b) { return a.name < b.name; });
+  std::stable_sort(found.begin(), found.end(), [](const Setting& a, const Setting& b) { return a.name < b.name; });
+  const auto is_repeated = [](const Setting& a, const Setting& b) { return a.name == b.name; };
+  found.erase(std::unique(found.begin(), found.end(), is_repeated), found.end());
   return found;
 }
 

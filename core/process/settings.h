@@ -16,10 +16,12 @@ struct Setting {
 // Longest value, and the most bytes of all settings of a process; what is beyond them is left out.
 inline constexpr std::size_t most_setting_bytes = 4096, most_settings_bytes = 64 << 10;
 
-// Returns the labels in a text "alg=linear run=3", in their order.  Words that are not NAME=VALUE go to `wrong`.
+// Returns the labels in a text "alg=linear run=3", in their order, each name once with its last value.  Words that are
+// not NAME=VALUE go to `wrong`.
 std::vector<Setting> labels_in(const std::string& text, std::vector<std::string>& wrong);
 
-// Returns the variables of an environment that spec/settings.toml lists, by name.  *** replaces possible secrets.
+// Returns the variables of an environment that spec/settings.toml lists, sorted by name; of a name that is there twice,
+// the first one, as getenv() does.  *** replaces possible secrets.
 std::vector<Setting> variables_in(const char* const* environment);
 
 // Returns the executable with its build id, and the model of the processor, as far as the system shows them.

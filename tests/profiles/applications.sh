@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Records profiles of healthy runs of real applications, as Debian packages them, here as applications/NAME.db: on two
-# ranks, for some seconds each, on a machine that does nothing else.  tests/python/test_findings.py expects no finding in
-# any of them.  Overwrites what lies there.
+# Records profiles of healthy runs of real applications, here as applications/NAME.db: on two ranks, for some seconds
+# each, on a machine that does nothing else.  Debian's packages lammps, cp2k, quantum-espresso, abinit, abinit-data,
+# python3-meep-openmpi and python3-matplotlib have them.  tests/python/test_findings.py expects no finding in any of
+# them.  Overwrites what lies there.
 #
 #     make build && tests/profiles/applications.sh
 set -euo pipefail
@@ -38,3 +39,7 @@ cp "$inputs/pseudopotential.in" .
 ld1.x -in pseudopotential.in >/dev/null
 sed 's/ecutwfc = 10.0/ecutwfc = 60.0/; s/2 2 2 0 0 0/8 8 8 0 0 0/' "$inputs/silicon.in" >silicon.in
 record quantum-espresso pw.x -nk 2 -in silicon.in
+
+cp "$inputs/silicon.abi" "$inputs/waveguide.py" .
+record abinit abinit silicon.abi
+record meep /usr/bin/python3 waveguide.py

@@ -426,7 +426,7 @@ def test_the_queries_that_explain_prints_give_its_findings(run: Run, tmp_path: P
 APPLICATIONS = Path(__file__).resolve().parents[1] / "profiles" / "applications"
 
 
-@pytest.mark.parametrize("name", ["cp2k", "lammps", "quantum-espresso"])
+@pytest.mark.parametrize("name", ["abinit", "cp2k", "lammps", "meep", "quantum-espresso"])
 def test_a_healthy_run_of_a_real_application_has_no_finding(run: Run, name: str) -> None:
     """Recorded by tests/profiles/applications.sh; each is long enough for the rules to apply."""
     path = APPLICATIONS / f"{name}.db"

@@ -25,6 +25,7 @@ TEST(labels_are_words_with_a_name_and_a_value) {
   CHECK(labels_in("", wrong).empty());
   CHECK_EQ(text_of(labels_in("word =x ok=1", wrong)), std::string("label:ok=1;"));
   CHECK_EQ(wrong.size(), 2u);
+  CHECK_EQ(text_of(labels_in("a=1 b=2 a=1 a=3", wrong)), std::string("label:a=3;label:b=2;"));
 }
 
 TEST(the_variables_that_are_listed_are_stored_by_name_and_none_else) {
@@ -44,6 +45,8 @@ TEST(the_variables_that_are_listed_are_stored_by_name_and_none_else) {
            std::string("environment:OMPI_MCA_coll_tuned_alltoallv_algorithm=2;environment:OMP_NUM_THREADS=;"
                        "environment:SLURM_NTASKS=4;environment:UCX_TLS=sm;"));
   CHECK(variables_in(nullptr).empty());
+  const char* const twice[] = {"UCX_TLS=sm", "UCX_TLS=tcp", nullptr};
+  CHECK_EQ(text_of(variables_in(twice)), std::string("environment:UCX_TLS=sm;"));
 }
 
 TEST(what_looks_like_a_secret_is_masked) {
