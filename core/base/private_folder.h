@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cerrno>
 #include <utility>
 
 namespace commlens {
@@ -37,5 +38,17 @@ const char* folder_error(int error) noexcept;
 // Creates a file for writing and returns its descriptor, or -1 with errno.  Removes a file of that name first, such as
 // the rest of an interrupted attempt; never writes to it.
 int create_anew(int folder, const char* name, unsigned mode) noexcept;
+
+// Calls `attempt` again while it fails with ENOENT, at most 20 times; returns whether it succeeded.  For processes that
+// make a folder and a file in it at the same time: one that finds no room for its file removes the empty folder,
+// perhaps between these two steps of another.
+template <typename Attempt>
+bool succeeds_though_folder_vanishes(Attempt attempt) {
+  constexpr int most_tries = 20;
+  for (int tries = 1; !attempt(); ++tries) {
+    if (errno != ENOENT || tries == most_tries) return false;
+  }
+  return true;
+}
 
 }  // namespace commlens

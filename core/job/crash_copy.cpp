@@ -67,20 +67,17 @@ PrivateFolder folder_of_copies() noexcept {
 // complete.  On failure returns false, with errno, and removes a directory that is empty.
 bool copy_arena(const char* unfinished, const char* name) noexcept {
   if (copy_name[0] == '\0') return false;
-  constexpr int most_tries = 20;  // ranks that find no room make and remove the directory at the same time
-  for (int tries = 0; tries < most_tries; ++tries) {
+  const bool is_copied = succeeds_though_folder_vanishes([&] {
     const PrivateFolder folder = folder_of_copies();
     if (!folder) return false;
-    if (arena::copy(folder.descriptor(), unfinished, name)) {
-      std::snprintf(copy_path, sizeof copy_path, "%s/%s", directory_of_copies, copy_name);
-      return true;
-    }
+    if (arena::copy(folder.descriptor(), unfinished, name)) return true;
     const int error = errno;
     rmdir(directory_of_copies);
     errno = error;
-    if (error != ENOENT) return false;  // ENOENT: another rank has just removed the directory
-  }
-  return false;
+    return false;
+  });
+  if (is_copied) std::snprintf(copy_path, sizeof copy_path, "%s/%s", directory_of_copies, copy_name);
+  return is_copied;
 }
 
 // Makes the last copy; only the first caller does.  Other callers wait, because they would otherwise end the process

@@ -76,27 +76,6 @@ bool is_found(const std::string& name, struct stat& facts) {
   return !S_ISDIR(facts.st_mode) || !is_suspect(name, facts);
 }
 
-// An open directory of a profile, and a new file in it; -1 with errno if it cannot be created.
-struct PartFile {
-  PrivateFolder folder;
-  int file = -1;
-};
-
-// Another aggregator on this node may have created the directory, and removes it if it finds no room for its own file.
-PartFile create_part(const std::string& directory, const std::string& name, mode_t mode) {
-  constexpr int most_tries = 20;
-  PartFile part;
-  for (int tries = 0; tries < most_tries; ++tries) {
-    part.folder = PrivateFolder::make(directory.c_str(), directory_mode(mode));
-    struct stat facts;
-    if (part.folder && fstat(part.folder.descriptor(), &facts) == 0) {
-      part.file = create_anew(part.folder.descriptor(), name.c_str(), mode & facts.st_mode);
-    }
-    if (part.file >= 0 || errno != ENOENT) break;
-  }
-  return part;
-}
-
 }  // namespace
 
 Target target_of(const std::string& name) {
@@ -173,15 +152,23 @@ std::string make_directory(const std::string& name, mode_t mode, std::string& er
 Stored write_part(const Content& content, const std::string& directory, const std::string& name, mode_t mode,
                   const Finish& finish) {
   const std::string path = directory + "/" + name, temporary = name + ".tmp";
-  const PartFile part = create_part(directory, temporary, mode);
-  if (!part.folder) return {"", "cannot write " + path + ": " + folder_error(errno)};
-  const int folder = part.folder.descriptor();
-  std::string error =
-      part.file < 0 ? failed("create", path + ".tmp") : write_all(part.file, content, path + ".tmp", finish);
-  if (error.empty() && renameat(folder, temporary.c_str(), folder, name.c_str()) != 0) {
+  PrivateFolder folder;
+  int file = -1;
+  succeeds_though_folder_vanishes([&] {
+    // Another aggregator on this node may have created the directory.
+    folder = PrivateFolder::make(directory.c_str(), directory_mode(mode));
+    struct stat facts;
+    if (folder && fstat(folder.descriptor(), &facts) == 0) {
+      file = create_anew(folder.descriptor(), temporary.c_str(), mode & facts.st_mode);
+    }
+    return file >= 0;
+  });
+  if (!folder) return {"", "cannot write " + path + ": " + folder_error(errno)};
+  std::string error = file < 0 ? failed("create", path + ".tmp") : write_all(file, content, path + ".tmp", finish);
+  if (error.empty() && renameat(folder.descriptor(), temporary.c_str(), folder.descriptor(), name.c_str()) != 0) {
     error = failed("rename to", path);
   }
-  if (part.file >= 0 && !error.empty()) unlinkat(folder, temporary.c_str(), 0);
+  if (file >= 0 && !error.empty()) unlinkat(folder.descriptor(), temporary.c_str(), 0);
   if (error.empty()) return {path, ""};
   rmdir(directory.c_str());  // fails if others have written something
   return {"", error};

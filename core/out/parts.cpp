@@ -83,14 +83,14 @@ bool Parts::has_begun() const {
 bool Parts::put(int rank, const std::vector<char>& bytes) {
   const BlockedSignal file_size_limit(SIGXFSZ);
   const std::string name = file(rank);
-  constexpr int most_tries = 20;  // processes that find no room make and remove the directory at the same time
   PrivateFolder folder;
-  int failure = ENOENT;
-  for (int tries = 0; failure == ENOENT && tries < most_tries; ++tries) {
+  const bool is_stored = succeeds_though_folder_vanishes([&] {
     folder = PrivateFolder::make(directory_.c_str());
-    failure = folder ? write_file(folder.descriptor(), name, bytes) : errno;
-  }
-  if (failure == 0) return true;
+    if (folder) errno = write_file(folder.descriptor(), name, bytes);
+    return folder && errno == 0;
+  });
+  if (is_stored) return true;
+  const int failure = errno;
   error = directory_ + "/" + name + ": " + (folder ? std::strerror(failure) : folder_error(failure));
   if (!folder) return false;
   // An empty file needs no space.  Without it the other processes would wait for this rank forever.
