@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -171,11 +172,12 @@ def test_a_tool_that_crashes_is_counted(mpi: Mpi) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done
     tools = {tool["tool"]: (tool["runs"], tool["crashed"]) for tool in json.loads(done.stdout)["tools"]}
-    assert tools == {
-        "baseline": (6, ""),
-        "crash": (0, "signal 11 in 6 of 6 runs"),
-        "commlens": (6, ""),
-    }
+    runs, crashed = tools.pop("crash")
+    assert runs == 0 and crashed.endswith(" of 6 runs")
+    # Hydra names signal 1 instead of 11 in one of 200 crashes, without commlens as well.
+    counts = {signal: int(of) for signal, of in re.findall(r"signal (\d+) in (\d+)", crashed)}
+    assert counts.keys() <= {"11", "1"} and counts["11"] > 3 and sum(counts.values()) == 6, crashed
+    assert tools == {"baseline": (6, ""), "commlens": (6, "")}
 
 
 def test_a_full_disk_is_named(mpi: Mpi) -> None:
