@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from build_profile import OPS, Cell, LoopTime, MetricValue, ProfileBuilder, RegionTime
+import pytest
+from build_profile import OPS, Cell, Comm, LoopTime, MetricValue, ProfileBuilder, RegionTime
 
 CLASS_OF = dict(OPS.values())
 Row = dict[str, Any]
@@ -53,14 +54,16 @@ class Oracle:
         sizes: tuple[int, int] | None = None,
         time_ns: tuple[int, int] | None = None,
         fold: bool = True,
+        by: str = "family",
         callsites: bool = False,
         bounds: list[int] | None = None,
         all_ranks: bool = False,
         regions: set[int] | None = None,
     ):
-        self.build, self.fold, self.callsites, self.bounds = build, fold, callsites, bounds
+        self.build, self.fold, self.by, self.callsites, self.bounds = build, fold, by, callsites, bounds
         self.comms = set(build.comms) if comms is None else comms
         self.ranks = set(range(build.ranks)) if ranks is None else ranks
+        self.some_ranks = ranks is not None
         self.time_ns, self.all_ranks = time_ns, all_ranks
         self.cells = [
             cell
@@ -92,9 +95,15 @@ class Oracle:
         assert low is not None and high is not None
         return sizes[0] <= low and high < sizes[1]
 
+    def line_of_comm(self, comm: Comm) -> int:
+        """Return family, communicator or size."""
+        if self.by == "comm-size":
+            return len(comm.ranks) if comm.kind in ("intra", "inter") else 0
+        return comm.family if self.fold else comm.id
+
     def line_of(self, cell: Cell) -> int:
-        """Return family or communicator."""
-        return self.build.comms[cell.comm].family if self.fold else cell.comm
+        """Return family, communicator or size."""
+        return self.line_of_comm(self.build.comms[cell.comm])
 
     def row_of(self, cell: Cell) -> tuple[int, ...]:
         """Return what tells rows of operations apart."""
@@ -120,18 +129,26 @@ class Oracle:
     def members(self, line: int) -> set[int]:
         """Return the ranks asked for that belong to a line."""
         comms = [c for c in self.build.comms.values() if c.id in self.comms]
-        return {r for c in comms if (c.family if self.fold else c.id) == line for r in c.ranks} & self.ranks
+        return {r for c in comms if self.line_of_comm(c) == line for r in c.ranks} & self.ranks
 
     def sizes(self, line: int) -> Row:
         """Return how many communicators a line stands for, and the sizes of the smallest and largest."""
         comms = [c for c in self.build.comms.values() if c.id in self.comms]
-        mine = [c for c in comms if (c.family if self.fold else c.id) == line]
+        mine = [c for c in comms if self.line_of_comm(c) == line]
         sizes = [len(c.ranks) for c in mine if c.kind in ("intra", "inter")]
         return {
             "communicators": len(mine),
             "size_min": min(sizes) if sizes else None,
             "size_max": max(sizes) if sizes else None,
         }
+
+    def collectives(self, cells: list[Cell]) -> float | None:
+        """Return the collective operations: each call is one part of as many as its communicator has ranks."""
+        if self.some_ranks:
+            return None
+        shared = [cell for cell in cells if CLASS_OF[cell.op] in ("collective", "neighbor")]
+        shared = [cell for cell in shared if self.build.comms[cell.comm].kind in ("intra", "inter")]
+        return sum(cell.calls / len(self.build.comms[cell.comm].ranks) for cell in shared) if shared else None
 
     def counters(self, line: int, cells: list[Cell]) -> Row:
         """Return the counters of a row."""
@@ -143,6 +160,7 @@ class Oracle:
             "rank_avg_ns": rounded(total, len(self.members(line))),
             "call_avg_ns": rounded(total, sum(cell.calls for cell in cells)),
             "calls_per_rank": sum(cell.calls for cell in cells) / len(self.members(line)),
+            "collectives": pytest.approx(self.collectives(cells)),
             "call_min_ns": min(cell.min_ns for cell in cells),
             "call_max_ns": max(cell.max_ns for cell in cells),
             "bytes_sent": sum(cell.sent for cell in cells),
@@ -170,7 +188,7 @@ class Oracle:
         rows = {}
         for key, cells in self.grouped(lambda cell: (*self.row_of(cell), cell.rank)).items():
             row = self.counters(key[0], cells)
-            del row["rank_max_ns"], row["rank_avg_ns"], row["calls_per_rank"]
+            del row["rank_max_ns"], row["rank_avg_ns"], row["calls_per_rank"], row["collectives"]
             if self.time_ns is None or self.time_ns[0] <= row["time_ns"] <= self.time_ns[1]:
                 rows[key] = row
         return rows

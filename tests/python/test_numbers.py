@@ -118,6 +118,18 @@ CASES: list[tuple[list[str], dict[str, Any]]] = [
     (["--all-ranks", "--time", ":0.3", "--callsites"], {
         "all_ranks": True, "time_ns": (0, 300_000_000), "callsites": True}),
 ]  # fmt: skip
+OF_SIZES: list[tuple[list[str], dict[str, Any]]] = [
+    (["--by", "comm-size"], {"by": "comm-size"}),
+    (["--by", "comm-size", "--callsites", "--class", "collective", "--all-ranks"], {
+        "by": "comm-size", "callsites": True, "classes": {"collective"}, "all_ranks": True}),
+]  # fmt: skip
+
+
+def case_id(value: Any) -> str:
+    """Return the options of a case; its meaning has no part in the name."""
+    return " ".join(value) if isinstance(value, list) else ""
+
+
 CASE_IDS = [" ".join(options) or "default" for options, _ in CASES]
 
 
@@ -129,6 +141,13 @@ def profile(
     return build, build.write(tmp_path_factory.mktemp("made") / "made up.db")
 
 
+def line_column(meaning: dict[str, Any]) -> str:
+    """Return the column of a line of communicators."""
+    if meaning.get("by") == "comm-size":
+        return "comm_size"
+    return "family" if meaning.get("fold", True) else "comm"
+
+
 def only(rows: list[Row], names: list[str], columns: set[str]) -> dict[tuple[int, ...], Row]:
     """Return rows by their names, with the columns the oracle knows."""
     result = {tuple(row[name] for name in names): {c: row[c] for c in columns} for row in rows}
@@ -136,7 +155,7 @@ def only(rows: list[Row], names: list[str], columns: set[str]) -> dict[tuple[int
     return result
 
 
-@pytest.mark.parametrize(("options", "meaning"), CASES, ids=CASE_IDS)
+@pytest.mark.parametrize(("options", "meaning"), [*CASES, *OF_SIZES], ids=case_id)
 def test_every_number_is_what_plain_loops_compute(
     profile: tuple[ProfileBuilder, Path], run: Run, options: list[str], meaning: dict[str, Any]
 ) -> None:
@@ -145,7 +164,7 @@ def test_every_number_is_what_plain_loops_compute(
     result = run("report", path, "--format", "json", *options)
     assert result.exit_code == 0, result.stderr
     report = json.loads(result.stdout)
-    line = "family" if meaning.get("fold", True) else "comm"
+    line = line_column(meaning)
     row = [line, "op", "bucket", *(["callsite"] if meaning.get("callsites") else [])]
 
     lines = {key[0]: value for key, value in only(report["communicators"], [line], LINE_COLUMNS).items()}
@@ -158,10 +177,49 @@ def test_every_number_is_what_plain_loops_compute(
 
 
 COUNTERS = {"calls", "time_ns", "call_min_ns", "call_max_ns", "bytes_sent", "bytes_received", "noncontiguous"}
-AVERAGES = {"rank_max_ns", "rank_avg_ns", "call_avg_ns", "calls_per_rank"}
+AVERAGES = {"rank_max_ns", "rank_avg_ns", "call_avg_ns", "calls_per_rank", "collectives"}
 LINE_COLUMNS = {*COUNTERS, *AVERAGES, "communicators", "size_min", "size_max", "ranks"}
 ROW_COLUMNS = {*COUNTERS, *AVERAGES, "size_low", "size_high"}
 RANK_COLUMNS = {*COUNTERS, "call_avg_ns"}
+
+
+@pytest.mark.parametrize(("options", "meaning"), CASES, ids=CASE_IDS)
+def test_a_report_by_op_is_one_for_each_procedure(
+    profile: tuple[ProfileBuilder, Path], run: Run, options: list[str], meaning: dict[str, Any]
+) -> None:
+    build, path = profile
+    found = json.loads(run("report", path, "--format", "json", "--by", "op", *options).stdout)
+    line = line_column(meaning)
+    row = [line, "op", "bucket", *(["callsite"] if meaning.get("callsites") else [])]
+    procedures: dict[Any, Row] = {}
+    lines: dict[Any, Row] = {}
+    operations: dict[Any, Row] = {}
+    for op, (name, _) in OPS.items():
+        wanted = meaning.get("operations", {name}) & {name}
+        oracle = Oracle(build, **{**meaning, "operations": wanted})
+        if not oracle.cells:
+            continue
+        world = build.comms[1].family
+        total, ranks = sum(cell.time_ns for cell in oracle.cells), len(oracle.ranks)
+        procedures[name] = {
+            **oracle.counters(world, oracle.cells),
+            "ranks": ranks,
+            "rank_avg_ns": (2 * total + ranks) // (2 * ranks),
+            "calls_per_rank": sum(cell.calls for cell in oracle.cells) / ranks,
+        }
+        lines.update({(op, number): values for number, values in oracle.lines().items()})
+        operations.update(oracle.operations())
+    columns = {*COUNTERS, *AVERAGES, "ranks"}
+    assert {
+        key[0]: row for key, row in only(found["procedures"], ["operation"], columns).items()
+    } == procedures
+    assert only(found["communicators"], ["op", line], LINE_COLUMNS) == lines
+    assert only(found["operations"], row, ROW_COLUMNS) == operations
+    order = [row["op"] for row in found["procedures"]]
+    for title in ("communicators", "operations"):
+        assert list(dict.fromkeys(row["op"] for row in found[title])) == order
+    times = [row["time_ns"] for row in found["procedures"]]
+    assert times == sorted(times, reverse=True)
 
 
 def test_every_case_selects_something_and_every_filter_leaves_something_out() -> None:

@@ -16,7 +16,7 @@ from build_profile import LoopTime, ProfileBuilder, RegionTime
 from conftest import MS, Run, marked_builder
 from oracle import Oracle, RegionOracle, Row
 from summarise import summarised
-from test_numbers import CASE_IDS, CASES, COUNTERS, made_up, statements
+from test_numbers import CASE_IDS, CASES, COUNTERS, line_column, made_up, statements
 from test_text import below_head
 
 from commlens.render.units import LONGEST_NAME
@@ -244,7 +244,7 @@ def test_a_report_by_region_is_one_for_each_region(
         pytest.skip("the communicators of this case are those of made-up profiles")
     regions, lines, operations = by_region(build, meaning)
     found = read(run, "report", path, "--by", "region", *options)
-    line = "family" if meaning.get("fold", True) else "comm"
+    line = line_column(meaning)
     row_names = [line, "op", "bucket", *(["callsite"] if meaning.get("callsites") else [])]
     same({row["region"]: row for row in found["regions"]}, regions)
     same({(row["region"], row[line]): row for row in found["communicators"]}, lines)
@@ -393,40 +393,40 @@ whole program                         4    200 ms        0    200 ms         -  
 """
 
 BY_REGION = """\
-region                     size     calls  calls/rank  max/rank  avg/rank  avg/call  longest   share      sent  received
-solve/time steps/norm      4 ranks     24           6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %     192 B     192 B
-  W0.0 MPI_COMM_WORLD      4 ranks     24           6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %     192 B     192 B
-    MPI_Allreduce          8-15 B      24           6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %     192 B     192 B
+region                     size     calls  calls/rank  collectives  max/rank  avg/rank  avg/call  longest   share      sent  received
+solve/time steps/norm      4 ranks     24           6            6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %     192 B     192 B
+  W0.0 MPI_COMM_WORLD      4 ranks     24           6            6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %     192 B     192 B
+    MPI_Allreduce          8-15 B      24           6            6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %     192 B     192 B
 
-solve/time steps/exchange  4 ranks     48          12   42.0 ms   33.0 ms   2.75 ms  12.0 ms  34.6 %  48.0 KiB  48.0 KiB
-  s*.1 x2                  2 ranks     48          12   42.0 ms   33.0 ms   2.75 ms  12.0 ms  34.6 %  48.0 KiB  48.0 KiB
+solve/time steps/exchange  4 ranks     48          12                42.0 ms   33.0 ms   2.75 ms  12.0 ms  34.6 %  48.0 KiB  48.0 KiB
+  s*.1 x2                  2 ranks     48          12                42.0 ms   33.0 ms   2.75 ms  12.0 ms  34.6 %  48.0 KiB  48.0 KiB
     MPI_Comm_split of W0.0 at stencil+0x1234
-    MPI_Waitall            0 B         24           6   36.0 ms   27.0 ms   4.50 ms  12.0 ms  28.3 %       0 B  48.0 KiB
-    MPI_Isend              2-4 KiB     24           6   6.00 ms   6.00 ms   1.00 ms  2.00 ms   6.3 %  48.0 KiB       0 B
+    MPI_Waitall            0 B         24           6                36.0 ms   27.0 ms   4.50 ms  12.0 ms  28.3 %       0 B  48.0 KiB
+    MPI_Isend              2-4 KiB     24           6                6.00 ms   6.00 ms   1.00 ms  2.00 ms   6.3 %  48.0 KiB       0 B
 
-solve/output               4 ranks      8           2   20.0 ms   20.0 ms   10.0 ms  20.0 ms  20.9 %  8.00 MiB       0 B
-  W0.0 MPI_COMM_WORLD      4 ranks      8           2   20.0 ms   20.0 ms   10.0 ms  20.0 ms  20.9 %  8.00 MiB       0 B
-    MPI_File_write_all     1-2 MiB      8           2   20.0 ms   20.0 ms   10.0 ms  20.0 ms  20.9 %  8.00 MiB       0 B
+solve/output               4 ranks      8           2                20.0 ms   20.0 ms   10.0 ms  20.0 ms  20.9 %  8.00 MiB       0 B
+  W0.0 MPI_COMM_WORLD      4 ranks      8           2                20.0 ms   20.0 ms   10.0 ms  20.0 ms  20.9 %  8.00 MiB       0 B
+    MPI_File_write_all     1-2 MiB      8           2                20.0 ms   20.0 ms   10.0 ms  20.0 ms  20.9 %  8.00 MiB       0 B
 
-set-up                     4 ranks     12           3   8.00 ms   6.50 ms   2.17 ms  7.00 ms   6.8 %  8.00 KiB  24.0 KiB
-  W0.0 MPI_COMM_WORLD      4 ranks     12           3   8.00 ms   6.50 ms   2.17 ms  7.00 ms   6.8 %  8.00 KiB  24.0 KiB
-    MPI_Bcast              4-8 KiB      8           2   7.00 ms   5.50 ms   2.75 ms  7.00 ms   5.8 %  8.00 KiB  24.0 KiB
-    MPI_Comm_split         0 B          4           1   1.00 ms   1.00 ms   1.00 ms  2.00 ms   1.0 %       0 B       0 B
+set-up                     4 ranks     12           3            2   8.00 ms   6.50 ms   2.17 ms  7.00 ms   6.8 %  8.00 KiB  24.0 KiB
+  W0.0 MPI_COMM_WORLD      4 ranks     12           3            2   8.00 ms   6.50 ms   2.17 ms  7.00 ms   6.8 %  8.00 KiB  24.0 KiB
+    MPI_Bcast              4-8 KiB      8           2            2   7.00 ms   5.50 ms   2.75 ms  7.00 ms   5.8 %  8.00 KiB  24.0 KiB
+    MPI_Comm_split         0 B          4           1                1.00 ms   1.00 ms   1.00 ms  2.00 ms   1.0 %       0 B       0 B
 
-outside all regions        4 ranks      4           1   1.00 µs   1.00 µs   1.00 µs  2.00 µs  <0.1 %       0 B       0 B
-  -                                     4           1   1.00 µs   1.00 µs   1.00 µs  2.00 µs  <0.1 %       0 B       0 B
+outside all regions        4 ranks      4           1                1.00 µs   1.00 µs   1.00 µs  2.00 µs  <0.1 %       0 B       0 B
+  -                                     4           1                1.00 µs   1.00 µs   1.00 µs  2.00 µs  <0.1 %       0 B       0 B
     calls that belong to no communicator
-    MPI_Comm_get_parent    0 B          4           1   1.00 µs   1.00 µs   1.00 µs  2.00 µs  <0.1 %       0 B       0 B
+    MPI_Comm_get_parent    0 B          4           1                1.00 µs   1.00 µs   1.00 µs  2.00 µs  <0.1 %       0 B       0 B
 """
 
 BY_REGION_CUT = """\
-region                 size     calls  calls/rank  max/rank  avg/rank  avg/call  longest   share   sent  received
-solve/time steps/norm  4 ranks     24           6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %  192 B     192 B
-  W0.0 MPI_COMM_WORLD  4 ranks     24           6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %  192 B     192 B
-    MPI_Allreduce      8-15 B      24           6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %  192 B     192 B
-      rank 0                        6               60.0 ms             10.0 ms  20.0 ms  15.7 %   48 B      48 B
+region                 size     calls  calls/rank  collectives  max/rank  avg/rank  avg/call  longest   share   sent  received
+solve/time steps/norm  4 ranks     24           6            6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %  192 B     192 B
+  W0.0 MPI_COMM_WORLD  4 ranks     24           6            6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %  192 B     192 B
+    MPI_Allreduce      8-15 B      24           6            6   60.0 ms   36.0 ms   6.00 ms  20.0 ms  37.7 %  192 B     192 B
+      rank 0                        6                            60.0 ms             10.0 ms  20.0 ms  15.7 %   48 B      48 B
       and 2 more ranks with 18.8 % of the MPI time
-      rank 3                        6               12.0 ms             2.00 ms  4.00 ms   3.1 %   48 B      48 B
+      rank 3                        6                            12.0 ms             2.00 ms  4.00 ms   3.1 %   48 B      48 B
 
 and 4 more regions with 62.3 % of the MPI time
 """

@@ -82,11 +82,51 @@ def test_the_ranks_with_the_most_and_the_least_time_are_always_shown(tmp_path: P
     assert shown == [["rank", "5"], ["rank", "2"]]
 
 
-def test_averages_per_call_and_calls_per_rank(hundred: Path, run: Run) -> None:
+def test_averages_per_call_calls_per_rank_and_collectives(hundred: Path, run: Run) -> None:
     first = operations(run, hundred)[0]
     assert (first["calls"], first["calls_per_rank"], first["call_avg_ns"]) == ("4", "2.0", str(15 * MS))
     line = next(line for line in run("report", hundred).stdout.splitlines() if "MPI_Allreduce" in line)
-    assert line.split()[1:12] == ["0", "B", "4", "2", "60.0", "ms", "30.0", "ms", "15.0", "ms", "30.0"]
+    assert line.split()[1:13] == ["0", "B", "4", "2", "2", "60.0", "ms", "30.0", "ms", "15.0", "ms", "30.0"]
+
+
+BY_SIZE = [
+    "size 2 x3 2 ranks 406 101.5 202.5 100 ms 86.1 ms 849 µs 2.67 ms 77.5 % 440 KiB 440 KiB 0.5 %",
+    "s0.1: ranks 0, 1",
+    "s2.1: ranks 2, 3",
+    "and 1 more communicator",
+    "MPI_Allreduce 1-2 KiB 400 100 200 100 ms 85.0 ms 850 µs 2.67 ms 76.5 % 400 KiB 400 KiB",
+    "MPI_Neighbor_alltoall 4-8 KiB 5 1.2 2.5 4.00 ms 1.00 ms 800 µs 1.60 ms 0.9 % 40.0 KiB 40.0 KiB 40.0 %",
+    "and 1 more row with 0.1 % of the MPI time",
+]
+BY_OP = [
+    "MPI_Allreduce 4 ranks 520 130 230 113 ms 96.5 ms 742 µs 2.67 ms 86.8 % 401 KiB 401 KiB",
+    "s*.1 x2 2 ranks 400 100 200 100 ms 85.0 ms 850 µs 2.67 ms 76.5 % 400 KiB 400 KiB",
+    "MPI_Comm_split of W0.0 at listing1+0x1234",
+    "1-2 KiB 400 100 200 100 ms 85.0 ms 850 µs 2.67 ms 76.5 % 400 KiB 400 KiB",
+    "and 1 more family with 10.3 % of the MPI time",
+    "",
+    "and 8 more operations with 13.2 % of the MPI time",
+]
+
+
+def test_a_report_by_size_or_by_procedure(small: Path, run: Run) -> None:
+    by_size = [" ".join(line) for line in rows(run, small, "--by", "comm-size", "--members", "--top", 2)]
+    assert by_size[1:8] == BY_SIZE
+    assert by_size[-1] == "and 1 more size with 9.0 % of the MPI time"
+    assert [" ".join(line) for line in rows(run, small, "--by", "op", "--top", 1)][1:] == BY_OP
+    both = run("report", small, "--by", "comm-size", "--unfold")
+    assert both.exit_code == 2
+    assert "--unfold shows each communicator, and --by comm-size none: use one of them" in both.stderr
+
+
+def test_the_members_of_communicators(small: Path, run: Run) -> None:
+    found = json.loads(run("report", small, "--comm", "s*.1", "--members", "--format", "json").stdout)
+    assert [(row["communicator"], row["members"]) for row in found["members"]] == [
+        ("s0.1", "0, 1"),
+        ("s2.1", "2, 3"),
+    ]
+    lines = [" ".join(line) for line in rows(run, small, "--comm", "s0.1", "--members", "--unfold")]
+    assert lines[3] == "ranks 0, 1"
 
 
 def families() -> ProfileBuilder:

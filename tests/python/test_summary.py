@@ -99,7 +99,7 @@ def test_other_commands_say_the_same(both: tuple[Path, Path], run: Run, argument
     assert found == [{**row, "members": ""} if "members" in row else row for row in wanted]
 
 
-@pytest.mark.parametrize("options", [("--all-ranks",), ("--rank", "0"), ("--time", "0.1:")])
+@pytest.mark.parametrize("options", [("--all-ranks",), ("--rank", "0"), ("--time", "0.1:"), ("--members",)])
 def test_what_only_single_ranks_tell_is_refused(
     both: tuple[Path, Path], run: Run, options: tuple[str, ...]
 ) -> None:

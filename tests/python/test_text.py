@@ -36,56 +36,56 @@ in MPI        11.1 % of it, 566 calls; per rank 111 ms on average, from 96.0 ms 
 load balance  98.3 %: average / maximum time outside MPI (busiest: rank 1, idlest: rank 0)
 commlens      0.1.0 cost 0.3 %: 1.00 ms in MPI_Init, 2.00 ms in MPI_Finalize, 15 ns per call
 
-communicator             size        calls  calls/rank  max/rank  avg/rank  avg/call  longest   share      sent  received  non-contig.
-s*.1 x2                  2 ranks       401       100.2    100 ms   85.1 ms    849 µs  2.67 ms  76.6 %   400 KiB   400 KiB
+communicator             size        calls  calls/rank  collectives  max/rank  avg/rank  avg/call  longest   share      sent  received  non-contig.
+s*.1 x2                  2 ranks       401       100.2          200    100 ms   85.1 ms    849 µs  2.67 ms  76.6 %   400 KiB   400 KiB
   MPI_Comm_split of W0.0 at listing1+0x1234
-  MPI_Allreduce          1-2 KiB       400         100    100 ms   85.0 ms    850 µs  2.67 ms  76.5 %   400 KiB   400 KiB
-  MPI_Comm_free          0 B             1         0.2    500 µs    125 µs    500 µs  1.00 ms   0.1 %       0 B       0 B
+  MPI_Allreduce          1-2 KiB       400         100          200    100 ms   85.0 ms    850 µs  2.67 ms  76.5 %   400 KiB   400 KiB
+  MPI_Comm_free          0 B             1         0.2                 500 µs    125 µs    500 µs  1.00 ms   0.1 %       0 B       0 B
 
-W0.0 MPI_COMM_WORLD      4 ranks       146        36.5   18.0 ms   15.0 ms    411 µs  2.00 ms  13.5 %   978 KiB   978 KiB
-  MPI_Allreduce          8-15 B        120          30   13.0 ms   11.5 ms    383 µs   867 µs  10.3 %     960 B     960 B
-  MPI_Isend              64-128 KiB     10         2.5   5.00 ms   1.25 ms    500 µs  1.00 ms   1.1 %   977 KiB       0 B
-  MPI_Comm_split         0 B             4           1   1.00 ms   1.00 ms   1.00 ms  2.00 ms   0.9 %       0 B       0 B
-  MPI_Irecv              64-128 KiB     10         2.5   3.00 ms    750 µs    300 µs   600 µs   0.7 %       0 B   977 KiB
-  MPI_Alltoallv          varies          2         0.5   2.00 ms    500 µs   1.00 ms  2.00 ms   0.4 %     777 B     333 B
+W0.0 MPI_COMM_WORLD      4 ranks       146        36.5         30.5   18.0 ms   15.0 ms    411 µs  2.00 ms  13.5 %   978 KiB   978 KiB
+  MPI_Allreduce          8-15 B        120          30           30   13.0 ms   11.5 ms    383 µs   867 µs  10.3 %     960 B     960 B
+  MPI_Isend              64-128 KiB     10         2.5                5.00 ms   1.25 ms    500 µs  1.00 ms   1.1 %   977 KiB       0 B
+  MPI_Comm_split         0 B             4           1                1.00 ms   1.00 ms   1.00 ms  2.00 ms   0.9 %       0 B       0 B
+  MPI_Irecv              64-128 KiB     10         2.5                3.00 ms    750 µs    300 µs   600 µs   0.7 %       0 B   977 KiB
+  MPI_Alltoallv          varies          2         0.5          0.5   2.00 ms    500 µs   1.00 ms  2.00 ms   0.4 %     777 B     333 B
 
-{W0.0,s0.1}                             10         2.5   40.0 ms   10.0 ms   4.00 ms  8.00 ms   9.0 %       0 B       0 B
+{W0.0,s0.1}                             10         2.5                40.0 ms   10.0 ms   4.00 ms  8.00 ms   9.0 %       0 B       0 B
   completion of requests of several communicators
-  MPI_Waitall            0 B            10         2.5   40.0 ms   10.0 ms   4.00 ms  8.00 ms   9.0 %       0 B       0 B
+  MPI_Waitall            0 B            10         2.5                40.0 ms   10.0 ms   4.00 ms  8.00 ms   9.0 %       0 B       0 B
 
-a0.2                     2 ranks         5         2.5   4.00 ms   2.00 ms    800 µs  1.60 ms   0.9 %  40.0 KiB  40.0 KiB       40.0 %
+a0.2                     2 ranks         5         2.5          2.5   4.00 ms   2.00 ms    800 µs  1.60 ms   0.9 %  40.0 KiB  40.0 KiB       40.0 %
   "halo grid", MPI_Cart_create of s*.1 at listing1+0x1300, cart 2x1 periodic 00
-  MPI_Neighbor_alltoall  4-8 KiB         5         2.5   4.00 ms   2.00 ms    800 µs  1.60 ms   0.9 %  40.0 KiB  40.0 KiB       40.0 %
+  MPI_Neighbor_alltoall  4-8 KiB         5         2.5          2.5   4.00 ms   2.00 ms    800 µs  1.60 ms   0.9 %  40.0 KiB  40.0 KiB       40.0 %
 
--                                        4           1   1.00 µs   1.00 µs   1.00 µs  2.00 µs  <0.1 %       0 B       0 B
+-                                        4           1                1.00 µs   1.00 µs   1.00 µs  2.00 µs  <0.1 %       0 B       0 B
   calls that belong to no communicator
-  MPI_Comm_get_parent    0 B             4           1   1.00 µs   1.00 µs   1.00 µs  2.00 µs  <0.1 %       0 B       0 B
+  MPI_Comm_get_parent    0 B             4           1                1.00 µs   1.00 µs   1.00 µs  2.00 µs  <0.1 %       0 B       0 B
 """
 
 REPORT_OF_RANKS = """\
-communicator         size     calls  calls/rank  max/rank  avg/rank  avg/call  longest   share      sent  received
-s*.1 x2              2 ranks    400         100    100 ms   85.0 ms    850 µs  2.67 ms  76.5 %   400 KiB   400 KiB
+communicator         size     calls  calls/rank  collectives  max/rank  avg/rank  avg/call  longest   share      sent  received
+s*.1 x2              2 ranks    400         100          200    100 ms   85.0 ms    850 µs  2.67 ms  76.5 %   400 KiB   400 KiB
   MPI_Comm_split of W0.0 at listing1+0x1234
-  MPI_Allreduce      1-2 KiB    240          60   80.0 ms   65.0 ms   1.08 ms  2.67 ms  58.5 %   240 KiB   240 KiB
+  MPI_Allreduce      1-2 KiB    240          60          120   80.0 ms   65.0 ms   1.08 ms  2.67 ms  58.5 %   240 KiB   240 KiB
     listing1+0x1234
-    rank 3                       60               80.0 ms             1.33 ms  2.67 ms  18.0 %  60.0 KiB  60.0 KiB
-    rank 2                       60               70.0 ms             1.17 ms  2.33 ms  15.7 %  60.0 KiB  60.0 KiB
+    rank 3                       60                            80.0 ms             1.33 ms  2.67 ms  18.0 %  60.0 KiB  60.0 KiB
+    rank 2                       60                            70.0 ms             1.17 ms  2.33 ms  15.7 %  60.0 KiB  60.0 KiB
     and 1 more rank with 13.5 % of the MPI time
-    rank 0                       60               50.0 ms              833 µs  1.67 ms  11.2 %  60.0 KiB  60.0 KiB
-  MPI_Allreduce      1-2 KiB    160          40   20.0 ms   20.0 ms    500 µs  1.00 ms  18.0 %   160 KiB   160 KiB
+    rank 0                       60                            50.0 ms              833 µs  1.67 ms  11.2 %  60.0 KiB  60.0 KiB
+  MPI_Allreduce      1-2 KiB    160          40           80   20.0 ms   20.0 ms    500 µs  1.00 ms  18.0 %   160 KiB   160 KiB
     listing1+0x1300
-    rank 0                       40               20.0 ms              500 µs  1.00 ms   4.5 %  40.0 KiB  40.0 KiB
-    rank 1                       40               20.0 ms              500 µs  1.00 ms   4.5 %  40.0 KiB  40.0 KiB
+    rank 0                       40                            20.0 ms              500 µs  1.00 ms   4.5 %  40.0 KiB  40.0 KiB
+    rank 1                       40                            20.0 ms              500 µs  1.00 ms   4.5 %  40.0 KiB  40.0 KiB
     and 1 more rank with 4.5 % of the MPI time
-    rank 3                       40               20.0 ms              500 µs  1.00 ms   4.5 %  40.0 KiB  40.0 KiB
+    rank 3                       40                            20.0 ms              500 µs  1.00 ms   4.5 %  40.0 KiB  40.0 KiB
 
-W0.0 MPI_COMM_WORLD  4 ranks    120          30   13.0 ms   11.5 ms    383 µs   867 µs  10.3 %     960 B     960 B
-  MPI_Allreduce      8-15 B     120          30   13.0 ms   11.5 ms    383 µs   867 µs  10.3 %     960 B     960 B
+W0.0 MPI_COMM_WORLD  4 ranks    120          30           30   13.0 ms   11.5 ms    383 µs   867 µs  10.3 %     960 B     960 B
+  MPI_Allreduce      8-15 B     120          30           30   13.0 ms   11.5 ms    383 µs   867 µs  10.3 %     960 B     960 B
     listing1+0x1234
-    rank 3                       30               13.0 ms              433 µs   867 µs   2.9 %     240 B     240 B
-    rank 2                       30               12.0 ms              400 µs   800 µs   2.7 %     240 B     240 B
+    rank 3                       30                            13.0 ms              433 µs   867 µs   2.9 %     240 B     240 B
+    rank 2                       30                            12.0 ms              400 µs   800 µs   2.7 %     240 B     240 B
     and 1 more rank with 2.5 % of the MPI time
-    rank 0                       30               10.0 ms              333 µs   667 µs   2.2 %     240 B     240 B
+    rank 0                       30                            10.0 ms              333 µs   667 µs   2.2 %     240 B     240 B
 """
 
 TREE = """\

@@ -74,6 +74,11 @@ class Answer(NamedTuple):
     is_flag=True,
     help="Add a line for every rank; the first and the last in the order are always shown.",
 )
+@click.option(
+    "--members",
+    is_flag=True,
+    help="List the ranks of each communicator; of a family or size, those of the first communicators.",
+)
 @click.option("--callsites", is_flag=True, help="Split rows by call site in the application.")
 @click.option(
     "--buckets",
@@ -96,15 +101,18 @@ class Answer(NamedTuple):
     "--top",
     type=click.IntRange(min=0),
     metavar="N",
-    help="At most N communicators, N rows per communicator and N ranks per row; with --by region, at most N regions and N "
-    "communicators per region. 0 means all.  "
+    help="At most N communicators, N rows per communicator and N ranks per row; with --by region or op, at most N of these "
+    "and N communicators in each. 0 means all.  "
     f"[default: {DEFAULT_TOP} in a table, all in csv and json]",
 )
 @click.option(
     "--by",
-    type=click.Choice(["region"]),
-    help="Group by code region: each region with its communicators and their operations. A call is listed only in its "
-    "innermost region.",
+    type=click.Choice(["family", "comm-size", "op", "region"]),
+    default="family",
+    show_default=True,
+    help="What the first rows are. family: communicators, folded into families. comm-size: all communicators of one size "
+    "together. op: MPI procedures, each with its communicators. region: code regions, each with its communicators; a call "
+    "is listed only in its innermost region.",
 )
 @click.option("--unfold", is_flag=True, help="Show each communicator instead of families.")
 @format_option
@@ -118,12 +126,13 @@ def report(
     size: BinRange | None,
     time_ns: tuple[int, int | None] | None,
     all_ranks: bool,
+    members: bool,
     callsites: bool,
     buckets: Buckets,
     sort: str,
     reverse: bool,
     top: int | None,
-    by: str | None,
+    by: str,
     unfold: bool,
     style: str,
     show_sql: bool,
@@ -132,11 +141,12 @@ def report(
 
     Lists the communicators by time, and below each its operations by message size. Communicators that one line of the
     application created are folded into a family: s*.1 x64. With --by region, code regions come first, ordered by the
-    MPI time in each region outside the regions nested in it.
+    MPI time in each region outside the regions nested in it; with --by op, MPI procedures.
 
     Columns: size: number of ranks of a communicator; in the rows below it the message size, of a collective the size of
     the block for one process. calls: number of calls on all ranks. calls/rank: calls divided by the number of ranks in
-    the communicator. max/rank: time of the rank with the most time. avg/rank: time of all ranks divided by the number
+    the communicator. collectives: number of collective operations; one operation is a call on each rank of the
+    communicator. max/rank: time of the rank with the most time. avg/rank: time of all ranks divided by the number
     of ranks in the communicator, including ranks that did not make the call. avg/call, longest: average and maximum
     time of a single call. share: share of the MPI time of all ranks, with --rank of the selected ranks, also in the
     lines that count the rows left out. sent, received: bytes of all ranks; a collective counts the blocks of all
@@ -148,9 +158,11 @@ def report(
     """
     if top is None:
         top = DEFAULT_TOP if style == "table" else 0
-    shape = Shape(not unfold, callsites, all_ranks, by == "region", buckets, sort, reverse, top or None)
+    if unfold and by == "comm-size":
+        raise click.UsageError("--unfold shows each communicator, and --by comm-size none: use one of them")
+    shape = Shape(by, not unfold, callsites, members, all_ranks, buckets, sort, reverse, top or None)
     with open_profile(profile) as connection:
-        if shape.by_region:
+        if by == "region":
             refuse_older(connection)
         names.check_communicators(connection, comms)
         if not is_summary(connection):
@@ -160,14 +172,7 @@ def report(
             comms=comms, operations=wanted, classes=classes, ranks=ranks or (), size=size, time_ns=time_ns
         )
         answer = _read(connection, selection, shape)
-    if show_sql:
-        _print_sql(Screen(), answer)
-    elif style == "json":
-        _print_json(Screen(), answer)
-    elif style == "csv":
-        _print_csv(Screen(), answer.report, "ranks" if all_ranks else "operations")
-    else:
-        _print_table(Screen(), answer, top)
+    _print(Screen(), answer, "sql" if show_sql else style)
 
 
 def _read(connection: sqlite3.Connection, selection: Selection, shape: Shape) -> Answer:
@@ -175,6 +180,18 @@ def _read(connection: sqlite3.Connection, selection: Selection, shape: Shape) ->
     facts = read_run(connection)
     end = read_end(connection) if facts.ranks["unfinished"] else ([], [])
     return Answer(read_findings(connection), facts, end, read_report(connection, selection, shape))
+
+
+def _print(screen: Screen, answer: Answer, style: str) -> None:
+    """Print a report in a format."""
+    if style == "sql":
+        _print_sql(screen, answer)
+    elif style == "json":
+        _print_json(screen, answer)
+    elif style == "csv":
+        _print_csv(screen, answer.report, "ranks" if answer.report.shape.all_ranks else "operations")
+    else:
+        _print_table(screen, answer)
 
 
 def _print_sql(screen: Screen, answer: Answer) -> None:
@@ -195,11 +212,11 @@ def _print_csv(screen: Screen, result: Report, title: str) -> None:
     screen.plain(csv_text(result.columns[title], rows))
 
 
-def _print_table(screen: Screen, answer: Answer, top: int) -> None:
+def _print_table(screen: Screen, answer: Answer) -> None:
     """Print the findings, the facts of the run, and the communicators with their operations."""
     screen.lines(head_lines(answer.findings, screen.width))
     report = answer.report
-    _print_head(screen, answer.facts, answer.end, selection_text(report.selection), top)
+    _print_head(screen, answer.facts, answer.end, selection_text(report.selection), report.shape.top or 0)
     screen.lines(draw(report).lines(screen.width) if report.lines else [Text("no calls match")])
 
 

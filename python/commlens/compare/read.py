@@ -163,7 +163,7 @@ def read_rows(connection: sqlite3.Connection, selection: Selection) -> dict[RowK
     """
     operations = matching_operations(connection, selection.operations)
     selection = replace(selection, operations=operations)
-    queries = Queries(selection, Shape(by_region=True), is_summary=meta.is_summary(connection))
+    queries = Queries(selection, Shape(by="region"), is_summary=meta.is_summary(connection))
     rows = {}
     for row in connection.execute(queries.operations(None)):
         key = RowKey(row["family"], row["path"] or "", row["operation"], row["bucket"])

@@ -4,8 +4,10 @@
 A few statements, with the same beginning, give the kinds of lines of a report:
 
     regions         by region only: one row per code region, of the calls that no region within it has
-    communicators   one row per family of communicators (or per communicator, unfolded), of each region
+    procedures      by op only: one row per MPI procedure
+    communicators   one row per family of communicators (or per communicator, unfolded, or per size), of each row above
     operations      one row per line above, operation and size bucket (and call site)
+    members         one row per communicator of the lines above, with its ranks
     ranks           one row per row of operations and world rank
 
 What makes them fast is their order: every cell is read once and added up per key, which is the order
@@ -46,6 +48,13 @@ SUMS_OF_CELLS = SUMS.format("cell.", "time_")
 SUMS_OF_PARTS = SUMS.format("part.", "call_")
 CALL_AVERAGE = "(2 * time_ns + calls) / (2 * calls) AS call_avg_ns"
 AVERAGES = f"{CALL_AVERAGE}, 1.0 * calls / ranks AS calls_per_rank"
+COMM_SIZE = "comm.size + COALESCE(comm.remote_size, 0)"
+# Name of a column -> what a line of communicators is of a row of comm.
+LINES = {"family": "comm.family", "comm": "comm.id", "comm_size": f"COALESCE({COMM_SIZE}, 0)"}
+# Value of --by -> the column of key that groups lines of communicators, the title of its rows, and their name.
+GROUPS = {"region": ("region", "regions", "path"), "op": ("op", "procedures", "operation")}
+SHARED = "CASE WHEN op.class IN ('collective', 'neighbor') THEN selected.members END AS members"
+WITH_OP = "JOIN (SELECT id, name AS operation, class FROM op) AS op ON op.id = total.op"
 BINS = "MIN(CASE WHEN bin >= 0 THEN bin END) AS bin_low, MAX(CASE WHEN bin >= 0 THEN bin END) AS bin_high"
 
 
@@ -105,16 +114,35 @@ class Selection:
 
 @dataclass(frozen=True)
 class Shape:
-    """The layout of a report."""
+    """The layout of a report.
 
+    Attributes
+    ----------
+    by : str
+        What the first rows are: family, region, comm-size or op.
+    fold : bool
+        Whether lines are families, and not single communicators.
+    """
+
+    by: str = "family"
     fold: bool = True
     callsites: bool = False
+    members: bool = False
     all_ranks: bool = False
-    by_region: bool = False
     buckets: Buckets = LOG2
     sort: str = "time"
     reverse: bool = False
     top: int | None = None
+
+    @property
+    def group(self) -> str:
+        """Column of the rows above the communicators: region, op or none."""
+        return GROUPS[self.by][0] if self.by in GROUPS else ""
+
+    @property
+    def line(self) -> str:
+        """Column of the lines of communicators."""
+        return "comm_size" if self.by == "comm-size" else "family" if self.fold else "comm"
 
 
 class Queries:
@@ -124,11 +152,12 @@ class Queries:
         self.selection = selection
         self.shape = shape
         self.is_summary = is_summary
-        self.line = "comm.family" if shape.fold else "comm.id"
-        self.line_name = "family" if shape.fold else "comm"
-        self.group = ["region"] if shape.by_region else []
+        self.line = LINES[shape.line]
+        self.line_name = shape.line
+        self.group = [shape.group] if shape.group else []
         self.line_row = [*self.group, "line"]
-        self.row = [*self.line_row, "op", "bucket", *(["callsite"] if shape.callsites else [])]
+        op = [] if shape.group == "op" else ["op"]
+        self.row = [*self.line_row, *op, "bucket", *(["callsite"] if shape.callsites else [])]
 
     @staticmethod
     def same(row: Sequence[str], left: str, right: str) -> str:
@@ -151,10 +180,12 @@ class Queries:
     def has_spent(self, row: Sequence[str]) -> bool:
         """Return whether table `spent` has the maximum over ranks: used if searching the keys of each row takes long.
 
-        There are many regions, and no index from a region to its keys. In summary detail it is for rows that were not
+        There are many regions, and no index from a region or an operation to its keys. In summary detail it is for rows that were not
         reduced themselves: their values are those of their only key.
         """
-        return "region" in row or (self.is_summary and "callsite" in row and not self.shape.fold)
+        if self.group:
+            return True
+        return self.is_summary and "callsite" in row and self.line_name == "comm"
 
     def spent(self, row: Sequence[str]) -> str:
         """Return the table `spent`, if it is needed, after the others."""
@@ -182,10 +213,12 @@ class Queries:
 
     def most_spent_of_all(self, row: Sequence[str]) -> str:
         """Return the same for summary detail: NULL if the ranks did not reduce this row."""
+        if self.line_name == "comm_size":
+            return "NULL"
         is_line = row == ["line"]
         if self.selection.key_conditions() if is_line else self.shape.buckets.kind != "log2":
             return "NULL"
-        conditions = [f"said.{'family' if self.shape.fold else 'comm'} = total.line", "lines.is_whole"]
+        conditions = [f"said.{self.line_name} = total.line", "lines.is_whole"]
         conditions += [
             "said.op IS NULL" if is_line else "said.op = total.op AND said.bin = total.bucket",
             *(["said.callsite = total.callsite"] if "callsite" in row else []),
@@ -197,11 +230,12 @@ class Queries:
 
     def line_ranks(self) -> str:
         """Return the query for the number of members of a line."""
+        if self.is_summary and self.line_name == "comm_size":
+            return "SELECT NULL AS line, NULL AS ranks"
         if self.is_summary:
-            whose = "family" if self.shape.fold else "comm"
             return f"""\
 SELECT lines.line, members AS ranks
-    FROM scope AS said JOIN lines ON lines.line = said.{whose} AND lines.is_whole
+    FROM scope AS said JOIN lines ON lines.line = said.{self.line_name} AND lines.is_whole
    WHERE members IS NOT NULL"""
         ranks = "".join(f" AND {c}" for c in self.selection.rank_conditions("rank.rank"))
         return f"""\
@@ -213,11 +247,12 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
 
     def families(self) -> str:
         """Return the table `named`: the names of families, if the lines are families."""
-        return "  named AS (SELECT family, name, communicators FROM family),\n" if self.shape.fold else ""
+        is_family = self.line_name == "family"
+        return "  named AS (SELECT family, name, communicators FROM family),\n" if is_family else ""
 
     def with_families(self) -> str:
         """Return the joins with the names of the family of a line and of its parent."""
-        if not self.shape.fold:
+        if self.line_name != "family":
             return ""
         return """
          LEFT JOIN named ON named.family = line
@@ -225,11 +260,25 @@ SELECT line, COUNT(DISTINCT rank.rank) AS ranks
 
     def line_label(self) -> str:
         """Return the expression for the name of a line: a part of a family has its name unless it is one communicator."""
-        if not self.shape.fold:
+        if self.line_name == "comm_size":
+            return "CASE line WHEN 0 THEN 'no communicator' ELSE 'size ' || line END"
+        if self.line_name == "comm":
             return "MIN(comm.name)"
         return """\
 CASE WHEN COUNT(*) = 1 AND comm.communicators <> named.communicators
               THEN comm.name ELSE named.name END"""
+
+    def line_origin(self) -> str:
+        """Return the columns for the origin of a line: unknown for communicators that share no more than their size."""
+        if self.line_name == "comm_size":
+            return """\
+         CASE WHEN MIN(comm.kind) = MAX(comm.kind) THEN MIN(comm.kind) END AS kind,
+         NULL AS parent, NULL AS creator, NULL AS created_at"""
+        return f"""\
+         MIN(comm.kind) AS kind,
+         MIN({"above.name" if self.line_name == "family" else "parent.name"}) AS parent,
+         MIN(creator.name) AS creator,
+         MIN(comm.callsite) AS created_at"""
 
     def selected(self, lines: Sequence[tuple[int, ...]] | None) -> str:
         """Return the tables `selected`, `lines` and `line_ranks`.
@@ -242,7 +291,7 @@ CASE WHEN COUNT(*) = 1 AND comm.communicators <> named.communicators
         return f"""\
   -- the communicators asked for, and the line of the report each belongs to
   selected AS (
-  SELECT comm.id AS comm, {self.line} AS line FROM comm{where(conditions)}),
+  SELECT comm.id AS comm, {self.line} AS line, {COMM_SIZE} AS members FROM comm{where(conditions)}),
 {self.families()}  lines AS (
   SELECT line,
          {self.line_label()} AS communicator,
@@ -250,12 +299,9 @@ CASE WHEN COUNT(*) = 1 AND comm.communicators <> named.communicators
               THEN MIN(comm.user_name) END AS user_name,
          SUM(comm.communicators) AS communicators,
          COUNT(*) = (SELECT COUNT(*) FROM comm WHERE {self.line} = line) AS is_whole,
-         MIN(comm.size + COALESCE(comm.remote_size, 0)) AS size_min,
-         MAX(comm.size + COALESCE(comm.remote_size, 0)) AS size_max,
-         MIN(comm.kind) AS kind,
-         MIN({"above.name" if self.shape.fold else "parent.name"}) AS parent,
-         MIN(creator.name) AS creator,
-         MIN(comm.callsite) AS created_at,
+         MIN({COMM_SIZE}) AS size_min,
+         MAX({COMM_SIZE}) AS size_max,
+{self.line_origin()},
          CASE WHEN COUNT(comm.topology) = COUNT(*) AND MIN(comm.topology) = MAX(comm.topology)
               THEN MIN(comm.topology) END AS topology
     FROM selected JOIN comm ON comm.id = selected.comm
@@ -268,13 +314,14 @@ CASE WHEN COUNT(*) = 1 AND comm.communicators <> named.communicators
     def chosen(self, lines: Sequence[tuple[int, ...]] | None = None) -> str:
         """Return the table `chosen`: the selected keys, and the row of the report that each belongs to."""
         conditions = self.selection.key_conditions()
-        if lines is not None and self.shape.by_region:
-            conditions.append(in_rows(["key.region", "selected.line"], lines))
+        if lines is not None and self.group:
+            conditions.append(in_rows([f"key.{self.group[0]}", "selected.line"], lines))
         name = "chosen" if self.selection.time_ns is None else "chosen_before_time"
         text = f"""
   -- the keys asked for, and the row of the report each belongs to
   {name} AS (
-  SELECT key.id AS key,{" key.region," if self.shape.by_region else ""} selected.line, key.op, {self.shape.buckets.bucket_sql()} AS bucket, key.callsite, key.bin
+  SELECT key.id AS key,{" key.region," if self.shape.by == "region" else ""} selected.line, key.op, {self.shape.buckets.bucket_sql()} AS bucket, key.callsite, key.bin,
+         {SHARED}
     FROM key JOIN selected ON selected.comm = key.comm JOIN op ON op.id = key.op\
 {where(conditions)}),"""
         if self.selection.time_ns is None:
@@ -320,27 +367,41 @@ CASE WHEN COUNT(*) = 1 AND comm.communicators <> named.communicators
 
     def row_columns(self) -> str:
         """Return the columns that identify a row of operations."""
-        return f"""{self.region_columns()}total.line AS {self.line_name}, communicator, user_name, communicators, size_min, size_max, ranks,
+        return f"""{self.row_group()}total.line AS {self.line_name}, communicator, user_name, communicators, size_min, size_max, ranks,
          total.op, operation, class, bucket,
          {self.shape.buckets.low_sql()} AS size_low,
          {self.shape.buckets.high_sql()} AS size_high{", total.callsite" if self.shape.callsites else ""}"""
 
-    def region_columns(self) -> str:
-        """Return the columns that identify the region of a line."""
-        return "total.region, path, " if self.shape.by_region else ""
+    def row_group(self) -> str:
+        """Return the columns that identify the region of a row of operations; its procedure is in the row anyway."""
+        return self.group_columns() if self.shape.by == "region" else ""
 
-    def with_path(self) -> str:
-        """Return the join with column `path`."""
-        if not self.shape.by_region:
-            return ""
-        return "\n         JOIN (SELECT region AS id, path FROM region_path) AS region ON region.id = total.region"
+    def group_columns(self) -> str:
+        """Return the columns that identify the region or the procedure of a line."""
+        return {"region": "total.region, path, ", "op": "total.op, operation, class, "}.get(self.shape.by, "")
 
-    def region_ranks(self) -> str:
-        """Return the query for the number of ranks in a region; all ranks are in region 0."""
+    def with_group(self, *, has_op: bool = False) -> str:
+        """Return the join with the columns of a region or a procedure; `has_op` if those of a procedure are there."""
+        if self.shape.by == "region":
+            return "\n         JOIN (SELECT region AS id, path FROM region_path) AS region ON region.id = total.region"
+        return "" if has_op or not self.group else f"\n         {WITH_OP}"
+
+    def group_ranks(self) -> str:
+        """Return the join with the number of ranks in a region; all ranks are in region 0, and call any procedure."""
         if self.is_summary:
-            return "SELECT 0 AS region, MAX(members) AS ranks FROM scope WHERE family IS NULL AND comm IS NULL AND region IS NULL"
-        conditions = self.selection.rank_conditions("rank")
-        return f"SELECT region, COUNT(*) AS ranks FROM region_rank{where(conditions)} GROUP BY region"
+            ranks = "SELECT 0 AS region, MAX(members) AS ranks FROM scope WHERE family IS NULL AND comm IS NULL AND region IS NULL"
+        elif self.shape.by == "op":
+            ranks = f"SELECT COUNT(*) AS ranks FROM rank{where(self.selection.rank_conditions('rank'))}"
+        else:
+            ranks = f"SELECT region, COUNT(*) AS ranks FROM region_rank{where(self.selection.rank_conditions('rank'))} GROUP BY region"
+        on = "present.region = total.region" if self.shape.by == "region" else "1"
+        return f"LEFT JOIN ({ranks}) AS present ON {on}"
+
+    def collectives(self) -> str:
+        """Return the column of collective operations: unknown of some ranks only, whose calls are a part of each."""
+        if self.selection.ranks:
+            return "NULL AS collectives"
+        return "SUM(1.0 * part.calls / chosen.members) AS collectives"
 
     def order(self, rows: int) -> str:
         """Return the order of communicators (0), operations (1) or ranks (2)."""
@@ -363,46 +424,47 @@ SELECT * FROM (
  WHERE place <= {self.shape.top}{" OR place = of_lines" if and_last else ""}
  ORDER BY {", ".join([*groups, "place"])}"""
 
-    def regions(self) -> str:
-        """Return the statement for the code regions that have calls of their own."""
-        order = {"size": "ranks DESC", "name": "path"}.get(self.shape.sort, ORDERS[self.shape.sort][0])
+    def groups(self) -> str:
+        """Return the statement for the code regions that have calls of their own, or for the procedures."""
+        group, _, name = GROUPS[self.shape.by]
+        order = {"size": "ranks DESC", "name": name}.get(self.shape.sort, ORDERS[self.shape.sort][0])
         order = directed(order, reverse=self.shape.reverse)
         return f"""\
 WITH
 {self.selected(None)}{self.chosen()}{self.part()}{self.spent(self.group)},
   total AS (
-  SELECT region,
+  SELECT {"chosen." + group}, {self.collectives()},
          {SUMS_OF_PARTS}
     FROM part JOIN chosen ON chosen.key = part.key
-   GROUP BY region),
+   GROUP BY chosen.{group}),
   report AS (
-  SELECT total.region, path, ranks, calls, time_ns,
+  SELECT {self.group_columns()}ranks, calls, collectives, time_ns,
          {self.most_spent(self.group)} AS rank_max_ns,
          (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
          {AVERAGES},
          1.0 * time_ns / {self.all_time()} AS share,
          call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
-    FROM total{self.with_spent(self.group)}{self.with_path()}
-         LEFT JOIN ({self.region_ranks()}) AS present ON present.region = total.region)
-{self.cut([], f"{order}, time_ns DESC, region")}"""
+    FROM total{self.with_spent(self.group)}{self.with_group()}
+         {self.group_ranks()})
+{self.cut([], f"{order}, time_ns DESC, {group}")}"""
 
-    def communicators(self, regions: Sequence[int] | None = None) -> str:
-        """Return the statement for the communicator lines, by region of the given regions or of all."""
+    def communicators(self, groups: Sequence[int] | None = None) -> str:
+        """Return the statement for the communicator lines, of the given regions or procedures or of all."""
         order = f"{self.order(0)}, time_ns DESC, {self.line_name}"
         columns = ", ".join(self.line_row)
-        wanted = [] if regions is None else [f"region IN ({', '.join(map(str, regions))})"]
+        wanted = [] if groups is None else [f"{self.group[0]} IN ({', '.join(map(str, groups))})"]
         return f"""\
 WITH
 {self.selected(None)}{self.chosen()}{self.part()}{self.spent(self.line_row)},
   total AS (
-  SELECT {columns},
+  SELECT {columns}, {self.collectives()},
          {SUMS_OF_PARTS}
     FROM part JOIN chosen ON chosen.key = part.key{where(wanted)}
    GROUP BY {columns}),
   report AS (
-SELECT {self.region_columns()}total.line AS {self.line_name}, communicator, user_name, kind, communicators, size_min, size_max, ranks,
+SELECT {self.group_columns()}total.line AS {self.line_name}, communicator, user_name, kind, communicators, size_min, size_max, ranks,
        lines.parent, lines.creator, created_at, lines.topology,
-       calls, time_ns,
+       calls, collectives, time_ns,
        {self.most_spent(self.line_row)} AS rank_max_ns,
        (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
        {AVERAGES},
@@ -410,8 +472,18 @@ SELECT {self.region_columns()}total.line AS {self.line_name}, communicator, user
        call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
   FROM total{self.with_spent(self.line_row)} JOIN lines ON lines.line = total.line
        LEFT JOIN line_ranks ON line_ranks.line = total.line\
-{self.with_path()})
+{self.with_group()})
 {self.cut(self.group, order)}"""
+
+    def members(self, lines: Sequence[tuple[int, ...]] | None) -> str:
+        """Return the statement for the members of the communicators, of the given lines or of all."""
+        conditions = self.selection.comm_conditions()
+        if lines is not None:
+            conditions.append(in_rows([self.line], sorted({line[-1:] for line in lines})))
+        return f"""\
+SELECT {self.line} AS {self.line_name}, comm.name AS communicator, members
+  FROM comm{where([*conditions, "members IS NOT NULL"])}
+ ORDER BY {self.line_name}, created_ns, comm.id"""
 
     def operations(self, lines: Sequence[tuple[int, ...]] | None) -> str:
         """Return the statement for the operation lines, of the given communicator lines or of all."""
@@ -421,13 +493,13 @@ SELECT {self.region_columns()}total.line AS {self.line_name}, communicator, user
 WITH
 {self.selected(lines)}{self.chosen(lines)}{self.part()}{self.spent(self.row)},
   total AS (
-  SELECT {columns},
+  SELECT {columns}, {self.collectives()},
          {BINS},
          {SUMS_OF_PARTS}
     FROM part JOIN chosen ON chosen.key = part.key
    GROUP BY {columns}),
   report AS (
-  SELECT {self.row_columns()}, calls, time_ns,
+  SELECT {self.row_columns()}, calls, collectives, time_ns,
          {self.most_spent(self.row)} AS rank_max_ns,
          (2 * time_ns + ranks) / (2 * ranks) AS rank_avg_ns,
          {AVERAGES},
@@ -435,7 +507,7 @@ WITH
          call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
     FROM total{self.with_spent(self.row)} JOIN lines ON lines.line = total.line
          LEFT JOIN line_ranks ON line_ranks.line = total.line
-         JOIN (SELECT id, name AS operation, class FROM op) AS op ON op.id = total.op{self.with_path()})
+         {WITH_OP}{self.with_group(has_op=True)})
 {self.cut([*self.group, self.line_name], order)}"""
 
     def ranks(self, rows: Sequence[tuple[int, ...]] | None) -> str:
@@ -464,5 +536,5 @@ WITH
          1.0 * time_ns / {self.all_time()} AS share,
          call_min_ns, call_max_ns, bytes_sent, bytes_received, noncontiguous
     FROM total JOIN lines ON lines.line = total.line LEFT JOIN line_ranks ON line_ranks.line = total.line
-         JOIN (SELECT id, name AS operation, class FROM op) AS op ON op.id = total.op{self.with_path()})
+         {WITH_OP}{self.with_group(has_op=True)})
 {self.cut([*self.group, self.line_name, *self.row[width:]], order, and_last=True)}"""

@@ -11,7 +11,7 @@ from typing import Any
 from commlens.profile import meta
 from commlens.render.table import Column, Table
 from commlens.render.units import average_text, bytes_text, path_text, share_text, size_text, time_text
-from commlens.reports.query import Queries, Selection, Shape
+from commlens.reports.query import GROUPS, Queries, Selection, Shape
 from commlens.reports.run import Run
 from commlens.selection.conditions import predefined_name
 from commlens.selection.sizes import NULL_BIN
@@ -26,6 +26,8 @@ BAR_CELLS = 10
 OUTSIDE = "outside all regions"
 
 PLURAL = {
+    "operation": "operations",
+    "size": "sizes",
     "region": "regions",
     "family": "families",
     "communicator": "communicators",
@@ -49,9 +51,10 @@ class Report:
 
     shape: Shape
     selection: Selection
-    regions: list[Row] = field(default_factory=list)
+    groups: list[Row] = field(default_factory=list)
     lines: list[Row] = field(default_factory=list)
     operations: dict[RowKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    members: dict[int, list[Row]] = field(default_factory=lambda: defaultdict(list))
     ranks: dict[RowKey, list[Row]] = field(default_factory=lambda: defaultdict(list))
     labels: dict[int, str] = field(default_factory=dict)
     statements: list[tuple[str, str]] = field(default_factory=list)
@@ -59,13 +62,14 @@ class Report:
 
     def line_of(self, row: Row) -> RowKey:
         """Return what identifies the communicator line a row belongs to."""
-        region = (row["region"],) if self.shape.by_region else ()
-        return (*region, row["family" if self.shape.fold else "comm"])
+        group = (row[self.shape.group],) if self.shape.group else ()
+        return (*group, row[self.shape.line])
 
     def key_of(self, row: Row) -> RowKey:
         """Return what identifies a row of operations."""
         site = (row["callsite"],) if self.shape.callsites else ()
-        return (*self.line_of(row), row["op"], row["bucket"], *site)
+        op = () if self.shape.group == "op" else (row["op"],)
+        return (*self.line_of(row), *op, row["bucket"], *site)
 
     def operation_rows(self) -> list[Row]:
         """Return the rows of operations in the order of the report."""
@@ -100,6 +104,7 @@ def selection_text(selection: Selection) -> str:
 def refuse_single_ranks(selection: Selection, shape: Shape) -> None:
     """Refuse a request that needs the counters of single ranks."""
     asked = {"--rank": selection.ranks, "--time": selection.time_ns, "--all-ranks": shape.all_ranks}
+    asked["--members"] = shape.members
     for option, is_asked in asked.items():
         if is_asked:
             raise meta.no_single_ranks(option)
@@ -119,17 +124,20 @@ def read_report(connection: sqlite3.Connection, selection: Selection, shape: Sha
         report.columns[title] = [column[0] for column in cursor.description if column[0] not in CUT]
         return [dict(row) for row in cursor]
 
-    regions = None
-    if shape.by_region:
-        report.regions = rows("regions", queries.regions())
-        regions = [row["region"] for row in report.regions]
-    report.lines = rows("communicators", queries.communicators(regions if cut else None))
-    if regions is not None:
-        order = {region: i for i, region in enumerate(regions)}
-        report.lines.sort(key=lambda line: order[line["region"]])
+    groups = None
+    if shape.group:
+        report.groups = rows(GROUPS[shape.by][1], queries.groups())
+        groups = [row[shape.group] for row in report.groups]
+    report.lines = rows("communicators", queries.communicators(groups if cut else None))
+    if groups is not None:
+        order = {group: i for i, group in enumerate(groups)}
+        report.lines.sort(key=lambda line: order[line[shape.group]])
     shown = [report.line_of(line) for line in report.lines] if cut else None
     for row in rows("operations", queries.operations(shown)):
         report.operations[report.line_of(row)].append(row)
+    if shape.members:
+        for row in rows("members", queries.members(shown)):
+            report.members[row[shape.line]].append(row)
     if shape.all_ranks:
         keys = [report.key_of(row) for row in report.operation_rows()] if cut else None
         for row in rows("ranks", queries.ranks(keys)):
@@ -146,6 +154,7 @@ COLUMNS = (
     Column("size", right=False),
     Column("calls"),
     Column("calls/rank", wide=5),
+    Column("collectives", wide=6, seldom=True),
     Column("max/rank"),
     Column("avg/rank"),
     Column("avg/call", wide=4),
@@ -158,7 +167,7 @@ COLUMNS = (
 )
 
 
-REGION_COLUMNS = (Column("region", right=False), *COLUMNS[1:])
+GROUP_TITLES = {"region": "region", "op": "operation"}
 
 
 def bar(share: float | None) -> str:
@@ -172,6 +181,7 @@ def numbers(row: Row, *, ranks: bool = True) -> list[str]:
     return [
         f"{row['calls']:,}",
         average_text(row["calls_per_rank"]) if ranks else "",
+        average_text(row["collectives"]) if row.get("collectives") else "",
         time_text(row["rank_max_ns"] if ranks else row["time_ns"]),
         time_text(row["rank_avg_ns"]) if ranks else "",
         time_text(row["call_avg_ns"]),
@@ -229,25 +239,29 @@ def name_of(line: Row) -> str:
 
 
 def draw(report: Report) -> Table:
-    """Return the communicators with their operations as one table; with regions, below their region."""
-    table = Table(REGION_COLUMNS if report.shape.by_region else COLUMNS)
-    noun = "family" if report.shape.fold else "communicator"
-    if not report.shape.by_region:
+    """Return the communicators with their operations as one table; with regions or procedures, below these."""
+    shape = report.shape
+    noun = {"comm_size": "size", "family": "family"}.get(shape.line, "communicator")
+    if not shape.group:
+        table = Table(COLUMNS)
         draw_lines(table, report, report.lines)
         say_more(table, report.lines, noun, "")
         return table
+    title = GROUP_TITLES[shape.by]
+    table = Table((Column(title, right=False), *COLUMNS[1:]))
     lines = defaultdict(list)
     for line in report.lines:
-        lines[line["region"]].append(line)
-    for i, region in enumerate(report.regions):
+        lines[line[shape.group]].append(line)
+    for i, group in enumerate(report.groups):
         if i:
             table.say("")
-        mine = lines[region["region"]]
-        size = line_size({"size_min": region["ranks"], "size_max": region["ranks"]})
-        table.add([path_text(region["path"]) or OUTSIDE, size, *numbers(region)], "bold")
+        mine = lines[group[shape.group]]
+        size = line_size({"size_min": group["ranks"], "size_max": group["ranks"]})
+        name = group["operation"] if shape.by == "op" else path_text(group["path"]) or OUTSIDE
+        table.add([name, size, *numbers(group)], "bold")
         draw_lines(table, report, mine, "  ")
         say_more(table, mine, noun, "  ")
-    say_more(table, report.regions, "region", "")
+    say_more(table, report.groups, title, "")
     return table
 
 
@@ -261,14 +275,35 @@ def draw_lines(table: Table, report: Report, lines: list[Row], indent: str = "")
         origin = line_origin(line, report.labels)
         if origin:
             table.say(origin, indent + "  ")
+        draw_members(table, report.members[line[report.shape.line]], report.shape.top, indent + "  ")
         rows = report.operations[report.line_of(line)]
         for row in rows:
             size = size_text(row["size_low"], row["size_high"], is_null=row["bucket"] == NULL_BIN)
-            table.add([f"{indent}  {row['operation']}", size, *numbers(row)])
+            name = "" if report.shape.by == "op" else f"{indent}  {row['operation']}"
+            table.add([name, size, *numbers(row)])
             if report.shape.callsites:
                 table.say(report.labels.get(row["callsite"], "unknown"), indent + "    ")
             draw_ranks(table, report.ranks[report.key_of(row)], indent + "    ")
         say_more(table, rows, "row", indent + "  ")
+
+
+def members_text(members: str) -> str:
+    """Return the ranks of a communicator as table comm has them.
+
+    >>> members_text("5"), members_text("0-1,4")
+    ('rank 5', 'ranks 0-1, 4')
+    """
+    return f"rank{'' if members.isdigit() else 's'} {', '.join(part.strip() for part in members.split(','))}"
+
+
+def draw_members(table: Table, members: list[Row], top: int | None, indent: str) -> None:
+    """Draw the ranks of the communicators of a line, with their names if there are several."""
+    for row in members[:top]:
+        name = f"{row['communicator']}: " if len(members) > 1 else ""
+        table.say(f"{name}{members_text(row['members'])}", indent)
+    left = len(members) - len(members[:top])
+    if left:
+        table.say(f"and {left:,} more {'communicator' if left == 1 else PLURAL['communicator']}", indent)
 
 
 def draw_ranks(table: Table, ranks: list[Row], indent: str) -> None:
@@ -291,11 +326,11 @@ def say_more(table: Table, shown: list[Row], noun: str, prefix: str) -> None:
 def plain_rows(report: Report, title: str) -> list[Row]:
     """Return the rows of a statement in the order of the report, as its SQL gives them."""
     rows = {
-        "regions": report.regions,
         "communicators": report.lines,
         "operations": report.operation_rows(),
+        "members": [row for rows in report.members.values() for row in rows],
         "ranks": report.rank_rows(),
-    }[title]
+    }.get(title, report.groups)
     return [{column: row[column] for column in report.columns[title]} for row in rows]
 
 
