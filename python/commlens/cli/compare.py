@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from rich.text import Text
 
 from commlens.base.errors import CommlensError
 from commlens.cli.options import (
@@ -21,14 +20,11 @@ from commlens.cli.options import (
 from commlens.cli.refusals import INCOMPLETE, print_error
 from commlens.compare.read import RunData, read_run
 from commlens.profile import open_profile
-from commlens.render.screen import Screen
-from commlens.render.table import csv_text, fold, json_text
 from commlens.reports.query import Selection
 from commlens.selection.sizes import BinRange
 
 if TYPE_CHECKING:
     from commlens.compare.gate import Condition
-    from commlens.compare.model import Comparison
 
 # The other modules of commlens.compare need numpy, which takes longer to load than other commands take.
 
@@ -46,8 +42,12 @@ class SidesCommand(click.Command):
         return super().parse_args(ctx, [SIDES if arg == "--" else arg for arg in args])
 
 
-def split(profiles: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Return the profiles of both sides."""
+def split(profiles: tuple[str, ...], by: str | None) -> tuple[list[str], list[str]]:
+    """Return the profiles of both sides; those of --by are all on the first side."""
+    if by is not None:
+        if SIDES in profiles or len(profiles) < 2:
+            raise click.UsageError("--by makes the sides: give two or more profiles, without --")
+        return list(profiles), []
     if SIDES in profiles:
         at = profiles.index(SIDES)
         before, after = list(profiles[:at]), list(profiles[at + 1 :])
@@ -82,6 +82,12 @@ def parse_condition(text: str) -> Condition:
     "--region", metavar="GLOB", help="Only calls whose innermost code region has a path that matches."
 )
 @click.option(
+    "--by",
+    metavar="NAME",
+    help="Compare configurations: group the profiles by a label of COMMLENS_LABEL, or by any recorded setting. Two values "
+    "are the sides A and B; more have a column each.",
+)
+@click.option(
     "--fail-if",
     "conditions",
     multiple=True,
@@ -109,6 +115,7 @@ def compare_command(
     classes: tuple[str, ...],
     size: BinRange | None,
     region: str | None,
+    by: str | None,
     conditions: tuple[Condition, ...],
     untested: bool,
     keep_going: bool,
@@ -126,6 +133,8 @@ def compare_command(
     runs. A row is slower or faster only if the rank test, corrected for all tested rows, and the interval agree; ? means
     that there are too few runs for any claim.
 
+    With --by, each value has a column of medians; fastest and slower need the test, corrected for all pairs of values.
+
     Columns: calls, bytes/call, time each: relative changes of the factors of the time; time each is per byte, or per call
     without bytes. change: of the time. 95 % interval: of the change, shown with at least four runs on each side. slowest:
     change of the time of the slowest rank. claim: slower, faster, ?, or the only side that has the family.
@@ -133,85 +142,31 @@ def compare_command(
     Exit code 1: a condition of --fail-if is met. 2: a profile cannot be read. 3: --keep-going left out profiles. 4: no
     condition is met, but the runs are too few to test one on times. Of several codes the first of 2, 1, 4, 3 counts.
     """
-    from commlens.compare.gate import failing, needs_test
+    from commlens.cli.compare_output import failed, show, show_groups
+    from commlens.compare.gate import needs_test
+    from commlens.compare.groups import compare_groups, group_runs
     from commlens.compare.model import compare
-    from commlens.compare.text import failure_text, untested_text
+    from commlens.compare.text import untested_text
 
-    sides = split(profiles)
+    sides = split(profiles, by)
     selection = Selection(operations=operations, classes=classes, size=size)
     runs, is_partial = read_sides(sides, selection, keep_going=keep_going)
-    chosen = select_communicators(runs, comms, selection) if comms else None
+    groups = group_runs([*runs[0], *runs[1]], by) if by is not None else []
+    if groups:
+        runs = groups[0].runs, [run for group in groups[1:] for run in group.runs]
+    chosen = select_communicators([*runs[0], *runs[1]], comms, selection) if comms else None
+    if len(groups) > 2:
+        if conditions:
+            raise click.UsageError(f"--fail-if needs two sides, but {by} has {len(groups)} values")
+        show_groups(compare_groups(by or "", groups, region, chosen), top, style)
+        context.exit(INCOMPLETE if is_partial else 0)
     result = compare(*runs, region=region, comms=chosen)
-    failures = [
-        failure_text(row, condition)
-        for condition in conditions
-        for row in failing(result, condition, untested=untested)
-    ]
+    failures = failed(result, conditions, untested=untested)
     skipped = [] if untested else [condition for condition in conditions if needs_test(result, condition)]
-    show(result, failures, [condition.text for condition in skipped], top, style)
+    show(result, [group.label(by) for group in groups], failures, [one.text for one in skipped], top, style)
     if skipped:
         print_error(CommlensError(untested_text(result, skipped)))
     context.exit(FAILED if failures else UNTESTED if skipped else INCOMPLETE if is_partial else 0)
-
-
-def show(result: Comparison, failures: list[str], skipped: list[str], top: int, style: str) -> None:
-    """Print the comparison in the format that the user chose."""
-    from commlens.compare.text import draw, headline, outlier_lines, setup_lines
-
-    screen = Screen()
-    if style == "json":
-        screen.json(json_text(document(result, failures, skipped)))
-    elif style == "csv":
-        all_rows = row_dicts(result)
-        screen.plain(csv_text(list(all_rows[0]), [list(row.values()) for row in all_rows]))
-    else:
-        screen.lines(fold("", headline(result), screen.width, "bold"))
-        screen.lines(fold("", result.statement(), screen.width))
-        for line in setup_lines(result):
-            screen.lines(fold("", line, screen.width))
-        for line in outlier_lines(result):
-            screen.lines(fold("", line, screen.width, "yellow"))
-        screen.lines([Text("")])
-        screen.lines(draw(result, top or None).lines(screen.width))
-        for line in failures:
-            screen.lines([Text("")])
-            screen.line(line, "bold red")
-
-
-def row_dicts(result: Comparison) -> list[dict[str, Any]]:
-    """Return all rows for csv and json, those of the whole run first."""
-    from commlens.compare.model import as_dict
-
-    return [as_dict(row) for row in (result.elapsed, result.whole, *result.rows)]
-
-
-def document(result: Comparison, failures: list[str], skipped: list[str]) -> dict[str, Any]:
-    """Return the comparison for json."""
-    from commlens.compare.model import rule_of
-    from commlens.compare.text import headline, outlier_lines, setup_differences
-
-    return {
-        "a": [run.path for run in result.sides[0]],
-        "b": [run.path for run in result.sides[1]],
-        "difference": headline(result),
-        "statistics": result.statement(),
-        "matched": [
-            {"family": node.first.label, "origin": node.first.origin, "rule": rule_of(node)}
-            for node in result.nodes
-            if node not in [only for _, only, _ in result.only]
-        ],
-        "unmatched": [
-            {"side": side, "family": node.first.label, "origin": node.first.origin, "share": share}
-            for side, node, share in result.only
-        ],
-        "settings": {
-            name: {"a": before, "b": after} for name, (before, after) in setup_differences(result).items()
-        },
-        "outliers": outlier_lines(result),
-        "failures": failures,
-        "untested": skipped,
-        "rows": row_dicts(result),
-    }
 
 
 def read_sides(
@@ -231,19 +186,16 @@ def read_sides(
         print_error(refused)
     if errors and not keep_going:
         raise errors[-1]
-    if not all(runs):
+    if not all(found for paths, found in zip(sides, runs) if paths):
         raise CommlensError("no readable profile on one side: nothing to compare")
     return runs, bool(errors)
 
 
-def select_communicators(
-    runs: tuple[list[RunData], list[RunData]], comms: tuple[str, ...], selection: Selection
-) -> frozenset[int]:
+def select_communicators(runs: list[RunData], comms: tuple[str, ...], selection: Selection) -> frozenset[int]:
     """Limit the runs to the communicators that the user selects; return their families in the first profile."""
     from commlens.compare.parts import limit_to_parts, selected_parts
 
-    everything = [*runs[0], *runs[1]]
-    with open_profile(everything[0].path) as connection:
+    with open_profile(runs[0].path) as connection:
         parts = selected_parts(connection, comms)
-    limit_to_parts(everything, parts, selection)
+    limit_to_parts(runs, parts, selection)
     return frozenset(parts)

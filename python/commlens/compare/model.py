@@ -176,6 +176,36 @@ def test_times(row: Row, times: Sequence[Sequence[float]]) -> None:
         row.p = rank_sum_p(*times)
 
 
+class Merged(NamedTuple):
+    """The rows of several runs.
+
+    Attributes
+    ----------
+    table : dict
+        Node, region, operation and size bin -> the counts of each run, NOTHING for a run without the row.
+    wanted : set of int or None
+        The selected nodes, None if all are.
+    """
+
+    nodes: list[Node]
+    table: dict[tuple[int, str, str, int], list[Counts]]
+    wanted: set[int] | None
+
+
+def merge(runs: Sequence[RunData], region: str | None, comms: frozenset[int] | None) -> Merged:
+    """Match the families of all runs and return the selected rows; the parameters are those of `compare`."""
+    forest = Forest()
+    places = [forest.add(i, run) for i, run in enumerate(runs)]
+    wanted = None if comms is None else {places[0][family] for family in comms}
+    table: dict[tuple[int, str, str, int], list[Counts]] = {}
+    for i, run in enumerate(runs):
+        for key, each in run.rows.items():
+            node = places[i][key.family]
+            if (wanted is None or node in wanted) and in_region(key, region):
+                table.setdefault((node, *key[1:]), [NOTHING] * len(runs))[i] = each
+    return Merged(forest.nodes, table, wanted)
+
+
 def compare(
     before: list[RunData],
     after: list[RunData],
@@ -191,19 +221,8 @@ def compare(
     comms : frozenset of int or None
         Only these families of the first run, and those that match them.
     """
-    runs = [*before, *after]
-    forest = Forest()
-    places = [forest.add(i, run) for i, run in enumerate(runs)]
-    nodes, split = forest.nodes, len(before)
-    wanted = None if comms is None else {places[0][family] for family in comms}
-    table: dict[tuple[int, str, str, int], list[Counts]] = {}
-    for i, run in enumerate(runs):
-        for key, each in run.rows.items():
-            node = places[i][key.family]
-            if (wanted is not None and node not in wanted) or not in_region(key, region):
-                continue
-            place = (node, *key[1:])
-            table.setdefault(place, [NOTHING] * len(runs))[i] = each
+    runs, split = [*before, *after], len(before)
+    nodes, table, wanted = merge(runs, region, comms)
     rows = []
     tests: list[tuple[Row, Sequence[Counts]]] = []
     for (node, path, operation, size), counts in table.items():

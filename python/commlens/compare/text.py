@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from commlens.compare.gate import Condition, percent
 from commlens.compare.model import NO_BIN, Comparison, Row, rule_of
 from commlens.compare.outliers import outliers
+from commlens.compare.read import RunData
 from commlens.compare.statistics import runs_needed
 from commlens.render.table import Column, Table
 from commlens.render.units import path_text, share_text, size_text, time_text
@@ -49,7 +51,18 @@ def verdict(row: Row, comparison: Comparison) -> str:
     return "" if comparison.can_claim else "?"
 
 
-def name_text(row: Row) -> str:
+class Named(Protocol):
+    """What names a row."""
+
+    node: int | None
+    family: str
+    origin: str
+    region: str
+    operation: str
+    bin: int
+
+
+def name_of_row(row: Named) -> str:
     """Return a row as communicator, operation, size and region."""
     if row.node is None:
         return f"{row.family}, {row.operation}"
@@ -75,7 +88,7 @@ def headline(comparison: Comparison) -> str:
         what = "takes" if row.added_ns > 0 else "saves"
         more = "more" if row.added_ns > 0 else ""
         amount = time_text(round(abs(row.added_ns)))
-        return f"{name_text(row)} {what} {amount} {more}".rstrip() + f": {changes_text(row)}"
+        return f"{name_of_row(row)} {what} {amount} {more}".rstrip() + f": {changes_text(row)}"
     counted = [
         row for row in comparison.rows if any(row.changes[what].is_disjoint for what in ("calls", "bytes"))
     ]
@@ -92,7 +105,7 @@ def headline(comparison: Comparison) -> str:
             ),
         )
         calls, volume = row.changes["calls"], row.changes["bytes"]
-        text = f"{name_text(row)}: calls {calls.before:,.0f} → {calls.after:,.0f} ({percent(calls.ratio)})"
+        text = f"{name_of_row(row)}: calls {calls.before:,.0f} → {calls.after:,.0f} ({percent(calls.ratio)})"
         if volume.ratio:
             text += f", bytes {volume.before:,.0f} → {volume.after:,.0f} ({percent(volume.ratio)})"
         return text + "; no change of a time is shown"
@@ -132,13 +145,18 @@ def setup_lines(comparison: Comparison) -> list[str]:
 
 def outlier_lines(comparison: Comparison) -> list[str]:
     """Return a line for each run that is far from the others of its side."""
-    lines = []
-    for name, side in zip("AB", comparison.sides):
-        for run, is_slow, facts in outliers(side):
-            kind = "slow" if is_slow else "fast"
-            text = "; ".join(facts) or "no recorded fact differs from the other runs"
-            lines.append(f"{kind} run in {name}: {run.path}, {time_text(run.elapsed_ns)}: {text}")
-    return lines
+    return [
+        outlier_line(name, run, facts, is_slow=is_slow)
+        for name, side in zip("AB", comparison.sides)
+        for run, is_slow, facts in outliers(side)
+    ]
+
+
+def outlier_line(side: str, run: RunData, facts: Sequence[str], *, is_slow: bool) -> str:
+    """Return the line about a run that is far from the others."""
+    kind = "slow" if is_slow else "fast"
+    text = "; ".join(facts) or "no recorded fact differs from the other runs"
+    return f"{kind} run in {side}: {run.path}, {time_text(run.elapsed_ns)}: {text}"
 
 
 def failure_text(row: Row, condition: Condition) -> str:
@@ -150,7 +168,7 @@ def failure_text(row: Row, condition: Condition) -> str:
     else:
         values = f"{each.before:,.0f} → {each.after:,.0f}"
     return (
-        f"failed '{condition.text}': {name_text(row)}: {condition.measure} {values} ({percent(each.ratio)})"
+        f"failed '{condition.text}': {name_of_row(row)}: {condition.measure} {values} ({percent(each.ratio)})"
     )
 
 

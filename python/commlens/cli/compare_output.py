@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `commlens compare` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from commlens.compare import groups, groups_text, text
+from commlens.compare.gate import Condition, failing
+from commlens.compare.groups import Grouped
+from commlens.compare.model import Comparison, as_dict, rule_of
+from commlens.compare.text import failure_text
+from commlens.render.screen import Screen
+from commlens.render.table import csv_text, fold, json_text
+
+
+def failed(result: Comparison, conditions: Sequence[Condition], *, untested: bool) -> list[str]:
+    """Return a line for each row that meets a condition."""
+    return [
+        failure_text(row, condition)
+        for condition in conditions
+        for row in failing(result, condition, untested=untested)
+    ]
+
+
+def show(
+    result: Comparison, labels: list[str], failures: list[str], skipped: list[str], top: int, style: str
+) -> None:
+    """Print the comparison of two sides in a format; `labels` has what --by made the sides, or nothing."""
+    screen = Screen()
+    if style == "json":
+        screen.json(json_text(document(result, failures, skipped)))
+    elif style == "csv":
+        all_rows = row_dicts(result)
+        screen.plain(csv_text(list(all_rows[0]), [list(row.values()) for row in all_rows]))
+    else:
+        screen.lines(fold("", text.headline(result), screen.width, "bold"))
+        screen.lines(fold("", "; ".join(labels), screen.width) if labels else [])
+        screen.lines(fold("", result.statement(), screen.width))
+        for line in text.setup_lines(result):
+            screen.lines(fold("", line, screen.width))
+        for line in text.outlier_lines(result):
+            screen.lines(fold("", line, screen.width, "yellow"))
+        screen.lines([Text("")])
+        screen.lines(text.draw(result, top or None).lines(screen.width))
+        for line in failures:
+            screen.lines([Text("")])
+            screen.line(line, "bold red")
+
+
+def row_dicts(result: Comparison) -> list[dict[str, Any]]:
+    """Return all rows for csv and json, those of the whole run first."""
+    return [as_dict(row) for row in (result.elapsed, result.whole, *result.rows)]
+
+
+def document(result: Comparison, failures: list[str], skipped: list[str]) -> dict[str, Any]:
+    """Return the comparison for json."""
+    return {
+        "a": [run.path for run in result.sides[0]],
+        "b": [run.path for run in result.sides[1]],
+        "difference": text.headline(result),
+        "statistics": result.statement(),
+        "matched": [
+            {"family": node.first.label, "origin": node.first.origin, "rule": rule_of(node)}
+            for node in result.nodes
+            if node not in [only for _, only, _ in result.only]
+        ],
+        "unmatched": [
+            {"side": side, "family": node.first.label, "origin": node.first.origin, "share": share}
+            for side, node, share in result.only
+        ],
+        "settings": {
+            name: {"a": before, "b": after}
+            for name, (before, after) in text.setup_differences(result).items()
+        },
+        "outliers": text.outlier_lines(result),
+        "failures": failures,
+        "untested": skipped,
+        "rows": row_dicts(result),
+    }
+
+
+def show_groups(result: Grouped, top: int, style: str) -> None:
+    """Print the comparison of several configurations in a format."""
+    screen = Screen()
+    rows = groups.row_dicts(result)
+    if style == "json":
+        screen.json(
+            json_text(
+                {
+                    "by": result.by,
+                    "configurations": {
+                        group.value: [run.path for run in group.runs] for group in result.groups
+                    },
+                    "differences": groups_text.headlines(result),
+                    "statistics": groups_text.statement(result),
+                    "also_different": groups.also_different(result),
+                    "outliers": groups_text.outlier_lines(result),
+                    "rows": rows,
+                }
+            )
+        )
+    elif style == "csv":
+        screen.plain(csv_text(list(rows[0]), [list(row.values()) for row in rows]))
+    else:
+        for line in groups_text.headlines(result):
+            screen.lines(fold("", line, screen.width, "bold"))
+        screen.lines(fold("", groups_text.statement(result), screen.width))
+        for line in groups_text.setup_lines(result):
+            screen.lines(fold("", line, screen.width))
+        for line in groups_text.outlier_lines(result):
+            screen.lines(fold("", line, screen.width, "yellow"))
+        screen.lines([Text("")])
+        screen.lines(groups_text.draw_groups(result).lines(screen.width))
+        screen.lines([Text("")])
+        screen.lines(groups_text.draw(result, top or None).lines(screen.width))
