@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +19,7 @@ from commlens.cli.options import (
     top_option,
 )
 from commlens.cli.refusals import INCOMPLETE, print_error
-from commlens.compare.read import RunData, read_run
+from commlens.compare.read import RunData, read_runs
 from commlens.profile import open_profile
 from commlens.reports.query import Selection
 from commlens.selection.sizes import BinRange
@@ -175,12 +176,13 @@ def read_sides(
     """Return the readable profiles of both sides, and whether some are left out; one line for each different error."""
     runs: tuple[list[RunData], list[RunData]] = ([], [])
     found_errors = {}  # by message: an unknown operation is an error of every profile
+    read = iter(read_runs([*sides[0], *sides[1]], selection))
     for paths, found in zip(sides, runs):
-        for path in paths:
-            try:
-                found.append(read_run(path, selection))
-            except CommlensError as error:
-                found_errors[error.message] = error
+        for one in islice(read, len(paths)):
+            if isinstance(one, CommlensError):
+                found_errors[one.message] = one
+            else:
+                found.append(one)
     errors = list(found_errors.values())
     for refused in errors if keep_going else errors[:-1]:
         print_error(refused)

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from commlens.base.errors import CommlensError
+from commlens.base.progress import tracked
 from commlens.profile import meta, open_profile
 from commlens.render.tree import rooted
 from commlens.reports.query import Queries, Selection, Shape
@@ -203,6 +207,30 @@ def read_run(path: str, selection: Selection) -> RunData:
     return RunData(
         path, facts, settings, meta.number(facts, "elapsed_ns"), families, rows, whole_of(rows, most)
     )
+
+
+def read_runs(paths: Sequence[str], selection: Selection) -> list[RunData | CommlensError]:
+    """Read profiles, several at a time: SQLite runs queries without Python's lock.
+
+    Returns
+    -------
+    list
+        For each path the run, or the error why it cannot be read.
+    """
+
+    def read(path: str) -> RunData | CommlensError:
+        try:
+            return read_run(path, selection)
+        except CommlensError as error:
+            return error
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        waiting = [pool.submit(read, path) for path in paths]
+        try:
+            return [each.result() for each in tracked(waiting, "profiles")]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def joined_settings(rows: Sequence[Setting]) -> dict[str, str]:

@@ -53,7 +53,7 @@ class Database(sqlite3.Connection):
         self.size = size
         self.limit_s = min(limits.seconds_for(size), most_s)
         self.limit_texts(limits.LEAST_TEXT)
-        self._end = time.process_time() + self.limit_s
+        self._end = time.thread_time() + self.limit_s
         self.set_progress_handler(self._is_late, OPERATIONS)
 
     def grow(self, size: int) -> None:
@@ -85,7 +85,7 @@ class Database(sqlite3.Connection):
         return Deadline(self, seconds)
 
     def _is_late(self) -> bool:
-        self.is_over = self.is_over or time.process_time() > self._end
+        self.is_over = self.is_over or time.thread_time() > self._end
         return self.is_over
 
 
@@ -97,18 +97,18 @@ class Deadline:
 
     def __enter__(self) -> Deadline:
         self.kept = self.database._end
-        self.begin = time.process_time()
+        self.begin = time.thread_time()
         self.database._end = min(self.kept, self.begin + self.seconds)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.database._end = self.kept
-        self.database.is_over = time.process_time() > self.kept
+        self.database.is_over = time.thread_time() > self.kept
 
     @property
     def spent_s(self) -> float:
         """Processor time, in seconds, since the with statement was entered."""
-        return time.process_time() - self.begin
+        return time.thread_time() - self.begin
 
 
 def text_of(content: bytes) -> str:

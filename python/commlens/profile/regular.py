@@ -68,9 +68,9 @@ class ProfileFile:
         return self._parts(range(0, self.size, CHUNK), most_s)
 
     def _parts(self, places: Iterable[int], most_s: float) -> Iterator[bytes]:
-        end = time.process_time() + most_s
+        end = time.thread_time() + most_s
         for at in places:
-            if time.process_time() > end:
+            if time.thread_time() > end:
                 why = f"; only {self.stored:,} of its {self.size:,} bytes are stored"
                 raise CommlensError(
                     f"{self.path}: is damaged: it takes too long to read{why if self.stored < self.size else ''}"
