@@ -11,6 +11,7 @@ from commlens.compare.model import NO_BIN, Comparison, Row, rule_of
 from commlens.compare.outliers import outliers
 from commlens.compare.read import RunData
 from commlens.compare.statistics import runs_needed
+from commlens.profile import meta
 from commlens.render.table import Column, Table
 from commlens.render.units import path_text, share_text, size_text, time_text
 from commlens.selection.sizes import NULL_BIN
@@ -133,7 +134,7 @@ def setup_lines(comparison: Comparison) -> list[str]:
     ]
     lines = [f"set up differently: {'; '.join(found)}"] if found else []
     versions = {
-        int(run.facts["schema_version"]) < NULL_BIN_SINCE for side in comparison.sides for run in side
+        meta.number(run.facts, "schema_version") < NULL_BIN_SINCE for side in comparison.sides for run in side
     }
     if len(versions) == 2 and any(row.bin == NULL_BIN for row in comparison.rows):
         lines.append(
