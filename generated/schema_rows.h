@@ -452,7 +452,7 @@ struct Flow {
 
 struct Peer {
   static constexpr char table[] = "peer";
-  static constexpr char values[] = "(\"comm\", \"flow\", \"op\", \"call_bin\", \"region\", \"slice\", \"rank\", \"peer\", \"first\", \"peers\", \"bin\", \"messages\", \"bytes\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  static constexpr char values[] = "(\"comm\", \"flow\", \"op\", \"call_bin\", \"region\", \"slice\", \"rank\", \"peer\", \"first\", \"peers\", \"bin\", \"messages\", \"bytes\", \"posted\") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
   Integer comm;
   Integer flow;
   Integer op;
@@ -466,6 +466,7 @@ struct Peer {
   Integer bin;
   Integer messages;
   Integer bytes;
+  Text posted;
 
   template <class Visit>
   void each(Visit visit) const {
@@ -482,6 +483,7 @@ struct Peer {
     visit("peer.bin", bin);
     visit("peer.messages", messages);
     visit("peer.bytes", bytes);
+    visit("peer.posted", posted);
   }
 };
 

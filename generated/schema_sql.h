@@ -4,14 +4,14 @@
 
 namespace commlens::out {
 
-inline constexpr int schema_version = 8;
+inline constexpr int schema_version = 9;
 inline constexpr int application_id = 1129073742;
 
 // Turns an empty database into an empty profile: identification and tables.
 inline constexpr char tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 8;
+    R"sql(PRAGMA user_version = 9;
 )sql"
     R"sql(CREATE TABLE meta ( -- Facts about the run, one row each: program, nodes, MPI library and options.
   key TEXT, -- Name of the fact; the names are listed under 'Keys of meta'.
@@ -228,7 +228,8 @@ inline constexpr char tables_sql[] =
   peers INTEGER, -- [processes] Number of consecutive ranks of the communicator that this row counts together: 1, or more beyond COMMLENS_MATRIX_PAIRS.
   bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.
   messages INTEGER, -- Number of messages; for a shape, number of calls.
-  bytes INTEGER -- [bytes] Their bytes.
+  bytes INTEGER, -- [bytes] Their bytes.
+  posted TEXT -- For a message inside a collective: how the MPI library posted it, as a non-blocking send, a blocking one, or by starting a persistent request. NULL for other messages.
 );
 )sql"
     R"sql(CREATE TABLE scope ( -- The scopes of the distributions in table spread, in a profile of summary detail; else empty. NULL in a column means all values together: a scope in which all columns but members are NULL is the whole run. If procedure and size have only one call site, the scope of this call site stands for all.
@@ -298,7 +299,7 @@ inline constexpr char tables_sql[] =
 inline constexpr char bare_tables_sql[] =
     R"sql(PRAGMA application_id = 1129073742;
 )sql"
-    R"sql(PRAGMA user_version = 8;
+    R"sql(PRAGMA user_version = 9;
 )sql"
     R"sql(CREATE TABLE meta (key TEXT,value TEXT,PRIMARY KEY (key)) WITHOUT ROWID;
 )sql"
@@ -340,7 +341,7 @@ inline constexpr char bare_tables_sql[] =
 )sql"
     R"sql(CREATE TABLE flow (id INTEGER PRIMARY KEY,name TEXT,outward INTEGER);
 )sql"
-    R"sql(CREATE TABLE peer (comm INTEGER REFERENCES comm(id),flow INTEGER REFERENCES flow(id),op INTEGER REFERENCES op(id),call_bin INTEGER,region INTEGER REFERENCES region(id),slice INTEGER,rank INTEGER REFERENCES rank(rank),peer INTEGER,first INTEGER,peers INTEGER,bin INTEGER,messages INTEGER,bytes INTEGER);
+    R"sql(CREATE TABLE peer (comm INTEGER REFERENCES comm(id),flow INTEGER REFERENCES flow(id),op INTEGER REFERENCES op(id),call_bin INTEGER,region INTEGER REFERENCES region(id),slice INTEGER,rank INTEGER REFERENCES rank(rank),peer INTEGER,first INTEGER,peers INTEGER,bin INTEGER,messages INTEGER,bytes INTEGER,posted TEXT);
 )sql"
     R"sql(CREATE TABLE scope (id INTEGER PRIMARY KEY,family INTEGER,comm INTEGER REFERENCES comm(id),op INTEGER REFERENCES op(id),bin INTEGER,callsite INTEGER REFERENCES callsite(id),key INTEGER REFERENCES key(id),members INTEGER,region INTEGER REFERENCES region(id));
 )sql"

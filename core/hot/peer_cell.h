@@ -14,15 +14,20 @@ enum class Flow : std::uint32_t {
   received,    // the same, counted by the receiver
   put,         // one-sided: put and accumulate, counted by the origin
   get,         // one-sided: get, counted by the origin
-  collective,  // sent inside a collective, counted below the MPI procedures
+  collective,  // sent inside a collective, counted below the MPI procedures; posted as a non-blocking send
   internal,    // sent inside any other call, also counted below the MPI procedures
   share,  // the block of a collective for that peer (all-to-one: the block that the root receives from it), independent
           // of the messages that the MPI library sends
   one_to_all,  // calls and bytes of collectives by their shape; these flows have no peer
   all_to_one,
   all_to_all,
+  collective_send,   // as collective, posted as a blocking send
+  collective_start,  // as collective, posted by starting a persistent request
   count
 };
+inline constexpr bool is_collective(Flow f) noexcept {
+  return f == Flow::collective || f == Flow::collective_send || f == Flow::collective_start;
+}
 
 // First key word of a PeerCell.  The top bit keeps a used key from being 0.
 //

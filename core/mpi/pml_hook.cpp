@@ -227,7 +227,8 @@ struct Message {
   std::uint32_t size;  // size bin, as in PeerPlace, of the collective it belongs to
 };
 
-Message message_to(Thread& thread, int peer, int tag, MPI_Comm comm) noexcept {
+// `posted`: what the message is if it belongs to a collective.
+Message message_to(Thread& thread, int peer, int tag, MPI_Comm comm, Flow posted) noexcept {
   const std::uint32_t op = op_now(thread);
   const Kind kind = kinds[op];
   const CommView* const view = view_of(thread, comm);
@@ -243,7 +244,7 @@ Message message_to(Thread& thread, int peer, int tag, MPI_Comm comm) noexcept {
     m.op = op;
     m.size = thread.call;
   }
-  if (kinds[m.op] == Kind::collective) m.flow = Flow::collective;
+  if (kinds[m.op] == Kind::collective) m.flow = posted;
   if (m.counts && m.comm == 0) m.peer = world_rank_of(thread, comm, peer, op);
   return m;
 }
@@ -260,11 +261,11 @@ Bytes bytes_of(std::size_t count, MPI_Datatype datatype) noexcept {
 
 std::atomic<bool> is_used{false};  // the table
 
-void sends(std::size_t count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm) noexcept {
+void sends(std::size_t count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, Flow posted) noexcept {
   if (!is_used.load(std::memory_order_relaxed)) is_used.store(true, std::memory_order_relaxed);
   if (!is_watching.load(std::memory_order_relaxed)) return;  // another tool still calls this function
   Thread& thread = this_thread();
-  const Message m = message_to(thread, peer, tag, comm);
+  const Message m = message_to(thread, peer, tag, comm, posted);
   if (m.counts) count_message(thread, m.flow, m.comm, m.op, m.peer, bytes_of(count, datatype), m.size);
 }
 
@@ -336,18 +337,21 @@ int irecv(void* buffer, std::size_t count, MPI_Datatype datatype, int source, in
 int isend_init(const void* buffer, std::size_t count, MPI_Datatype datatype, int peer, int tag, int mode, MPI_Comm comm,
                MPI_Request* request) {
   const int rc = former.isend_init(buffer, count, datatype, peer, tag, mode, comm, request);
-  if (rc == MPI_SUCCESS) prepares(*request, message_to(this_thread(), peer, tag, comm), bytes_of(count, datatype));
+  if (rc == MPI_SUCCESS) {
+    const Message m = message_to(this_thread(), peer, tag, comm, Flow::collective_start);
+    prepares(*request, m, bytes_of(count, datatype));
+  }
   return rc;
 }
 
 int isend(const void* buffer, std::size_t count, MPI_Datatype datatype, int peer, int tag, int mode, MPI_Comm comm,
           MPI_Request* request) {
-  sends(count, datatype, peer, tag, comm);
+  sends(count, datatype, peer, tag, comm, Flow::collective);
   return former.isend(buffer, count, datatype, peer, tag, mode, comm, request);
 }
 
 int send(const void* buffer, std::size_t count, MPI_Datatype datatype, int peer, int tag, int mode, MPI_Comm comm) {
-  sends(count, datatype, peer, tag, comm);
+  sends(count, datatype, peer, tag, comm, Flow::collective_send);
   return former.send(buffer, count, datatype, peer, tag, mode, comm);
 }
 

@@ -38,7 +38,20 @@ constexpr struct {
   bool outward;
 } flows[] = {{"sent", true},     {"received", false}, {"put", true},        {"get", false},       {"collective", true},
              {"internal", true}, {"share", true},     {"one_to_all", true}, {"all_to_one", true}, {"all_to_all", true}};
-static_assert(std::size(flows) == static_cast<std::size_t>(Flow::count));
+static_assert(std::size(flows) == static_cast<std::size_t>(Flow::collective_send));
+
+// Returns the row of table flow: how a message was posted is a column of its own.
+int flow_id(Flow flow) { return static_cast<int>(is_collective(flow) ? Flow::collective : flow); }
+
+// Returns how a message inside a collective was posted; null: it is another message.
+Text posted_name(Flow flow) {
+  switch (flow) {
+    case Flow::collective: return "isend";
+    case Flow::collective_send: return "send";
+    case Flow::collective_start: return "start";
+    default: return null;
+  }
+}
 
 const char* name_of(Profile::Counter counter) {
   constexpr const char* names[] = {"calls",          "time_ns",       "time_min_ns",  "time_max_ns", "bytes_sent",
@@ -504,7 +517,8 @@ void fill_peers(Database& db, const Profile& profile) {
   for (const Profile::PeerRow& r : profile.peer_rows) {
     rows::Peer row;
     row.comm = r.comm;
-    row.flow = static_cast<int>(r.flow);
+    row.flow = flow_id(r.flow);
+    row.posted = posted_name(r.flow);
     row.op = r.op;
     row.call_bin = r.call == 0 ? Integer(null) : Integer(r.call - 1);
     row.region = r.region;

@@ -53,8 +53,7 @@ PeerCell* add_cell(TableOf<PeerCell>& table, PeerKey key, PeerPlace place) noexc
   }
   const bool is_one = shift_of(place) == 0 && peer != no_peer;
   // For communicators that the MPI library made for itself, the caller passes the world rank as peer.
-  const bool is_of_world =
-      comm_of_peer(key) == 0 && (flow_of(key) == Flow::collective || flow_of(key) == Flow::internal);
+  const bool is_of_world = comm_of_peer(key) == 0 && (is_collective(flow_of(key)) || flow_of(key) == Flow::internal);
   std::int32_t world = world_not_known;
   if (is_one && is_of_world) world = static_cast<std::int32_t>(peer);
   if (is_one && !is_of_world && world_rank_of != nullptr) world = world_rank_of(comm_of_peer(key), peer);

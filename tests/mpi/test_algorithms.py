@@ -62,6 +62,37 @@ def test_the_algorithm_open_mpi_was_told_to_use_is_named(
         assert line["roots"] == [{"rank": root, "calls": 10}]
 
 
+@pytest.mark.parametrize(
+    ("number", "name", "number_v", "name_v"),
+    [
+        (1, "linear", 1, "linear"),
+        (2, "pairwise", 2, "pairwise"),
+        (4, "linear_sync", 2, "pairwise"),
+        (3, "bruck (radix 2)", 1, "linear"),
+    ],
+)
+def test_all_to_alls_that_send_the_same_messages_are_told_apart(
+    mpi: Mpi, number: int, name: str, number_v: int, name_v: str
+) -> None:
+    if mpi.family != "openmpi":
+        pytest.skip("only Open MPI shows the messages inside collectives")
+    told = ["--mca", "coll_tuned_use_dynamic_rules", "1"]
+    told += ["--mca", "coll_tuned_alltoall_algorithm", str(number)]
+    told += ["--mca", "coll_tuned_alltoallv_algorithm", str(number_v)]
+    result = mpi.run(16, [mpi.compile("alltoalls.c")], {"COMMLENS_MATRIX": "all"}, launcher_args=told)
+    assert result.rc == 0, result
+    said = CliRunner().invoke(commlens, ["algorithms", str(result.profile), "--format", "json"])
+    assert said.exit_code == 0, said.output
+    found = {(line["procedure"], line["ranks"]): line["verdict"] for line in json.loads(said.output)["lines"]}
+    # Of three ranks both send the same two messages in the same way.
+    alike = "ambiguous: pairwise or bruck (radix 2)"
+    assert found["MPI_Alltoall", 3] == (name if name in ("linear", "linear_sync") else alike)
+    assert [found["MPI_Alltoall", ranks] for ranks in range(4, 17)] == [name] * 13
+    if name_v == "pairwise" and mpi.name != "openmpi":
+        name_v = "pairwise_with_self"  # since Open MPI 5
+    assert [found["MPI_Alltoallv", ranks] for ranks in range(3, 17)] == [name_v] * 14
+
+
 def test_a_persistent_collective_is_modelled_as_often_as_it_was_started(mpi: Mpi) -> None:
     if mpi.name == "openmpi":
         pytest.skip("Open MPI 4 has no persistent collectives")

@@ -220,6 +220,7 @@ class PeerRow:
     bin: int
     messages: int
     bytes: int
+    posted: str | None
 
 
 Partners = tuple["int | None", "int | None", "int | None", "int | None"]
@@ -398,11 +399,12 @@ class ProfileBuilder:
         slice: int = 0,
         first: int | None = None,
         peers: int = 1,
+        posted: str | None = None,
     ) -> None:
         """Let a rank tell of messages of one size, to or from a peer; without one, `first` is where that is known."""
         row = PeerRow(
             *(comm, kind, op, call_bin, region, slice, rank, peer, first, peers),
-            *(size_bin(size), messages, messages * size),
+            *(size_bin(size), messages, messages * size, posted),
         )
         self.peers.append(row)
 
@@ -508,6 +510,7 @@ class ProfileBuilder:
                 (
                     row.comm, list(FLOWS).index(row.kind), OP_ID[row.op] if row.op else 0, row.call_bin, row.region,
                     row.slice, row.rank, row.peer, row.first, row.peers, row.bin, row.messages, row.bytes,
+                    row.posted,
                 )
                 for row in self.peers
             ],

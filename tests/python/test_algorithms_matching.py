@@ -6,6 +6,7 @@ from __future__ import annotations
 import doctest
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,8 @@ def test_those_that_send_the_same_are_named_together() -> None:
     )
     of_33 = Measured("alltoall", 1, pairs("alltoall", "pairwise", Call(33, block=8)), block=8)
     assert match(of_33).verdict == "ambiguous: linear or pairwise or linear_sync"
+    posted = {"start": "linear", "send": "pairwise", "isend": "linear_sync"}
+    assert {how: match(replace(of_33, posted=how)).verdict for how in posted} == posted
 
 
 def test_what_fits_nothing_is_unknown() -> None:

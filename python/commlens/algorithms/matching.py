@@ -52,6 +52,7 @@ class Measured:
         or None if unknown
     sizes : messages by size, of all pairs: bin 0 empty, bin k of 2^(k-1) bytes and more; narrows the size of segments
     roots : the ranks that were root, for rooted collectives; None if unknown
+    posted : how all messages of a blocking collective were posted: isend, send or start; empty if unknown or different
     """
 
     collective: str
@@ -60,6 +61,7 @@ class Measured:
     block: int | Integers | tuple[int, int] | None = None
     sizes: Integers | None = None
     roots: Sequence[int] | None = None
+    posted: str = ""
     budget: Budget = field(default_factory=lambda: Budget.of(0), compare=False)
 
     @property
@@ -145,7 +147,21 @@ def match(measured: Measured, nodes: Sequence[int] | None = None) -> Match:
     if measured.pairs.size <= _ALL_ROOTS or all(candidate.fit < 1 - _ALIKE for candidate in found):
         made_of_two = (_best(one, measured, nodes) for one in compositions(measured.collective))
         found += [candidate for candidate in made_of_two if candidate is not None]
-    return Match(tuple(sorted(found, key=lambda one: (-one.fit, "+" in one.name, len(one.parameters)))))
+    ordered = sorted(found, key=lambda one: (-one.fit, "+" in one.name, len(one.parameters)))
+    return Match(tuple(_told_apart(ordered, measured.posted)))
+
+
+def _told_apart(candidates: list[Candidate], posted: str) -> list[Candidate]:
+    """Return the candidates without those that fit best and that the way of posting excludes."""
+    if not candidates:
+        return []
+    best = [one for one in candidates if one.fit >= candidates[0].fit - _ALIKE]
+    fitting = [one for one in best if one.algorithm.posted in ("", posted)]
+    if posted and fitting:
+        best = fitting
+    names = {one.algorithm.name for one in best}
+    best = [one for one in best if one.algorithm.same_as not in names]
+    return best + [one for one in candidates if one.fit < candidates[0].fit - _ALIKE]
 
 
 def _best(one: Algorithm, measured: Measured, nodes: Sequence[int] | None) -> Candidate | None:

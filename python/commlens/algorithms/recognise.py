@@ -123,6 +123,7 @@ class _Inside:
 
     pairs: Pairs
     is_in_blocks: bool = False
+    posted: str = ""  # how all of them were posted; empty if in different ways
 
 
 def recognise(
@@ -174,12 +175,17 @@ def _not_measured(outcome: str) -> str:
 def _pairs_sql(ops: Sequence[int], comms: Sequence[str]) -> str:
     return (
         f"SELECT comm, op, COALESCE(call_bin, {_NO_BIN}) AS call_bin, rank, COALESCE(peer, -1), COALESCE(first, -1), peers,\n"
-        "       SUM(messages), SUM(bytes)\n"
+        "       SUM(messages), SUM(bytes),\n"
+        f"       MIN({_POSTED}), MAX({_POSTED})\n"
         "  FROM peer JOIN flow ON flow.id = peer.flow\n"
         f" WHERE flow.name = 'collective' AND {called.conditions('peer', ops, comms)}\n"
         " GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3"
     )
 
+
+_HOW = ("", "isend", "send", "start")
+_POSTED = "CASE posted WHEN 'isend' THEN 1 WHEN 'send' THEN 2 WHEN 'start' THEN 3 ELSE 0 END"
+"""Index in _HOW; 0 in profiles that do not have it."""
 
 _NO_BIN = -2
 """Bin of messages whose call has an unknown size."""
@@ -189,7 +195,7 @@ def _read_inside(
     connection: sqlite3.Connection, sql: str, places: dict[int, CommFacts]
 ) -> tuple[dict[tuple[int, int, int], _Inside], int]:
     """Return the messages by communicator, procedure and size bin, and the number of unassigned messages."""
-    table = called.rows_of(connection, sql, 9)
+    table = called.rows_of(connection, sql, 11)
     starts = np.flatnonzero(np.any(table[1:, :3] != table[:-1, :3], axis=1)) + 1
     found, unplaced = {}, 0
     for part in np.split(table, starts) if len(table) else []:
@@ -207,7 +213,9 @@ def _read_inside(
         good = (part[:, 6] == 1) & (source >= 0) & (destination >= 0) & (destination < len(members))
         unplaced += int(part[~good & (part[:, 6] == 1), 7].sum())
         pairs = Pairs.of(len(members), source[good], destination[good], part[good, 7], part[good, 8])
-        found[comm, op, bin] = _Inside(pairs, bool((part[:, 6] > 1).any()))
+        lowest, highest = int(part[:, 9].min()), int(part[:, 10].max())
+        posted = _HOW[lowest] if lowest == highest else ""
+        found[comm, op, bin] = _Inside(pairs, bool((part[:, 6] > 1).any()), posted)
     return found, unplaced
 
 
@@ -229,6 +237,7 @@ def _with_bins(
             rest = inside[comm, op, _NO_BIN]
             rest.pairs = _added(rest.pairs, mine.pairs)
             rest.is_in_blocks = rest.is_in_blocks or mine.is_in_blocks
+            rest.posted = rest.posted if rest.posted == mine.posted else ""
     yield first.merged(others), _NO_BIN
 
 
@@ -248,18 +257,24 @@ class _Matcher:
         self.known: dict[tuple[Any, ...], Match] = {}
 
     def of(
-        self, one: Calls, calls: int, pairs: Pairs, block: int | Integers | tuple[int, int] | None
+        self, one: Calls, calls: int, inside: _Inside, block: int | Integers | tuple[int, int] | None
     ) -> Match:
+        pairs = inside.pairs
+        # Non-blocking and persistent collectives have algorithms of their own, which post in their own way.
+        is_blocking = one.procedure.lower() == f"mpi_{one.collective}"
+        posted = inside.posted if is_blocking else ""
         nodes = self._nodes_of(one.where.members)
         at_root = one.at_root
         roots = None if at_root is None else tuple(np.flatnonzero(at_root).tolist())
         key = (
-            *(one.collective, one.where.size, calls, nodes, roots),
+            *(one.collective, one.where.size, calls, nodes, roots, posted),
             block.tobytes() if isinstance(block, np.ndarray) else block,
             *(column.tobytes() for column in (pairs.pair, pairs.messages, pairs.bytes)),
         )
         if key not in self.known:
-            measured = Measured(one.collective, calls, pairs, block, roots=roots, budget=self.budget)
+            measured = Measured(
+                one.collective, calls, pairs, block, roots=roots, posted=posted, budget=self.budget
+            )
             self.known[key] = match(measured, nodes)
         return self.known[key]
 
@@ -284,9 +299,9 @@ def _line(one: Calls, inside: _Inside | None, matcher: _Matcher) -> Line:
     found = nothing
     if not why and inside is not None:
         if one.is_persistent:
-            calls, block, found = _started(one, inside.pairs, matcher)
+            calls, block, found = _started(one, inside, matcher)
         else:
-            block, found = _matched(one, one.calls, inside.pairs, matcher)
+            block, found = _matched(one, one.calls, inside, matcher)
     elif one.is_persistent:
         calls = None
     best = found.best[0] if found.best else None
@@ -304,28 +319,28 @@ def _line(one: Calls, inside: _Inside | None, matcher: _Matcher) -> Line:
     )
 
 
-def _matched(one: Calls, calls: int, pairs: Pairs, matcher: _Matcher) -> tuple[int | None, Match]:
+def _matched(one: Calls, calls: int, inside: _Inside, matcher: _Matcher) -> tuple[int | None, Match]:
     """Match under the assumption that all calls have one size if possible; if nothing fits, without it."""
     block = one.mean(calls)
     range_ = None if one.sizes is None else (one.sizes[0], one.sizes[1] + 1)
-    found = matcher.of(one, calls, pairs, block if block is not None else range_)
+    found = matcher.of(one, calls, inside, block if block is not None else range_)
     if block is not None and not found.best and (one.sizes is None or one.sizes[0] < one.sizes[1]):
-        of_several = matcher.of(one, calls, pairs, range_)
+        of_several = matcher.of(one, calls, inside, range_)
         if of_several.best:
             return None, of_several
     return block if isinstance(block, int) else None, found
 
 
-def _started(one: Calls, pairs: Pairs, matcher: _Matcher) -> tuple[int | None, int | None, Match]:
+def _started(one: Calls, inside: _Inside, matcher: _Matcher) -> tuple[int | None, int | None, Match]:
     """Match the messages of a persistent form.
 
     An unknown number of starts must divide the number of messages of every pair.
     """
     if one.starts:
-        block, found = _matched(one, one.starts, pairs, matcher)
+        block, found = _matched(one, one.starts, inside, matcher)
         if found.best:
             return one.starts, block, found
-    common = int(np.gcd.reduce(pairs.messages))
+    common = int(np.gcd.reduce(inside.pairs.messages))
     divisors = sorted(
         {part for n in range(1, math.isqrt(common) + 1) if common % n == 0 for part in (n, common // n)},
         reverse=True,
@@ -334,7 +349,7 @@ def _started(one: Calls, pairs: Pairs, matcher: _Matcher) -> tuple[int | None, i
         divisors = [starts for starts in divisors if one.mean(starts) is not None]
     best: tuple[int | None, int | None, Match] = (None, None, Match(()))
     for starts in divisors[:_MOST_STARTS]:
-        block, found = _matched(one, starts, pairs, matcher)
+        block, found = _matched(one, starts, inside, matcher)
         if found.best and (not best[2].best or found.best[0].fit > best[2].best[0].fit):
             best = (starts, block, found)
             if found.best[0].fit > _EXACT:

@@ -79,6 +79,9 @@ class Algorithm:
     openmpi : the number of Open MPI's coll_tuned_COLLECTIVE_algorithm, if it has one
     mpich : the word of MPICH's MPIR_CVAR_COLLECTIVE_INTRA_ALGORITHM, if it has one
     source : publication or source file that describes it
+    posted : how Open MPI 4.1 and 5.0 post its messages, if this tells it from another algorithm that sends the same: isend,
+        send or start, as in table peer; else empty
+    same_as : an algorithm that sends the same messages if no part is empty, or empty
     """
 
     collective: str
@@ -88,6 +91,8 @@ class Algorithm:
     uses: tuple[str, ...] = ()
     openmpi: int | None = None
     mpich: str | None = None
+    posted: str = ""
+    same_as: str = ""
     needs: Callable[[Call], bool] = field(default=_always, repr=False)
     tree: rooted.Tree | None = field(default=None, repr=False)
 
@@ -270,15 +275,15 @@ def _allgathers() -> list[Algorithm]:
 def _alltoalls() -> list[Algorithm]:
     src = _SOURCES
     return [
-        Algorithm("alltoall", "linear", exchanges.spread_alltoall, src["plain"], openmpi=1, mpich="scattered"),
-        Algorithm("alltoall", "pairwise", exchanges.pairwise_alltoall, src["thakur"], openmpi=2, mpich="pairwise"),
-        Algorithm("alltoall", "bruck", exchanges.bruck_alltoall, src["bruck"], ("radix",), openmpi=3, mpich="brucks", needs=_uniform),
-        Algorithm("alltoall", "linear_sync", exchanges.spread_alltoall, src["tuned"], openmpi=4),
-        Algorithm("alltoall", "two_ranks", exchanges.spread_alltoall, src["plain"], openmpi=5, needs=_two_ranks),
-        Algorithm("alltoallv", "linear", exchanges.spread_alltoall, src["plain"], openmpi=1),
-        Algorithm("alltoallv", "pairwise", exchanges.pairwise_alltoall, src["thakur"], openmpi=2, mpich="pairwise_sendrecv_replace"),
-        Algorithm("alltoallv", "scattered", exchanges.spread_alltoall_of_some, src["plain"], mpich="scattered"),
-        Algorithm("alltoallv", "pairwise_with_self", exchanges.pairwise_alltoall_with_self, src["thakur"]),
+        Algorithm("alltoall", "linear", exchanges.spread_alltoall, src["plain"], openmpi=1, mpich="scattered", posted="start"),
+        Algorithm("alltoall", "pairwise", exchanges.pairwise_alltoall, src["thakur"], openmpi=2, mpich="pairwise", posted="send"),
+        Algorithm("alltoall", "bruck", exchanges.bruck_alltoall, src["bruck"], ("radix",), openmpi=3, mpich="brucks", posted="send", needs=_uniform),
+        Algorithm("alltoall", "linear_sync", exchanges.spread_alltoall, src["tuned"], openmpi=4, posted="isend"),
+        Algorithm("alltoall", "two_ranks", exchanges.spread_alltoall, src["plain"], openmpi=5, posted="send", needs=_two_ranks),
+        Algorithm("alltoallv", "linear", exchanges.spread_alltoall, src["plain"], openmpi=1, posted="start"),
+        Algorithm("alltoallv", "pairwise", exchanges.pairwise_alltoall, src["thakur"], openmpi=2, mpich="pairwise_sendrecv_replace", posted="send"),
+        Algorithm("alltoallv", "scattered", exchanges.spread_alltoall_of_some, src["plain"], mpich="scattered", posted="start", same_as="linear"),
+        Algorithm("alltoallv", "pairwise_with_self", exchanges.pairwise_alltoall_with_self, src["thakur"], posted="send"),
         Algorithm("alltoallw", "linear", exchanges.spread_alltoall_of_some, src["plain"], mpich="scattered"),
         Algorithm("alltoallw", "pairwise", exchanges.pairwise_alltoall, src["thakur"], mpich="pairwise_sendrecv_replace"),
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 8
+VERSION = 9
 APPLICATION_ID = 1129073742
 
 
@@ -566,6 +566,7 @@ CREATE TABLE flow ( -- The kinds of traffic in table peer; the same in every pro
             Column('bin', 'INTEGER', '', 'Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.', high=63),
             Column('messages', 'INTEGER', '', 'Number of messages; for a shape, number of calls.'),
             Column('bytes', 'INTEGER', 'bytes', 'Their bytes.'),
+            Column('posted', 'TEXT', '', 'For a message inside a collective: how the MPI library posted it, as a non-blocking send, a blocking one, or by starting a persistent request. NULL for other messages.', null=True, since=9, values=('isend', 'send', 'start')),
         ),
         """\
 CREATE TABLE peer ( -- The communication matrix: one row per communicator, kind, rank, peer and message size that occurred, and per region and slice if COMMLENS_MATRIX_BY is set. Empty with COMMLENS_MATRIX=off and in summary detail.
@@ -581,7 +582,8 @@ CREATE TABLE peer ( -- The communication matrix: one row per communicator, kind,
   peers INTEGER, -- [processes] Number of consecutive ranks of the communicator that this row counts together: 1, or more beyond COMMLENS_MATRIX_PAIRS.
   bin INTEGER, -- Message size bin: 0 for no bytes, k for 2^(k-1) <= bytes < 2^k.
   messages INTEGER, -- Number of messages; for a shape, number of calls.
-  bytes INTEGER -- [bytes] Their bytes.
+  bytes INTEGER, -- [bytes] Their bytes.
+  posted TEXT -- For a message inside a collective: how the MPI library posted it, as a non-blocking send, a blocking one, or by starting a persistent request. NULL for other messages.
 );
 """,
         since=6,
