@@ -245,9 +245,9 @@ def _gathers_and_scatters() -> list[Algorithm]:
         Algorithm("gather", "hierarchical", hierarchical.gather, src["nodes"], ("nodes",), needs=hierarchical.has_nodes),
         Algorithm("gatherv", "linear", rooted.linear_gatherv, src["plain"], mpich="linear"),
         Algorithm("gatherv", "hierarchical", hierarchical.gather, src["nodes"], ("nodes",), needs=hierarchical.has_nodes),
-        Algorithm("scatter", "linear", rooted.linear_scatter, src["plain"], openmpi=1),
-        Algorithm("scatter", "binomial", rooted.binomial_scatter, src["tuned"], openmpi=2, mpich="binomial"),
-        Algorithm("scatter", "linear_nonblocking", rooted.linear_scatter, src["plain"], openmpi=3),
+        Algorithm("scatter", "linear", rooted.linear_scatter, src["plain"], openmpi=1, posted="send"),
+        Algorithm("scatter", "binomial", rooted.binomial_scatter, src["tuned"], openmpi=2, mpich="binomial", posted="send"),
+        Algorithm("scatter", "linear_nonblocking", rooted.linear_scatter, src["plain"], openmpi=3, posted="isend"),
         Algorithm("scatter", "hierarchical", hierarchical.scatter, src["nodes"], ("nodes",), needs=hierarchical.has_nodes),
         Algorithm("scatterv", "linear", rooted.linear_scatterv, src["plain"], mpich="linear"),
         Algorithm("scatterv", "hierarchical", hierarchical.scatter, src["nodes"], ("nodes",), needs=hierarchical.has_nodes),
@@ -284,7 +284,7 @@ def _alltoalls() -> list[Algorithm]:
         Algorithm("alltoallv", "pairwise", exchanges.pairwise_alltoall, src["thakur"], openmpi=2, mpich="pairwise_sendrecv_replace", posted="send"),
         Algorithm("alltoallv", "scattered", exchanges.spread_alltoall_of_some, src["plain"], mpich="scattered", posted="start", same_as="linear"),
         Algorithm("alltoallv", "pairwise_with_self", exchanges.pairwise_alltoall_with_self, src["thakur"], posted="send"),
-        Algorithm("alltoallw", "linear", exchanges.spread_alltoall_of_some, src["plain"], mpich="scattered"),
+        Algorithm("alltoallw", "linear", exchanges.spread_alltoall_of_some, src["plain"], mpich="scattered", posted="start"),
         Algorithm("alltoallw", "pairwise", exchanges.pairwise_alltoall, src["thakur"], mpich="pairwise_sendrecv_replace"),
     ]  # fmt: skip
 
