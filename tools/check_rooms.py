@@ -49,7 +49,7 @@ IMPORTS: dict[str, str] = {
     "algorithms": "base render profile selection",
     "matrix": "base render profile selection algorithms",
     "overhead": "base launch render",
-    "compare": "base symbols render profile selection reports overhead",
+    "compare": "base symbols render profile selection reports algorithms overhead",
     "doctor": "base launch symbols",
     "export": "base profile selection",
     "frames": "base profile export",

@@ -220,7 +220,7 @@ class PeerRow:
     bin: int
     messages: int
     bytes: int
-    posted: str | None
+    posted: str | None = None
 
 
 Partners = tuple["int | None", "int | None", "int | None", "int | None"]
@@ -399,12 +399,11 @@ class ProfileBuilder:
         slice: int = 0,
         first: int | None = None,
         peers: int = 1,
-        posted: str | None = None,
     ) -> None:
         """Let a rank tell of messages of one size, to or from a peer; without one, `first` is where that is known."""
         row = PeerRow(
             *(comm, kind, op, call_bin, region, slice, rank, peer, first, peers),
-            *(size_bin(size), messages, messages * size, posted),
+            *(size_bin(size), messages, messages * size),
         )
         self.peers.append(row)
 

@@ -19,7 +19,7 @@ from test_compare import run_data
 
 from commlens.base.errors import CommlensError
 from commlens.compare.groups import Group, Grouped, compare_groups, group_runs
-from commlens.compare.groups_text import headlines, statement
+from commlens.compare.groups_text import draw, headlines, statement
 from commlens.compare.read import RowKey
 
 ROOT = Path(__file__).parents[2]
@@ -180,6 +180,30 @@ def test_a_call_that_one_configuration_does_not_make_has_no_time_in_it(study: li
         " ".join(line.split()) for line in run("compare", *study, path, "--by", "alg").stdout.splitlines()
     ]
     assert "MPI_Alltoallv varies 80.0 ms 120 ms - 40.0 ms D A, B" in lines
+
+
+def test_the_algorithms_that_ran_stand_where_times_are_compared(run: Run) -> None:
+    """Of a recorded run with the messages inside collectives; commlens algorithms names the same."""
+    path = ROOT / "tests" / "profiles" / "version9.db"
+    lines = json.loads(run("algorithms", path, "--format", "json").stdout)["lines"]
+    known = {line["procedure"]: line["verdict"] for line in lines}
+    assert known["MPI_Bcast"] == "ambiguous: binary or binomial"
+    rows = json.loads(run("compare", path, path, "--format", "json").stdout)["rows"]
+    found = {row["operation"]: row["algorithm_a"] for row in rows if row["algorithm_a"]}
+    assert found == {op: name if name.count(" or ") < 3 else "ambiguous" for op, name in known.items()}
+    assert "    algorithm: ambiguous: binary or binomial\n" in run("compare", path, path, "--top", 0).stdout
+
+
+def test_algorithms_that_differ_are_named_with_their_configurations() -> None:
+    generator = np.random.default_rng(1)
+    groups = [Group(letter, letter, [run_data(generator)]) for letter in "ABC"]
+    for group, name in zip(groups, ("linear", "pairwise", "")):
+        group.runs[0].algorithms = {(1, "MPI_Bcast", 8): frozenset([name])} if name else {}
+    result = compare_groups("alg", groups)
+    (row,) = [row for row in result.rows if any(row.ran)]
+    assert (row.family, row.operation, row.ran) == ("W0.0", "MPI_Bcast", ["linear", "pairwise", ""])
+    lines = [str(line) for line in draw(result, None).lines(None)]
+    assert "    algorithm: A linear, B pairwise, C not measured" in lines
 
 
 def test_what_makes_no_configurations_is_refused(study: list[Path], run: Run) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from commlens.base.errors import CommlensError
 from commlens.compare.match import Node
-from commlens.compare.model import NO_BIN, SHARE_TESTED, Merged, finite, merge, total
+from commlens.compare.model import NO_BIN, SHARE_TESTED, Merged, algorithms_text, finite, merge, total
 from commlens.compare.read import Counts, RunData
 from commlens.compare.statistics import (
     ALPHA,
@@ -28,6 +28,8 @@ LETTERS = string.ascii_uppercase
 NOT_SET = "not set"
 NAMES_SHOWN = 8
 MEASURES = ("calls", "bytes", "time_ns")
+
+Item = TypeVar("Item")
 
 
 class Group(NamedTuple):
@@ -84,6 +86,8 @@ class GroupRow:
     ----------
     node : int or None
         The matched family; None for the whole run.
+    ran : list of str
+        Algorithms of the collective in each group; empty if not measured.
     fastest : int
         Index of the group with the smallest median; its entry in `against` is None.
     """
@@ -97,6 +101,7 @@ class GroupRow:
     groups: list[Measured | None]
     fastest: int
     against: list[Against | None]
+    ran: list[str] = field(default_factory=list)
 
     @property
     def slower(self) -> list[int]:
@@ -195,19 +200,22 @@ def compare_groups(
 
 def _rows(merged: Merged, groups: list[Group]) -> list[tuple[GroupRow, list[Counts]]]:
     """Return the rows below those of the whole run, each with the counts of all runs."""
+    ran = _parts(merged.ran([run for group in groups for run in group.runs]), groups)
     rows = []
     for (node, path, operation, size), counts in merged.table.items():
         first = merged.nodes[node].first
         names = (node, first.label, first.origin, path, operation, size)
-        rows.append((_row(names, counts, groups), counts))
+        row = _row(names, counts, groups)
+        row.ran = [algorithms_text(part, (node, operation, size)) for part in ran]
+        rows.append((row, counts))
     return rows
 
 
-def _parts(counts: Sequence[Counts], groups: Sequence[Group]) -> list[Sequence[Counts]]:
-    """Return the counts of each group; those of all runs stand in the order of the groups."""
+def _parts(of_runs: Sequence[Item], groups: Sequence[Group]) -> list[Sequence[Item]]:
+    """Return what belongs to the runs of each group; that of all runs stands in the order of the groups."""
     parts, at = [], 0
     for group in groups:
-        parts.append(counts[at : at + len(group.runs)])
+        parts.append(of_runs[at : at + len(group.runs)])
         at += len(group.runs)
     return parts
 
@@ -295,6 +303,7 @@ def row_dicts(result: Grouped) -> list[dict[str, Any]]:
                     "size_bin": None if row.bin == NO_BIN else row.bin,
                     "value": group.value,
                     "runs": len(group.runs),
+                    "algorithm": row.ran[i] if row.ran else "",
                     **each._asdict(),
                     "fastest": i == row.fastest,
                     "change": finite(against.ratio) if against else None,

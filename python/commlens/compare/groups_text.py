@@ -9,7 +9,7 @@ from commlens.compare.match import Node
 from commlens.compare.model import rule_of
 from commlens.compare.outliers import outliers
 from commlens.compare.statistics import runs_needed
-from commlens.compare.text import bin_text, name_of_row, outlier_line
+from commlens.compare.text import bin_text, name_of_row, outlier_line, say_algorithms
 from commlens.render.table import Column, Table
 from commlens.render.units import many, path_text, time_text
 
@@ -181,6 +181,7 @@ def draw(result: Grouped, top: int | None) -> Table:
                     letters(result, row.slower),
                 ]
             )
+            say_algorithms(table, [(group.letter, name) for group, name in zip(result.groups, row.ran)])
         if top is not None and len(rows) > top:
             table.say(f"and {many(len(rows) - top, 'more row')}", "  ")
     if len(families) > len(shown):

@@ -58,6 +58,8 @@ class Row:
     ----------
     side : str
         both, A or B: the sides whose runs have the family.
+    ran : (str, str)
+        Algorithms of the collective on both sides; empty if not measured.
     interval : (float, float) or None
         95 % interval of the relative change of the time.
     p, q : float or None
@@ -72,6 +74,7 @@ class Row:
     bin: int
     side: str
     changes: dict[str, Change]
+    ran: tuple[str, str] = ("", "")
     interval: tuple[float, float] | None = None
     p: float | None = None
     q: float | None = None
@@ -181,6 +184,8 @@ class Merged(NamedTuple):
 
     Attributes
     ----------
+    places : list of dict
+        Of each run: the node of each of its families.
     table : dict
         Node, region, operation and size bin -> the counts of each run, NOTHING for a run without the row.
     wanted : set of int or None
@@ -188,8 +193,16 @@ class Merged(NamedTuple):
     """
 
     nodes: list[Node]
+    places: list[dict[int, int]]
     table: dict[tuple[int, str, str, int], list[Counts]]
     wanted: set[int] | None
+
+    def ran(self, runs: Sequence[RunData]) -> list[dict[tuple[int, str, int], frozenset[str]]]:
+        """Return the algorithms of each run, by node, procedure and size bin."""
+        return [
+            {(places[family], op, size): names for (family, op, size), names in run.algorithms.items()}
+            for run, places in zip(runs, self.places)
+        ]
 
 
 def merge(runs: Sequence[RunData], region: str | None, comms: frozenset[int] | None) -> Merged:
@@ -203,7 +216,7 @@ def merge(runs: Sequence[RunData], region: str | None, comms: frozenset[int] | N
             node = places[i][key.family]
             if (wanted is None or node in wanted) and in_region(key, region):
                 table.setdefault((node, *key[1:]), [NOTHING] * len(runs))[i] = each
-    return Merged(forest.nodes, table, wanted)
+    return Merged(forest.nodes, places, table, wanted)
 
 
 def compare(
@@ -222,13 +235,19 @@ def compare(
         Only these families of the first run, and those that match them.
     """
     runs, split = [*before, *after], len(before)
-    nodes, table, wanted = merge(runs, region, comms)
+    merged = merge(runs, region, comms)
+    nodes, table, wanted = merged.nodes, merged.table, merged.wanted
+    ran = merged.ran(runs)
     rows = []
     tests: list[tuple[Row, Sequence[Counts]]] = []
     for (node, path, operation, size), counts in table.items():
         first = nodes[node].first
         names = (first.label, first.origin, path, operation, size, side_of(nodes[node], split))
         rows.append(row_of(node, names, (counts[:split], counts[split:])))
+        rows[-1].ran = (
+            algorithms_text(ran[:split], (node, operation, size)),
+            algorithms_text(ran[split:], (node, operation, size)),
+        )
         tests.append((rows[-1], counts))
     columns = [[counts[i] for counts in table.values()] for i in range(len(runs))]
     sums = [total(column, run.whole) for column, run in zip(columns, runs)]
@@ -283,6 +302,18 @@ def unmatched(
     return found
 
 
+def algorithms_text(
+    runs: Sequence[dict[tuple[int, str, int], frozenset[str]]], place: tuple[int, str, int]
+) -> str:
+    """Return the algorithms of some runs, empty if none is known.
+
+    >>> place = (0, "MPI_Bcast", 4)
+    >>> algorithms_text([{place: frozenset(["ring"])}, {}, {place: frozenset(["ring", "linear"])}], place)
+    'linear, ring'
+    """
+    return ", ".join(sorted({name for run in runs for name in run.get(place, ())}))
+
+
 def in_region(key: RowKey, pattern: str | None) -> bool:
     """Return whether a row is in the regions of a glob."""
     return pattern is None or fnmatchcase(key.region, pattern)
@@ -310,6 +341,7 @@ def as_dict(row: Row) -> dict[str, Any]:
     """Return a row for csv and json: plain numbers in ns and bytes, changes as fractions."""
     found: dict[str, Any] = {name: getattr(row, name) for name in ("family", "origin", "region", "operation")}
     found.update(size_bin=None if row.bin == NO_BIN else row.bin, side=row.side)
+    found.update(algorithm_a=row.ran[0], algorithm_b=row.ran[1])
     for what, each in row.changes.items():
         name = {"time": "time_ns", "slowest": "slowest_ns"}.get(what, what)
         found.update(

@@ -7,13 +7,14 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from commlens.base.errors import CommlensError
 from commlens.base.progress import tracked
 from commlens.profile import meta, open_profile
+from commlens.profile.shape import has_table
 from commlens.render.tree import rooted
 from commlens.reports.query import Queries, Selection, Shape
 from commlens.reports.settings import Setting, read_settings
@@ -29,6 +30,14 @@ MEMBER_SQL = """\
 SELECT DISTINCT owner.family AS owner, member.family AS member
   FROM comm_set JOIN comm AS owner ON owner.id = comm_set.comm JOIN comm AS member ON member.id = comm_set.member"""
 RANKS_SQL = "SELECT node, SUM(mpi_ns) AS mpi_ns, MAX(mpi_ns) AS most FROM rank GROUP BY node ORDER BY node"
+
+
+Algorithms = dict[tuple[int, str, int], frozenset[str]]
+"""Family, procedure and size bin -> the algorithms that ran, for runs that measured the messages inside collectives."""
+
+
+MOST_NAMES = 3
+"""Algorithms that send the same messages and are named; more are only ambiguous."""
 
 
 class Site(NamedTuple):
@@ -110,6 +119,7 @@ class RunData:
     families: dict[int, Family]
     rows: dict[RowKey, Counts]
     whole: Counts
+    algorithms: Algorithms = field(default_factory=dict)
 
 
 def sends_messages(operation: str, group: str) -> bool:
@@ -204,9 +214,35 @@ def read_run(path: str, selection: Selection) -> RunData:
         settings = joined_settings(read_settings(connection))
         facts.update(settings)
         families = read_families(connection)
+        algorithms = read_algorithms(connection)
     return RunData(
-        path, facts, settings, meta.number(facts, "elapsed_ns"), families, rows, whole_of(rows, most)
+        path,
+        facts,
+        settings,
+        meta.number(facts, "elapsed_ns"),
+        families,
+        rows,
+        whole_of(rows, most),
+        algorithms,
     )
+
+
+def read_algorithms(connection: sqlite3.Connection) -> Algorithms:
+    """Return the algorithms that `commlens algorithms` names in a profile; empty if it cannot name any."""
+    is_measured = connection.execute(
+        "SELECT 1 FROM meta WHERE key = 'inside' AND value = 'measured'"
+    ).fetchone()
+    if not is_measured or not has_table(connection, "peer") or meta.is_summary(connection):
+        return {}
+    from commlens.algorithms.recognise import SENDS_NOTHING, recognise
+
+    found: dict[tuple[int, str, int], set[str]] = {}
+    for line in recognise(connection).lines:
+        if line.verdict != SENDS_NOTHING:
+            for bin in line.bins:
+                names = found.setdefault((line.where[0].family, line.procedure, bin), set())
+                names.add(line.verdict if line.verdict.count(" or ") < MOST_NAMES else "ambiguous")
+    return {place: frozenset(names) for place, names in found.items()}
 
 
 def read_runs(paths: Sequence[str], selection: Selection) -> list[RunData | CommlensError]:

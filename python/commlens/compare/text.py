@@ -202,6 +202,16 @@ def cells(row: Row, comparison: Comparison) -> list[str]:
     ]
 
 
+def say_algorithms(table: Table, ran: Sequence[tuple[str, str]]) -> None:
+    """Add a line about the algorithms of sides or groups, given with their letters, if one is known."""
+    names = {name for _, name in ran}
+    if len(names) == 1 and names != {""}:
+        table.say(f"algorithm: {names.pop()}", "    ")
+    elif len(names) > 1:
+        text = ", ".join(f"{letter} {name or 'not measured'}" for letter, name in ran)
+        table.say(f"algorithm: {text}", "    ")
+
+
 def draw(comparison: Comparison, top: int | None) -> Table:
     """Return the table: the whole run, then families by the change of time, each with its rows."""
     table = Table(COLUMNS)
@@ -223,6 +233,7 @@ def draw(comparison: Comparison, top: int | None) -> Table:
                 table.say(path_text(row.region), "  ")
             colour = {"slower": "red", "faster": "green"}.get(verdict(row, comparison), "")
             table.add([f"  {row.operation}", bin_text(row.bin), *cells(row, comparison)], colour)
+            say_algorithms(table, list(zip("AB", row.ran)))
         if top is not None and len(groups[node]) > top:
             table.say(f"and {len(groups[node]) - top:,} more rows", "  ")
     if len(groups) > len(shown):
