@@ -12,6 +12,7 @@ import click
 
 from commlens.cli import commlens
 from commlens.profile import _schema
+from fuzz.paths import ROOT
 
 OUT = "{out}"
 """Stands for the file that a command is asked to write."""
@@ -42,6 +43,15 @@ SELECTIONS = (
     ("--check",),
 )
 
+CHARTS = (
+    ("operations", ()),
+    ("sizes", ("--by", "family")),
+    ("distribution", ("--by", "comm-size", "--by", "ranks")),
+    ("operations", ("--to", OUT + ".html")),
+)
+RECORDED = tuple(str(ROOT / "tests" / "profiles" / f"version{version}.db") for version in (8, 7, 6))
+"""Sound profiles, for commands that read several."""
+
 
 def commands() -> list[tuple[str, ...]]:
     """Return all commands on one profile; {profile} and {out} stand for the files."""
@@ -67,6 +77,12 @@ def commands() -> list[tuple[str, ...]]:
         ("timeline", "{profile}", *options)
         for options in (("--rows", "3"), ("--unfold", "--sql"), ("--rank", "0-3"))
     ]
+    found += [("chart", kind, "{profile}", *options) for kind, options in CHARTS]
+    several = ("{profile}", *RECORDED, "--keep-going")
+    found += [
+        ("correlate", *several, "--by", by) for by in ("family,op", "family", "comm-size", "op,size,region")
+    ]
+    found += [("compare", "{profile}", RECORDED[0]), ("chart", "correlation", *several)]
     found += [("export", "{profile}", "--to", to, "-o", OUT) for to in FORMATS]
     found += [("export", "{profile}", "--to", to, "-o", OUT, "--unfold") for to in FORMATS[:5]]
     found += [

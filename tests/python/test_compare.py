@@ -6,6 +6,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
+from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -376,3 +378,11 @@ def test_older_profiles_are_compared() -> None:
         result = compare([one], [one])
         assert not result.only, path
         assert result.whole.changes["calls"].ratio == 0, path
+
+
+def test_a_profile_that_lost_its_schema_version_is_compared(tmp_path: Path, run: Run) -> None:
+    path = small_builder().write(tmp_path / "p.db")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM meta WHERE key = 'schema_version'")
+    result = run("compare", path, path)
+    assert (result.exit_code, result.stdout.startswith("no difference is shown")) == (0, True)

@@ -47,5 +47,7 @@ def test_every_command_is_tried_many_times() -> None:
             "coverage",
             "export",
             "sql",
+            "chart",
+            "correlate",
         )
     )

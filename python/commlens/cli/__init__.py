@@ -22,6 +22,8 @@ COMMANDS = (
         "explain",
         "ranks",
         "compare",
+        "correlate",
+        "chart",
         "regions",
         "timeline",
         "matrix",

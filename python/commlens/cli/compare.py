@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
 
 from commlens.base.errors import CommlensError
 from commlens.cli.options import (
-    SIZES,
     Parsed,
     class_option,
     comm_option,
@@ -19,7 +17,8 @@ from commlens.cli.options import (
     top_option,
 )
 from commlens.cli.refusals import INCOMPLETE, print_error
-from commlens.compare.read import RunData, read_runs
+from commlens.cli.runs import keep_going_option, read_each, region_option, size_option
+from commlens.compare.read import RunData, read_run
 from commlens.profile import open_profile
 from commlens.reports.query import Selection
 from commlens.selection.sizes import BinRange
@@ -73,15 +72,8 @@ def parse_condition(text: str) -> Condition:
 @comm_option
 @op_option("these operations")
 @class_option
-@click.option(
-    "--size",
-    type=SIZES,
-    metavar="LOW:HIGH",
-    help="Only messages of at least LOW and less than HIGH bytes, as in report.",
-)
-@click.option(
-    "--region", metavar="GLOB", help="Only calls whose innermost code region has a path that matches."
-)
+@size_option
+@region_option
 @click.option(
     "--by",
     metavar="NAME",
@@ -102,9 +94,7 @@ def parse_condition(text: str) -> Condition:
     is_flag=True,
     help="With too few runs for a test, let medians decide about times in --fail-if. Without it the exit code is 4.",
 )
-@click.option(
-    "--keep-going", is_flag=True, help="Leave out profiles that cannot be read; the exit code is then 3."
-)
+@keep_going_option
 @top_option(10, "Limit to N families, and N rows per family, in a table; 0 means all.")
 @format_option
 @click.pass_context
@@ -173,24 +163,13 @@ def compare_command(
 def read_sides(
     sides: tuple[list[str], list[str]], selection: Selection, *, keep_going: bool
 ) -> tuple[tuple[list[RunData], list[RunData]], bool]:
-    """Return the readable profiles of both sides, and whether some are left out; one line for each different error."""
-    runs: tuple[list[RunData], list[RunData]] = ([], [])
-    found_errors = {}  # by message: an unknown operation is an error of every profile
-    read = iter(read_runs([*sides[0], *sides[1]], selection))
-    for paths, found in zip(sides, runs):
-        for one in islice(read, len(paths)):
-            if isinstance(one, CommlensError):
-                found_errors[one.message] = one
-            else:
-                found.append(one)
-    errors = list(found_errors.values())
-    for refused in errors if keep_going else errors[:-1]:
-        print_error(refused)
-    if errors and not keep_going:
-        raise errors[-1]
+    """Return the readable profiles of both sides, and whether some are left out."""
+    found = read_each([*sides[0], *sides[1]], lambda path: read_run(path, selection), keep_going=keep_going)
+    split = len(sides[0])
+    runs = [run for run in found[:split] if run], [run for run in found[split:] if run]
     if not all(found for paths, found in zip(sides, runs) if paths):
         raise CommlensError("no readable profile on one side: nothing to compare")
-    return runs, bool(errors)
+    return runs, None in found
 
 
 def select_communicators(runs: list[RunData], comms: tuple[str, ...], selection: Selection) -> frozenset[int]:

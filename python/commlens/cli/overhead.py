@@ -13,6 +13,7 @@ from commlens.base.errors import CommlensError
 from commlens.base.outputs import new
 from commlens.base.progress import announced
 from commlens.cli.options import OutputPath, Parsed
+from commlens.cli.outputs import DRAWN, check_outputs
 from commlens.cli.refusals import print_error
 from commlens.overhead import MOST_ROUNDS, legs
 from commlens.overhead.legs import Tool, commlens_tool, parse_tool, parse_wrapper, split
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from commlens.overhead.measure import Run
 
 DEFAULT_RUNS = 20
-ENDINGS = (".csv", ".html", ".png", ".svg")
+ENDINGS = (".csv", *DRAWN)
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -115,7 +116,7 @@ def overhead(
     """
     from commlens.overhead import raw
 
-    _check_outputs(outputs)
+    check_outputs(outputs, ENDINGS)
     if source is not None:
         if command or tools or wrappers:
             raise click.UsageError("--from runs nothing: omit the application and its tools")
@@ -169,21 +170,6 @@ def _measure(
     except KeyboardInterrupt:
         return found, [CommlensError(f"stopped after {len(found)} runs and {time.monotonic() - begin:.0f} s")]
     return found, []
-
-
-def _check_outputs(outputs: tuple[Path, ...]) -> None:
-    """Refuse output paths that cannot be written, before the measurement."""
-    from commlens.overhead import charts
-    from commlens.overhead.measure import free_name
-
-    for output in outputs:
-        if output.suffix not in ENDINGS:
-            raise click.UsageError(f"{output}: --to writes {', '.join(ENDINGS)}")
-        if outputs.count(output) > 1:
-            raise click.UsageError(f"{output}: named twice by --to")
-        free_name(output)
-        if output.suffix != ".csv":
-            charts.figure_class()
 
 
 def _show(runs: list[Run], style: str, outputs: tuple[Path, ...]) -> list[CommlensError]:

@@ -144,7 +144,7 @@ def group_runs(runs: Sequence[RunData], by: str) -> list[Group]:
     """
     found: dict[str, list[RunData]] = {}
     for run in runs:
-        found.setdefault(run.facts.get(by, NOT_SET), []).append(run)
+        found.setdefault(run.settings.get(by, run.facts.get(by, NOT_SET)), []).append(run)
     if list(found) == [NOT_SET]:
         raise CommlensError(f"--by {by}: no profile has this label or setting{_varying(runs)}")
     if len(found) == 1:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
-from commlens.compare.read import Family, RunData
+from commlens.compare.read import Family, RunHead
 
 RULES = ("call site", "call site, other size", "function", "order of call sites")
 """The rules, strictest first."""
@@ -82,7 +82,7 @@ class Forest:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
 
-    def add(self, run: int, data: RunData) -> dict[int, int]:
+    def add(self, run: int, data: RunHead) -> dict[int, int]:
         """Match a profile; return the node of each of its families."""
         found: dict[int, int] = {}
         waiting = [family for family in data.families.values() if family.kind != "set"]

@@ -37,7 +37,8 @@ def outliers(side: Sequence[RunData]) -> list[tuple[RunData, bool, list[str]]]:
 def differences(run: RunData, others: Sequence[RunData]) -> list[str]:
     """Return the facts of a run that differ from the value of more than half of the others."""
     found = []
-    for name, mine in run.facts.items():
+    for name in dict.fromkeys(name for each in (run, *others) for name in each.facts):
+        mine = run.facts.get(name, "")
         ((usual, count),) = Counter(other.facts.get(name, "") for other in others).most_common(1)
         if name not in SAME_FACTS and mine != usual and 2 * count > len(others):
             found.append(f"{name} {shortened(mine)} instead of {shortened(usual)}")

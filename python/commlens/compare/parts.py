@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from commlens.base.errors import CommlensError
 from commlens.compare.match import Forest
-from commlens.compare.read import RunData, read_rows
+from commlens.compare.read import RunData, RunHead, read_rows
 from commlens.profile import open_profile
 from commlens.reports.query import Selection
 from commlens.selection.conditions import comm_conditions
@@ -92,33 +92,48 @@ def limit_to_parts(runs: Sequence[RunData], parts: dict[int, Part], selection: S
         mine = {family: wanted[node] for family, node in places.items() if node in wanted}
         if mine:
             limit_run(run, runs[0].path, mine, selection)
-    for family, part in cut.items():
-        one = runs[0].families[family]
-        one.label = part.names[0] if len(part.names) == 1 else f"{one.name} x{len(part.names)}"
+    name_parts(runs[0], cut)
 
 
 def limit_run(run: RunData, first: str, parts: dict[int, Part], selection: Selection) -> None:
     """Limit the rows of one run; `parts` has its own numbers of families, `first` is the path of the first run."""
+    with open_profile(run.path) as connection:
+        chosen = tuple(map(str, ids_of_parts(connection, run, first, parts)))
+        rows = read_rows(connection, replace(selection, comms=chosen))
+    run.rows = {**{key: counts for key, counts in run.rows.items() if key.family not in parts}, **rows}
+
+
+def ids_of_parts(
+    connection: sqlite3.Connection, run: RunHead, first: str, parts: dict[int, Part]
+) -> list[int]:
+    """Return the communicators of a run at the places of `parts`, which has the numbers of families in this run.
+
+    Raises
+    ------
+    CommlensError
+        A family has another number of communicators than that of the first run, whose path is `first`.
+    """
     ids: dict[int, list[int]] = {family: [] for family in parts}
     counts = dict.fromkeys(parts, 0)
-    with open_profile(run.path) as connection:
-        for row in connection.execute(ORDER_SQL.format(selected="1")):
-            if row["family"] in ids:
-                ids[row["family"]].append(row["id"])
-                counts[row["family"]] += row["communicators"]
-        for family, part in parts.items():
-            if len(ids[family]) != part.of:
-                name, names = run.families[family].name, ", ".join(part.names)
-                # In summary detail one row stands for several communicators.
-                has = (
-                    "does not keep its members apart"
-                    if counts[family] == part.of
-                    else f"has {counts[family]}"
-                )
-                raise CommlensError(
-                    f"--comm: {names} is a part of a family of {part.of} communicators in {first}, but {name} in "
-                    f"{run.path} {has}; select the whole family"
-                )
-        chosen = [str(ids[family][place]) for family, part in parts.items() for place in part.places]
-        rows = read_rows(connection, replace(selection, comms=tuple(chosen)))
-    run.rows = {**{key: counts for key, counts in run.rows.items() if key.family not in parts}, **rows}
+    for row in connection.execute(ORDER_SQL.format(selected="1")):
+        if row["family"] in ids:
+            ids[row["family"]].append(row["id"])
+            counts[row["family"]] += row["communicators"]
+    for family, part in parts.items():
+        if len(ids[family]) != part.of:
+            name, names = run.families[family].name, ", ".join(part.names)
+            # In summary detail one row stands for several communicators.
+            has = "does not keep its members apart" if counts[family] == part.of else f"has {counts[family]}"
+            raise CommlensError(
+                f"--comm: {names} is a part of a family of {part.of} communicators in {first}, but {name} in "
+                f"{run.path} {has}; select the whole family"
+            )
+    return [ids[family][place] for family, part in parts.items() for place in part.places]
+
+
+def name_parts(run: RunHead, parts: dict[int, Part]) -> None:
+    """Give families of the first run the labels of their selected parts."""
+    for family, part in parts.items():
+        one = run.families[family]
+        if not part.is_whole:
+            one.label = part.names[0] if len(part.names) == 1 else f"{one.name} x{len(part.names)}"

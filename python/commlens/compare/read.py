@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads one profile for a comparison: its families with their lineage, and one row per operation."""
+"""Reads one profile for a comparison: facts, families with their lineage, and one row per operation."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from commlens.base.errors import CommlensError
-from commlens.base.progress import tracked
 from commlens.profile import meta, open_profile
 from commlens.profile.shape import has_table
 from commlens.render.tree import rooted
 from commlens.reports.query import Queries, Selection, Shape
 from commlens.reports.settings import Setting, read_settings
+from commlens.selection.conditions import PREDEFINED
 from commlens.selection.names import matching_operations
 from commlens.selection.sizes import NULL_BIN
 from commlens.symbols.callsites import callsite_labels
@@ -67,6 +64,8 @@ class Family:
         Name and number of communicators, as in a report; of a selected part of the family, that of the part.
     origin : str
         Creator, and call site.
+    user_name : str
+        Name that the application or MPI gave to all its communicators; else empty.
     """
 
     number: int
@@ -81,6 +80,7 @@ class Family:
     name: str
     label: str
     origin: str
+    user_name: str = ""
 
 
 class Counts(NamedTuple):
@@ -103,8 +103,8 @@ class RowKey(NamedTuple):
 
 
 @dataclass
-class RunData:
-    """One profile, reduced to the compared data.
+class RunHead:
+    """One profile without its counters.
 
     Attributes
     ----------
@@ -117,6 +117,12 @@ class RunData:
     settings: dict[str, str]
     elapsed_ns: int
     families: dict[int, Family]
+
+
+@dataclass
+class RunData(RunHead):
+    """One profile, reduced to the compared data."""
+
     rows: dict[RowKey, Counts]
     whole: Counts
     algorithms: Algorithms = field(default_factory=dict)
@@ -163,6 +169,7 @@ def read_families(connection: sqlite3.Connection) -> dict[int, Family]:
             name=row["name"],
             label=row["name"] + count,
             origin=" at ".join(part for part in (row["creator"], label) if part),
+            user_name=row["user_name"] or PREDEFINED.get(row["name"][:1] if is_predefined else "", ""),
         )
     return found
 
@@ -193,6 +200,20 @@ def read_rows(connection: sqlite3.Connection, selection: Selection) -> dict[RowK
     return rows
 
 
+def read_head(connection: sqlite3.Connection, path: str) -> RunHead:
+    """Read the facts, the settings and the families of a profile."""
+    facts = meta.facts(connection)
+    nodes = connection.execute(RANKS_SQL).fetchall()
+    facts["node names"] = ", ".join(row["node"] for row in nodes)
+    slowest = max(nodes, key=lambda row: row["most"])["node"] if nodes else ""
+    facts["node of the slowest rank in MPI"] = slowest
+    cpus = connection.execute("SELECT DISTINCT cpus FROM rank ORDER BY cpus LIMIT 64").fetchall()
+    facts["CPUs"] = " / ".join(row["cpus"] for row in cpus)
+    settings = joined_settings(read_settings(connection))
+    facts = {**settings, **facts}
+    return RunHead(path, facts, settings, meta.number(facts, "elapsed_ns"), read_families(connection))
+
+
 def read_run(path: str, selection: Selection) -> RunData:
     """Read one profile.
 
@@ -203,28 +224,10 @@ def read_run(path: str, selection: Selection) -> RunData:
     """
     with open_profile(path) as connection:
         rows = read_rows(connection, selection)
-        facts = meta.facts(connection)
-        nodes = connection.execute(RANKS_SQL).fetchall()
-        most = max((row["most"] for row in nodes), default=None)
-        facts["node names"] = ", ".join(row["node"] for row in nodes)
-        slowest = max(nodes, key=lambda row: row["most"])["node"] if nodes else ""
-        facts["node of the slowest rank in MPI"] = slowest
-        cpus = connection.execute("SELECT DISTINCT cpus FROM rank ORDER BY cpus LIMIT 64").fetchall()
-        facts["CPUs"] = " / ".join(row["cpus"] for row in cpus)
-        settings = joined_settings(read_settings(connection))
-        facts.update(settings)
-        families = read_families(connection)
+        (most,) = connection.execute("SELECT MAX(mpi_ns) FROM rank").fetchone()
+        head = read_head(connection, path)
         algorithms = read_algorithms(connection)
-    return RunData(
-        path,
-        facts,
-        settings,
-        meta.number(facts, "elapsed_ns"),
-        families,
-        rows,
-        whole_of(rows, most),
-        algorithms,
-    )
+    return RunData(**vars(head), rows=rows, whole=whole_of(rows, most), algorithms=algorithms)
 
 
 def read_algorithms(connection: sqlite3.Connection) -> Algorithms:
@@ -243,30 +246,6 @@ def read_algorithms(connection: sqlite3.Connection) -> Algorithms:
                 names = found.setdefault((line.where[0].family, line.procedure, bin), set())
                 names.add(line.verdict if line.verdict.count(" or ") < MOST_NAMES else "ambiguous")
     return {place: frozenset(names) for place, names in found.items()}
-
-
-def read_runs(paths: Sequence[str], selection: Selection) -> list[RunData | CommlensError]:
-    """Read profiles, several at a time: SQLite runs queries without Python's lock.
-
-    Returns
-    -------
-    list
-        For each path the run, or the error why it cannot be read.
-    """
-
-    def read(path: str) -> RunData | CommlensError:
-        try:
-            return read_run(path, selection)
-        except CommlensError as error:
-            return error
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        waiting = [pool.submit(read, path) for path in paths]
-        try:
-            return [each.result() for each in tracked(waiting, "profiles")]
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
 
 
 def joined_settings(rows: Sequence[Setting]) -> dict[str, str]:

@@ -133,9 +133,8 @@ def setup_lines(comparison: Comparison) -> list[str]:
         for name, (before, after) in setup_differences(comparison).items()
     ]
     lines = [f"set up differently: {'; '.join(found)}"] if found else []
-    versions = {
-        meta.number(run.facts, "schema_version") < NULL_BIN_SINCE for side in comparison.sides for run in side
-    }
+    known = [meta.number(run.facts, "schema_version") for side in comparison.sides for run in side]
+    versions = {version < NULL_BIN_SINCE for version in known if version}
     if len(versions) == 2 and any(row.bin == NULL_BIN for row in comparison.rows):
         lines.append(
             f"profiles of schema versions below {NULL_BIN_SINCE} have calls to MPI_PROC_NULL in the bin of their count, "

@@ -3,38 +3,20 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from commlens.base.errors import CommlensError
 from commlens.base.escape import Target, escape
 from commlens.overhead import text
 from commlens.overhead.estimate import Cost
 from commlens.overhead.legs import BASELINE
 from commlens.overhead.measure import Run
+from commlens.render import plot
 from commlens.render.table import Cells
 
 COLOURS = {"net": "#4c78a8", "hook": "#f2a33a", "wrap": "#b8b8c0"}
 HEIGHT = 0.45  # inches a tool
-
-
-def figure_class() -> Any:
-    """Return matplotlib's Figure.
-
-    Raises
-    ------
-    CommlensError
-        matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise CommlensError(
-            "charts need matplotlib, which is not installed: pip install matplotlib"
-        ) from None
-    return Figure
 
 
 def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
@@ -46,7 +28,7 @@ def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
         matplotlib is not installed.
     """
     costs = [cost for cost in costs if cost.runs]
-    drawn = figure_class()(figsize=(10, 1.8 + HEIGHT * len(costs)), layout="constrained")
+    drawn = plot.figure_class()(figsize=(10, 1.8 + HEIGHT * len(costs)), layout="constrained")
     left, right = drawn.subplots(1, 2, sharey=True)
     places = range(len(costs))
     begin = [0.0] * len(costs)
@@ -54,8 +36,7 @@ def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
         seconds = [max(0.0, getattr(cost, f"{part}_ns")) / 1e9 for cost in costs]
         left.barh(places, seconds, left=begin, color=colour, label=part, height=0.6)
         begin = [a + b for a, b in zip(begin, seconds)]
-    # Otherwise matplotlib interprets text between two dollar signs as a formula.
-    left.set_yticks(places, [escape(cost.tool, Target.LINE) for cost in costs], parse_math=False)
+    left.set_yticks(places, [escape(cost.tool, Target.LINE) for cost in costs])
     left.invert_yaxis()
     left.set_xlabel("s, medians")
     left.set_title("composition of a run", fontsize=10)
@@ -84,11 +65,11 @@ def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
                 row,
                 xerr=[[estimate.value - estimate.low], [estimate.high - estimate.value]],
                 fmt="o",
-                color="#202028",
+                color=plot.INK,
                 capsize=4,
                 markersize=5,
             )
-    right.axvline(1, color="#b8b8c0", linewidth=1, zorder=0)
+    right.axvline(1, color=plot.RULE, linewidth=1, zorder=0)
     right.set_xlabel(f"net, relative to {BASELINE}; bars: 95 %")
     right.set_title("net time", fontsize=10)
     return drawn
@@ -96,43 +77,28 @@ def figure(costs: Sequence[Cost], runs: Sequence[Run]) -> Any:
 
 def write(costs: Sequence[Cost], runs: Sequence[Run], kind: str, path: Path) -> None:
     """Write an image, `kind` png or svg, to `path`."""
-    figure(costs, runs).savefig(path, format=kind, dpi=150)
+    with plot.settings():
+        plot.save(figure(costs, runs), kind, path)
 
 
 def page(costs: Sequence[Cost], runs: Sequence[Run], number: int, processes: int) -> str:
     """Return a self-contained HTML page: both charts, the verdicts, and the table."""
-    buffer = io.StringIO()
-    figure(costs, runs).savefig(buffer, format="svg")
-    picture = buffer.getvalue()
-    picture = picture[picture.index("<svg") :]
     lines = text.table(costs)
-    titles = "".join(f"<th>{escape(column.title, Target.HTML)}</th>" for column in lines.columns)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell, Target.HTML)}</td>" for cell in row.texts) + "</tr>\n"
-        for row in lines.rows
-        if isinstance(row, Cells)
-    )
+    rows = [row.texts for row in lines.rows if isinstance(row, Cells)]
     said = "".join(
         f"<li>{escape(text.verdict(cost), Target.HTML)}</li>\n"
         for cost in costs
         if cost.ratio is not None or cost.crashed
     )
-    return f"""\
-<!DOCTYPE html>
-<html lang="en"><meta charset="utf-8"><title>What it costs</title>
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #202028 }}
-table {{ border-collapse: collapse }} th, td {{ padding: .2rem .7rem; text-align: right; white-space: nowrap }}
-th:first-child, td:first-child {{ text-align: left }} tr + tr {{ border-top: 1px solid #ddd }}
-svg {{ max-width: 100%; height: auto }} .table {{ overflow-x: auto }} p {{ color: #666 }}
-</style>
-<h1>What it costs</h1>
-<p>{processes} processes, {number} rounds, medians; differences are within rounds.</p>
-{picture}
-<ul>
-{said}</ul>
-<div class="table"><table><tr>{titles}</tr>
-{rows}</table></div>
-<p>{escape(text.LEGEND, Target.HTML)}</p>
-</html>
-"""
+    with plot.settings():
+        picture = plot.svg_element(figure(costs, runs))
+    return plot.page(
+        "What it costs",
+        f"{processes} processes, {number} rounds, medians; differences are within rounds.",
+        [
+            picture,
+            f"<ul>\n{said}</ul>",
+            plot.table_element([column.title for column in lines.columns], rows),
+            f"<p>{escape(text.LEGEND, Target.HTML)}</p>",
+        ],
+    )

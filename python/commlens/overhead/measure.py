@@ -317,17 +317,3 @@ def rounds(
                         f"{processes} in the first run"
                     )
                 yield run
-
-
-def free_name(path: Path) -> None:
-    """Refuse the name of an existing file, before the measurement.
-
-    Raises
-    ------
-    CommlensError
-        The file exists, or its folder does not.
-    """
-    if path.exists():
-        raise CommlensError(f"{path}: exists")
-    if not os.access(path.parent, os.W_OK):
-        raise CommlensError(f"{path.parent}: cannot be written")
